@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Time as an argument, so that tests never wait. */
+export interface Clock {
+  /** Milliseconds since 1970, UTC. */
+  now(): number;
+  /** Milliseconds from an arbitrary start; never jumps. */
+  monotonic(): number;
+  /** Calls back once; the answer cancels. Does not keep the process alive. */
+  after(milliseconds: number, then: () => void): () => void;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(milliseconds, then) {
+    const timer = setTimeout(then, milliseconds);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal ? { signal } : {}),
+};

@@ -1,0 +1,77 @@
+import type { MediaPart } from './conversation.ts';
+import type { Extra } from './json.ts';
+
+/**
+ * What is being said, one piece after the other. A whole answer is the sum of its events, so streaming and not streaming are one path.
+ * Order: `started` once; what is said; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
+ */
+export type GenerateEvent =
+  | Started
+  | { readonly type: 'text'; readonly candidate: number; readonly text: string; readonly logprobs?: readonly TokenLogprob[] }
+  | { readonly type: 'thought'; readonly candidate: number; readonly text: string; readonly extra?: Extra }
+  | { readonly type: 'refusal'; readonly candidate: number; readonly text: string }
+  | ToolCallPiece
+  | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart }
+  | { readonly type: 'passed'; readonly tokens: number }
+  | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string }
+  | { readonly type: 'usage'; readonly usage: Usage };
+
+export interface Started {
+  readonly type: 'started';
+  /** What the provider says answers; else the target's upstream name. */
+  readonly model: string;
+  /** Fields of the call that the target does not honour, as `field: reason`. */
+  readonly ignored: readonly string[];
+  readonly extra?: Extra;
+}
+
+/** The first piece of a call has its name; the pieces of `json` joined are the arguments. `call` counts the tool calls of a candidate from 0. */
+export interface ToolCallPiece {
+  readonly type: 'tool-call';
+  readonly candidate: number;
+  readonly call: number;
+  readonly id: string;
+  readonly name?: string;
+  readonly json: string;
+  readonly custom?: boolean;
+  readonly extra?: Extra;
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
+
+/** Tokens. `input` includes what was cached, `output` includes thoughts. `source` says who counted: a bill is only as good as its source. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number;
+  readonly thought?: number;
+  readonly source: 'provider' | 'estimated' | 'partial';
+  readonly extra?: Extra;
+}
+
+export interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  /** UTF-8 bytes of the token, where the provider gives them. */
+  readonly bytes?: readonly number[] | null;
+  readonly top?: readonly Omit<TokenLogprob, 'top'>[];
+}
+
+/** True for what a reader would notice. After such an event a call can no longer be moved to another target. */
+export function speaks(event: GenerateEvent): boolean {
+  switch (event.type) {
+    case 'text':
+    case 'thought':
+    case 'refusal':
+    case 'tool-call':
+    case 'part':
+    case 'passed':
+      return true;
+    case 'started':
+    case 'finished':
+    case 'usage':
+      return false;
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,57 @@
+/** The one table of refusals: what a fault is called inside the house and its HTTP status. Each dialect adds its own words for them. */
+export const statuses = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'wrong-method': 405,
+  'slow-client': 408,
+  conflict: 409,
+  'too-large': 413,
+  'unsupported-type': 415,
+  unprocessable: 422,
+  'quota-spent': 429,
+  'rate-limited': 429,
+  internal: 500,
+  unsupported: 501,
+  'upstream-failed': 502,
+  overloaded: 503,
+  'timed-out': 504,
+} as const;
+
+export type FaultCode = keyof typeof statuses;
+
+export interface FaultDetails {
+  /** The field at fault, as the client spelled it: `messages[0].content`. */
+  readonly field?: string;
+  /** Narrows the code where a dialect has a word of its own for the case. */
+  readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut';
+  /** Seconds until another try may succeed. */
+  readonly retryAfter?: number;
+  /** Would another target perhaps say yes? */
+  readonly elsewhere?: boolean;
+  /** For the log; never leaves the house. */
+  readonly cause?: unknown;
+}
+
+/** The one way to say no. `message` is for the client: no key, prompt or upstream body is ever part of it. */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly details: FaultDetails;
+
+  constructor(code: FaultCode, message: string, details: FaultDetails = {}) {
+    super(message, { cause: details.cause });
+    this.name = 'Fault';
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return statuses[this.code];
+  }
+}
+
+/** Anything thrown, as a fault: what is not one already is our own mistake. */
+export function faultOf(error: unknown): Fault {
+  return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });
+}

@@ -1,0 +1,88 @@
+import type { MediaPart, Part } from './conversation.ts';
+import type { FinishReason, GenerateEvent, Started, TokenLogprob, Usage } from './event.ts';
+import type { Extra } from './json.ts';
+
+/** A whole answer. */
+export interface GenerateResult {
+  readonly started: Started;
+  readonly candidates: readonly Candidate[];
+  readonly usage?: Usage;
+}
+
+export interface Candidate {
+  readonly parts: readonly Part[];
+  readonly reason: FinishReason;
+  /** The provider's own word for the reason. */
+  readonly raw: string;
+  readonly logprobs?: readonly TokenLogprob[];
+}
+
+/** The sum of the events. Pieces of the same kind that follow each other become one part; a candidate that never finished is left as `stop`. */
+export async function fold(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
+  let started: Started = { type: 'started', model: '', ignored: [] };
+  let usage: Usage | undefined;
+  const drafts: Draft[] = [];
+  const draft = (candidate: number) => (drafts[candidate] ??= { parts: [], calls: [], reason: 'stop', raw: '' });
+  for await (const event of events) {
+    switch (event.type) {
+      case 'started':
+        started = event;
+        break;
+      case 'text':
+      case 'thought':
+      case 'refusal':
+        say(draft(event.candidate), event);
+        break;
+      case 'tool-call': {
+        const { calls, parts } = draft(event.candidate);
+        const open = calls[event.call];
+        if (open) open.json += event.json;
+        else {
+          const { id, name = '', json, custom, extra } = event;
+          const call: Open<'tool-call'> = { type: 'tool-call', id, name, json, ...(custom ? { custom } : {}), ...(extra ? { extra } : {}) };
+          calls[event.call] = call;
+          parts.push(call);
+        }
+        break;
+      }
+      case 'part':
+        draft(event.candidate).parts.push(event.part);
+        break;
+      case 'finished':
+        Object.assign(draft(event.candidate), { reason: event.reason, raw: event.raw });
+        break;
+      case 'usage':
+        usage = event.usage;
+        break;
+      case 'passed':
+        break;
+      default:
+        return event satisfies never;
+    }
+  }
+  const candidates = Array.from(drafts, (one) => one ?? { parts: [], reason: 'stop' as const, raw: '' }).map(({ parts, reason, raw, logprobs }) => ({
+    parts,
+    reason,
+    raw,
+    ...(logprobs ? { logprobs } : {}),
+  }));
+  return { started, candidates, ...(usage ? { usage } : {}) };
+}
+
+type Open<Type extends Part['type']> = { -readonly [Key in keyof Extract<Part, { type: Type }>]: Extract<Part, { type: Type }>[Key] };
+
+interface Draft {
+  parts: (Open<'text'> | Open<'thought'> | Open<'refusal'> | Open<'tool-call'> | MediaPart)[];
+  calls: Open<'tool-call'>[];
+  reason: FinishReason;
+  raw: string;
+  logprobs?: TokenLogprob[];
+}
+
+function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>): void {
+  if (event.type === 'text' && event.logprobs) (draft.logprobs ??= []).push(...event.logprobs);
+  const extra: Extra | undefined = event.type === 'thought' ? event.extra : undefined;
+  const last = draft.parts.at(-1);
+  if (last?.type === event.type && !extra) last.text += event.text;
+  else if (event.text !== '' || extra) draft.parts.push({ type: event.type, text: event.text, ...(extra ? { extra } : {}) });
+}

@@ -1,0 +1,60 @@
+import type { GenerateCall } from './call.ts';
+import type { GenerateEvent } from './event.ts';
+
+/** Everything that happens to one call is a function of this type, wrapped around another. */
+export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<GenerateEvent>;
+
+/** Who asks. */
+export interface Caller {
+  readonly userId: number;
+  readonly email: string;
+  readonly role: 'user' | 'admin';
+  readonly plan: string;
+  readonly keyId: number;
+  readonly keyName: string;
+  /** Absent: everything the user may do. */
+  readonly scopes?: readonly string[];
+}
+
+/** The circumstances of one call. */
+export interface Context {
+  readonly requestId: string;
+  /** 0 for the call itself; inner calls of the same request count on. */
+  readonly step: number;
+  readonly caller: Caller;
+  readonly face: string;
+  /** Which application of the caller's: usage is grouped by it. */
+  readonly app: string;
+  /** Aborted when the client leaves or the time is over. */
+  readonly signal: AbortSignal;
+  /** A target that cannot honour a field refuses instead of ignoring it. */
+  readonly strict: boolean;
+  /** Client headers that may go upstream to their own dialect, lower-case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly progress: Progress;
+}
+
+/** What the wrappers write down on the way, for the answer's headers, the log and the books. One for each call. */
+export interface Progress {
+  /** Targets tried, in order; the last one answered, if any did. */
+  readonly attempts: Attempt[];
+  requests?: Allowance;
+  tokens?: Allowance;
+}
+
+export interface Attempt {
+  readonly provider: string;
+  readonly region?: string;
+  readonly model: string;
+  /** Milliseconds until it answered or failed. */
+  milliseconds?: number;
+  /** The fault code, when it failed. */
+  fault?: string;
+}
+
+/** What is left of a limit; `reset` in seconds. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly reset: number;
+}

@@ -1,0 +1,16 @@
+/**
+ * The short way for an answer in the client's own dialect: bytes that nobody needs changed.
+ * A target that takes it yields `started`, then one `passed` before its first byte (by then the door is open), then `finished` and `usage` as ever;
+ * what the client reads goes through `write`.
+ */
+export interface Lane {
+  /** The dialect of both sides. */
+  readonly dialect: string;
+  /** The request as the client sent it: one JSON object, no key twice. */
+  readonly body: Uint8Array;
+  /** Was the usage chunk of a stream asked for? If not, it is kept back. */
+  readonly usageWanted: boolean;
+  /** @returns false when the client reads slowly: wait for `drained` before the next. */
+  write(bytes: Uint8Array): boolean;
+  drained(): Promise<void>;
+}
