@@ -1,0 +1,153 @@
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+/** What is wrong with a value and where. `field` is a path as a client would write it: `messages[0].content`; empty for the value itself. */
+export interface Problem {
+  readonly field: string;
+  readonly message: string;
+  readonly missing: boolean;
+}
+
+/**
+ * A schema as a function: outside data goes in as `unknown` and comes out typed, or the refusal is thrown.
+ * Right values cost one compiled check; only a wrong one is walked again to find the words.
+ */
+export function checked<Schema extends TSchema>(schema: Schema, refuse: (problem: Problem) => Error): (value: unknown) => Static<Schema> {
+  let compiled: { Check(value: unknown): value is Static<Schema> } | undefined;
+  return (value) => {
+    compiled ??= Compile(schema);
+    if (compiled.Check(value)) return value;
+    throw refuse(problemOf(schema as Rule, value, '') ?? { field: '', message: 'The value does not have the expected form.', missing: false });
+  };
+}
+
+/** The part of JSON Schema that our schemas use. */
+interface Rule {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Rule[];
+  readonly properties?: Readonly<Record<string, Rule>>;
+  readonly patternProperties?: Readonly<Record<string, Rule>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Rule;
+  readonly maxProperties?: number;
+  readonly items?: Rule;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+}
+
+function problemOf(rule: Rule, value: unknown, field: string): Problem | undefined {
+  if (rule.anyOf) return rule.anyOf.some((one) => !problemOf(one, value, field)) ? undefined : nearest(rule.anyOf, value, field);
+  if ('const' in rule) return value === rule.const ? undefined : wrong(field, `must be ${say(rule.const)}`);
+  if (rule.enum) return rule.enum.includes(value) ? undefined : wrong(field, `must be ${choice(rule.enum.map(say))}`);
+  if (rule.type && !hasType(rule.type, value)) return wrong(field, `must be ${article(rule.type)}`);
+  if (typeof value === 'string') return textProblem(rule, value, field);
+  if (typeof value === 'number') return numberProblem(rule, value, field);
+  if (Array.isArray(value)) return arrayProblem(rule, value, field);
+  if (value !== null && typeof value === 'object') return objectProblem(rule, value as Record<string, unknown>, field);
+  return undefined;
+}
+
+function textProblem(rule: Rule, value: string, field: string): Problem | undefined {
+  if (rule.minLength !== undefined && value.length < rule.minLength)
+    return wrong(field, rule.minLength === 1 ? 'must not be empty' : `must have at least ${rule.minLength} characters`);
+  if (rule.maxLength !== undefined && value.length > rule.maxLength) return wrong(field, `must have at most ${rule.maxLength} characters`);
+  if (rule.pattern !== undefined && !new RegExp(rule.pattern, 'u').test(value)) return wrong(field, `must match ${rule.pattern}`);
+  return undefined;
+}
+
+function numberProblem(rule: Rule, value: number, field: string): Problem | undefined {
+  const { minimum, maximum, exclusiveMinimum } = rule;
+  if (minimum !== undefined && maximum !== undefined && (value < minimum || value > maximum)) return wrong(field, `must be between ${minimum} and ${maximum}`);
+  if (minimum !== undefined && value < minimum) return wrong(field, `must be at least ${minimum}`);
+  if (maximum !== undefined && value > maximum) return wrong(field, `must be at most ${maximum}`);
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) return wrong(field, `must be more than ${exclusiveMinimum}`);
+  return undefined;
+}
+
+function arrayProblem(rule: Rule, value: readonly unknown[], field: string): Problem | undefined {
+  if (rule.minItems !== undefined && value.length < rule.minItems)
+    return wrong(field, rule.minItems === 1 ? 'must not be empty' : `must have at least ${rule.minItems} items`);
+  if (rule.maxItems !== undefined && value.length > rule.maxItems) return wrong(field, `must have at most ${rule.maxItems} items`);
+  return rule.items && first(value, (item, at) => problemOf(rule.items!, item, `${field}[${at}]`));
+}
+
+function objectProblem(rule: Rule, value: Record<string, unknown>, field: string): Problem | undefined {
+  const missing = rule.required?.find((name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) return { ...wrong(join(field, missing), 'is required'), missing: true };
+  if (rule.maxProperties !== undefined && Object.keys(value).length > rule.maxProperties)
+    return wrong(field, `must have at most ${rule.maxProperties} members`);
+  return first(Object.keys(value), (name) => {
+    const patterned = Object.entries(rule.patternProperties ?? {}).find(([pattern]) => new RegExp(pattern, 'u').test(name))?.[1];
+    const inner = (rule.properties && Object.hasOwn(rule.properties, name) ? rule.properties[name] : undefined) ?? patterned ?? rule.additionalProperties;
+    if (inner === false) return wrong(join(field, name), 'is not known');
+    return typeof inner === 'object' ? problemOf(inner, value[name], join(field, name)) : undefined;
+  });
+}
+
+/** Of several forms none fits: speak of the one that was meant, which is the one of the same `type` word, else of the same JSON type. */
+function nearest(rules: readonly Rule[], value: unknown, field: string): Problem {
+  if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+    const objects = rules.filter((one) => one.type === 'object' || one.properties);
+    const tagged = objects.filter((one) => tagOf(one) !== undefined);
+    const tag = (value as { type?: unknown }).type;
+    const meant =
+      tagged.find((one) => tagOf(one)!.includes(tag)) ??
+      (tagged.length === 0 || tagged.length < objects.length ? objects.find((one) => !tagOf(one)) : undefined);
+    if (meant) return problemOf(meant, value, field)!;
+    if (tagged.length > 0) {
+      const message = `must be ${choice(tagged.flatMap((one) => tagOf(one)!).map(say))}`;
+      return tag === undefined ? { ...wrong(join(field, 'type'), 'is required'), missing: true } : wrong(join(field, 'type'), message);
+    }
+  }
+  const meant = rules.filter((one) => one.type && hasType(one.type, value));
+  if (meant.length === 1) return problemOf(meant[0]!, value, field)!;
+  const consts = rules.flatMap((one) => ('const' in one ? [say(one.const)] : (one.enum?.map(say) ?? [])));
+  const types = rules.flatMap((one) => ('const' in one || one.enum ? [] : one.type ? [article(one.type)] : one.anyOf ? ['another form'] : []));
+  return wrong(field, `must be ${choice([...new Set([...consts, ...types])])}`);
+}
+
+function tagOf(rule: Rule): readonly unknown[] | undefined {
+  const type = rule.properties?.['type'];
+  if (!type) return undefined;
+  if ('const' in type) return [type.const];
+  return type.enum ?? type.anyOf?.flatMap((one) => ('const' in one ? [one.const] : []));
+}
+
+function hasType(type: string, value: unknown): boolean {
+  switch (type) {
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return value !== null && typeof value === 'object' && !Array.isArray(value);
+    case 'integer':
+      return Number.isSafeInteger(value);
+    case 'number':
+      return Number.isFinite(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function first<Item>(items: readonly Item[], problem: (item: Item, at: number) => Problem | undefined): Problem | undefined {
+  for (const [at, item] of items.entries()) {
+    const found = problem(item, at);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+const wrong = (field: string, text: string): Problem => ({ field, message: `${field || 'The value'} ${text}.`, missing: false });
+const join = (field: string, name: string) => (field ? `${field}.${name}` : name);
+const say = (value: unknown) => (typeof value === 'string' ? `"${value}"` : String(value));
+const article = (type: string) => (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`);
+const choice = (words: readonly string[]) => (words.length < 2 ? (words[0] ?? 'something else') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
