@@ -13,12 +13,17 @@ export interface Problem {
  * Right values cost one compiled check; only a wrong one is walked again to find the words.
  */
 export function checked<Schema extends TSchema>(schema: Schema, refuse: (problem: Problem) => Error): (value: unknown) => Static<Schema> {
-  let compiled: { Check(value: unknown): value is Static<Schema> } | undefined;
+  let check: ((value: unknown) => boolean) | undefined;
   return (value) => {
-    compiled ??= Compile(schema);
-    if (compiled.Check(value)) return value;
+    check ??= compile(schema);
+    if (check(value)) return value as Static<Schema>;
     throw refuse(problemOf(schema as Rule, value, '') ?? { field: '', message: 'The value does not have the expected form.', missing: false });
   };
+}
+
+function compile(schema: TSchema): (value: unknown) => boolean {
+  const validator = Compile(schema);
+  return (value) => validator.Check(value);
 }
 
 /** The part of JSON Schema that our schemas use. */
