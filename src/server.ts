@@ -15,6 +15,7 @@ import { openUpstreams } from './kit/pool.ts';
 import { sealer } from './kit/sealing.ts';
 import { openTokens } from './kit/tokens.ts';
 import { causeOf, type Log } from './log.ts';
+import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/index.ts';
 import { openProviders } from './providers/index.ts';
@@ -70,12 +71,11 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
   const made = await firstUser({ users, keys, email: settings.adminEmail, key: settings.adminApiKey });
 
-  const tokens = openTokens();
   const upstreams = openUpstreams({ clock, connectSeconds: settings.limits.connectSeconds, proxy: settings.proxy, noProxy: settings.noProxy });
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
-    const own = builtIn({ clock, tokens, tokensPerSecond: settings.models['built-in']?.tokensPerSecond });
+    const own = builtIn({ clock, tokens: openTokens, tokensPerSecond: settings.models['built-in']?.tokensPerSecond });
     return modelsOf({ settings, builtIn: own, target: providers.target, created });
   };
   let models = assemble();
@@ -84,7 +84,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     books: usage,
     planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
     reserveOutput: () => settings.limits.reserveOutput,
-    countTokens: tokens,
+    countTokens: async (texts) => (await openTokens()).countAll(texts),
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });

@@ -21,7 +21,7 @@ const good = { model: 'gpt-4o-mini', messages: [message] };
 
 /** Asks with these exact bytes. */
 async function status(body: string | Buffer): Promise<number> {
-  const answer = await house.ask(chat, undefined, { method: 'POST', body: body as BodyInit });
+  const answer = await house.ask(chat, undefined, { method: 'POST', body: typeof body === 'string' ? body : new Uint8Array(body) });
   const text = await answer.text();
   if (answer.status >= 400) expect(JSON.parse(text)).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
   return answer.status;
@@ -110,11 +110,11 @@ describe('characters', () => {
 describe('names that become part of a request upstream', () => {
   test.each(['../../etc', 'a/../b', '%2e%2e%2f', 'a#b', 'a?x=1', 'evil@host', '//evil', 'http://evil/', 'a\r\nx-evil: 1', 'a\\b', '．．／', 'm'.repeat(300), '\u0000'])('the model %j changes neither address nor headers [I-21] [I-19]', async (model) => {
     expect([200, 400, 404]).toContain(await status(JSON.stringify({ ...good, model })));
-    for (const { path, headers, refused } of upstream.requests.map((one) => ({ ...one, refused: upstream.refused }))) {
+    for (const { path, headers } of upstream.requests) {
       expect(path).toBe('/v1/chat/completions');
       expect(headers['x-evil']).toBeUndefined();
-      expect(refused).toEqual([]);
     }
+    expect(upstream.refused).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock';
 import { speaks, type FinishReason, type GenerateEvent, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
-import { promptBound } from '#model/measure';
+import { promptEstimate } from '#model/measure';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -100,7 +100,7 @@ class Meter {
   /** The events that end an answer for which no quota is left. */
   cutShort(): readonly GenerateEvent[] {
     const candidates = this.#call.sampling.candidates ?? 1;
-    this.#usage = { input: promptBound(this.#call), output: this.#said(), source: 'partial' };
+    this.#usage = { input: promptEstimate(this.#call), output: this.#said(), source: 'partial' };
     return [
       ...Array.from({ length: candidates }, (_, candidate) => ({ type: 'finished' as const, candidate, reason: 'length' as const, raw: 'quota' })),
       { type: 'usage', usage: this.#usage },
@@ -118,7 +118,7 @@ class Meter {
     const { requestId, step, caller, app, face, progress } = this.#context;
     const whole = end === 'completed' || end === 'length' || end === 'tool' || end === 'refused';
     const asked = this.spoke || whole || end === 'client-left';
-    const usage: Usage = this.#usage ?? { input: asked ? promptBound(this.#call) : 0, output: this.#said(), source: whole ? 'estimated' : 'partial' };
+    const usage: Usage = this.#usage ?? { input: asked ? promptEstimate(this.#call) : 0, output: this.#said(), source: whole ? 'estimated' : 'partial' };
     const now = this.#clock.monotonic();
     const last = progress.attempts.at(-1);
     return {

@@ -32,6 +32,8 @@ export interface Asked {
   readonly caller: Caller;
   readonly json: unknown;
   readonly bytes: Uint8Array;
+  /** Where the members of the body stand in its bytes (kit/json-scan). */
+  readonly places: readonly number[];
 }
 
 /** A route of the plain kind: JSON in, checked by the schema; a value out. */

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Fault, faultOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
-import { BadJson, parseJson } from '#kit/json-scan';
+import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
 import { ClientLeft, Exchange } from './exchange.ts';
@@ -79,9 +79,9 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
-    const json = bytes.length > 0 ? parsed(bytes) : undefined;
+    const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
-    const value = await route.answer({ exchange, caller, json, bytes });
+    const value = await route.answer({ exchange, caller, json, bytes, places });
     if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
   };
 
@@ -120,9 +120,9 @@ function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
   }
 }
 
-function parsed(bytes: Uint8Array): unknown {
+function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
   try {
-    return parseJson(bytes, { maxDepth, maxTokens });
+    return readJson(bytes, { maxDepth, maxTokens });
   } catch (error) {
     throw error instanceof BadJson ? new Fault('invalid', error.message) : error;
   }

@@ -23,6 +23,11 @@ export function promptBound(call: GenerateCall): number {
   return bytes;
 }
 
+/** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
+export function promptEstimate(call: GenerateCall): number {
+  return Math.ceil(promptBound(call) / 4);
+}
+
 /** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */
 export function* callTexts(call: GenerateCall): Generator<string> {
   for (const turn of call.turns) yield* partTexts(turn.parts);

@@ -38,7 +38,7 @@ export function chatRoute(parts: ChatParts): Route {
       const { requestSeconds, streamSeconds } = parts.limits();
       exchange.expire(call.stream ? streamSeconds : requestSeconds, () => new Fault('timed-out', 'The answer took too long.'));
       try {
-        await (call.stream ? stream(parts, exchange, call, context, usageWanted, asked.bytes) : whole(parts, exchange, call, context, asked.bytes));
+        await (call.stream ? stream(parts, asked, call, context, usageWanted) : whole(parts, asked, call, context));
       } catch (error) {
         exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
         throw error;
@@ -67,11 +67,12 @@ function contextOf({ exchange, caller, json }: Asked): Context {
   };
 }
 
-async function whole({ generate, clock }: ChatParts, exchange: Exchange, call: GenerateCall, context: Context, body: Uint8Array): Promise<void> {
+async function whole({ generate, clock }: ChatParts, { exchange, bytes: body, places }: Asked, call: GenerateCall, context: Context): Promise<void> {
   let passed: Uint8Array | undefined;
   const lane: Lane = {
     dialect: 'openai-chat',
     body,
+    places,
     usageWanted: true,
     write(bytes) {
       passed = bytes;
@@ -85,7 +86,7 @@ async function whole({ generate, clock }: ChatParts, exchange: Exchange, call: G
   else exchange.sendJson(200, encodeResult(result, { id: completionId(exchange), created: seconds(clock) }), headers);
 }
 
-async function stream({ generate, clock, limits }: ChatParts, exchange: Exchange, call: GenerateCall, context: Context, usageWanted: boolean, body: Uint8Array): Promise<void> {
+async function stream({ generate, clock, limits }: ChatParts, { exchange, bytes: body, places }: Asked, call: GenerateCall, context: Context, usageWanted: boolean): Promise<void> {
   let started: Started | undefined;
   let passing = false;
   const out = new EventStream(exchange, {
@@ -95,7 +96,7 @@ async function stream({ generate, clock, limits }: ChatParts, exchange: Exchange
     contentType: 'text/event-stream; charset=utf-8',
     headers: (early) => answerHeaders(context.progress, early ? undefined : started),
   });
-  const lane: Lane = { dialect: 'openai-chat', body, usageWanted, write: (bytes) => out.write(bytes), drained: () => out.drained() };
+  const lane: Lane = { dialect: 'openai-chat', body, places, usageWanted, write: (bytes) => out.write(bytes), drained: () => out.drained() };
   const frames = encoder({ id: completionId(exchange), created: seconds(clock), usageWanted });
   try {
     for await (const event of generate({ ...call, lane }, context)) {

@@ -45,7 +45,8 @@ export interface LedgerParts {
   readonly planOf: (caller: Caller) => Plan | undefined;
   /** Output tokens set aside where the call names no maximum. */
   readonly reserveOutput: () => number;
-  readonly countTokens: () => Promise<(text: string) => number | Promise<number>>;
+  /** The exact tokens of some texts. */
+  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
@@ -134,7 +135,7 @@ class Wants {
     this.#call = call;
     this.#parts = parts;
     this.#unlimited = plan.monthlyTokens === undefined && plan.monthlyUsd === undefined;
-    this.#prompt = promptBound(call);
+    this.#prompt = this.#unlimited ? 0 : promptBound(call); // nobody asks what an unlimited call may cost
   }
 
   /** `least`: what must fit; `most`: what to take if it is there. Near the edge the prompt is counted instead of bounded. */
@@ -142,7 +143,7 @@ class Wants {
     const { sampling, route } = this.#call;
     const candidates = sampling.candidates ?? 1;
     if (!this.#exact && this.planTokens(candidates * this.#asked()) * fewReservations > left) {
-      this.#prompt = await promptTokens(this.#call, await this.#parts.countTokens());
+      this.#prompt = await promptTokens(this.#call, this.#parts.countTokens);
       this.#exact = true;
     }
     const most = this.planTokens(candidates * this.#asked());

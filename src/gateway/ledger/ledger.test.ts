@@ -39,7 +39,7 @@ beforeEach(() => {
     },
     planOf: () => plan,
     reserveOutput: () => 2048,
-    countTokens: async () => () => 3,
+    countTokens: async (texts) => 3 * [...texts].length,
     clock,
     log: () => undefined,
   });

@@ -41,7 +41,8 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   try {
     if (call.stream && isEventStream(answering)) {
       const frames = decoder(place.model, ignored);
-      yield* lane ? passStream(answering, frames, lane, context) : streamed(answering, frames, context);
+      const first = await firstLine(answering);
+      yield* lane && hasPlainLines(first) ? passStream(answering, first, frames, lane, context) : streamed(answering, first, frames, context);
       return;
     }
     const bytes = await whole(answering);
@@ -76,11 +77,35 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
   }
 }
 
-async function* streamed(answering: Answering, frames: Decoder, context: TargetContext): AsyncGenerator<GenerateEvent> {
-  const lines = splitter();
+/** The bytes up to the end of the first line, and what came with them. */
+async function firstLine(answering: Answering): Promise<Uint8Array | undefined> {
+  let bytes: Uint8Array | undefined;
+  try {
+    do {
+      const more = await answering.take();
+      if (!more) return bytes;
+      bytes = bytes ? Buffer.concat([bytes, more]) : more;
+    } while (!bytes.includes(LF) && !bytes.includes(CR) && bytes.length < maxLine);
+    return bytes;
+  } catch (error) {
+    throw upstreamFault(error, true);
+  }
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const byteOrderMark = 0xef;
+const maxLine = 1_048_576;
+
+function hasPlainLines(bytes: Uint8Array | undefined): boolean {
+  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
+}
+
+async function* streamed(answering: Answering, first: Uint8Array | undefined, frames: Decoder, context: TargetContext): AsyncGenerator<GenerateEvent> {
+  const lines = splitter({ maxLine });
   let speaking = false;
   try {
-    for (let bytes = await answering.take(); bytes; bytes = await answering.take()) {
+    for (let bytes = first; bytes; bytes = await answering.take()) {
       for (const line of lines.push(bytes)) {
         const events = frames.decode(line);
         if (!speaking && events.some(speaks)) {

@@ -1,5 +1,5 @@
 import { encodeRequest, type Quirks } from '#dialects/openai-chat/encode-request';
-import { scan, splice } from '#kit/json-scan';
+import { splice } from '#kit/json-scan';
 import type { GenerateCall } from '#model/call';
 import type { Lane } from '#model/lane';
 
@@ -9,9 +9,8 @@ export type { Quirks };
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): { body: Uint8Array | string; ignored: readonly string[]; lane?: Lane } {
   const { lane } = call;
   if (lane?.dialect === 'openai-chat' && !quirks) {
-    const members = scan(lane.body);
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
-    const body = splice(lane.body, members, {
+    const body = splice(lane.body, lane.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
       ...(call.stream && !lane.usageWanted ? { stream_options: JSON.stringify({ ...(typeof streamOptions === 'object' ? streamOptions : {}), include_usage: true }) } : {}),
     });
