@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions } from '#config';
 import { writeSettingsFile } from './init.ts';
 import { run } from './run.ts';
+import { WrongMasterKey } from './store/master-key.ts';
 import { version } from './version.ts';
 
 /** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
@@ -28,7 +29,7 @@ try {
   await main();
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  if (error instanceof BadSettings) {
+  if (error instanceof BadSettings || error instanceof WrongMasterKey) {
     console.error(error.message);
     process.exit(2);
   }

@@ -25,8 +25,9 @@ import { firstUser, type FirstUser } from './first-user.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { openUsers } from './resources/users/store.ts';
 import { requestLine } from './request-line.ts';
-import { openStore } from './store/open.ts';
-import { masterKey, secretRow } from './store/secrets.ts';
+import { openStore, type Store } from './store/open.ts';
+import { masterKey } from './store/master-key.ts';
+import { checkMasterKey, secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -51,7 +52,7 @@ export interface Server {
 }
 
 /** The folders that hold the nouns' migrations. */
-const migrations = ['store/', 'resources/users/', 'resources/api-keys/', 'resources/usage/'].map((folder) => new URL(folder, import.meta.url));
+const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/'].map((folder) => new URL(folder, import.meta.url));
 
 /** Plans that need no entry; one in the settings stands above them. */
 const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
@@ -62,7 +63,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const created = Math.floor(clock.now() / 1000);
   await mkdir(settings.data, { recursive: true });
   const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({ folder: settings.data, databaseUrl: settings.databaseUrl, migrations, clock, log });
+  const store = await openStore({ folder: settings.data, ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}), migrations, clock, log });
+  await checkMasterKey(store, seal);
   const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
 
   const users = openUsers(store);
@@ -71,7 +73,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
   const made = await firstUser({ users, keys, email: settings.adminEmail, key: settings.adminApiKey });
 
-  const upstreams = openUpstreams({ clock, connectSeconds: settings.limits.connectSeconds, proxy: settings.proxy, noProxy: settings.noProxy });
+  const upstreams = openUpstreams({ clock, connectSeconds: settings.limits.connectSeconds, proxy: settings.outbound.proxy, noProxy: settings.outbound.noProxy.join(',') });
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
@@ -100,7 +102,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     watch({
       metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
-      missing: async () => [...((await store.ready()) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
+      missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
     }),
   ];
   let stopping = false;
@@ -137,4 +139,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       log.flush();
     },
   };
+}
+
+async function isReady(store: Store): Promise<boolean> {
+  try {
+    await store.ready();
+    return true;
+  } catch {
+    return false;
+  }
 }

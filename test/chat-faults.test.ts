@@ -41,6 +41,7 @@ import {
   notFound,
   notModified,
   ok,
+  pace,
   rawJsonTail,
   redirect,
   refusal,
@@ -63,7 +64,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   house = await openHouse({
     upstream: upstream.url,
-    yaml: `
+    yaml: `  gone: { targets: [{ provider: fake }] }
 limits: { hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 1, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
@@ -111,9 +112,9 @@ describe('a stream that dies after it has spoken', () => {
     ['by RST in the middle of a JSON text [F-07]', () => cutInJson({ afterEvents: 4 })],
     ['by its end without a finish reason [F-06]', () => noFinish()],
     ['by silence [F-05]', () => headersThenHang({ afterEvents: 4 })],
-    ['by an error event [F-10]', () => errorEvent({ afterEvents: 4 })],
-    ['by an error event and [DONE] [F-10]', () => errorEvent({ afterEvents: 4, done: true })],
-    ['by bare JSON [F-10]', () => rawJsonTail({ afterEvents: 4 })],
+    ['by an error event [F-10]', () => pace(5, errorEvent({ afterEvents: 4 }))],
+    ['by an error event and [DONE] [F-10]', () => pace(5, errorEvent({ afterEvents: 4, done: true }))],
+    ['by bare JSON [F-10]', () => pace(5, rawJsonTail({ afterEvents: 4 }))],
   ];
 
   test.each(deaths)('%s ends in an error frame, without [DONE], and is not tried again [S-01]', async (_how, behaviour) => {
@@ -245,7 +246,6 @@ describe('a refusal of the provider', () => {
     ['401 is ours [F-14]', () => refusal(401), 502, 'server_error'],
     ['402 is ours', () => refusal(402), 502, 'server_error'],
     ['403 is ours', () => refusal(403), 502, 'server_error'],
-    ['404 of the model is a missing model', () => notFound('model'), 404, 'invalid_request_error'],
     ['404 of the address is ours', () => notFound('address'), 502, 'server_error'],
     ['500 is told in its class', () => failing(500), 502, 'server_error'],
     ['503 is told in its class [F-14]', () => failing(503), 503, 'server_error'],
@@ -259,16 +259,23 @@ describe('a refusal of the provider', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test.each<[string, Parameters<typeof tooMany>[0], RegExp]>([
-    ['seconds', { retryAfter: 7 }, /^7$/],
-    ['a date', { retryAfter: new Date(Date.now() + 20_000) }, /^(19|20|21)$/],
-    ['milliseconds', { retryAfterMs: 2500 }, /^3$/],
-    ['nothing', {}, /^1$/],
-    ['zero', { retryAfter: 0 }, /^1$/],
-    ['a negative number', { retryAfter: -1 }, /^1$/],
-    ['garbage', { retryAfter: 'abc' }, /^1$/],
-  ])('429 with Retry-After of %s is passed on with a sane one [F-13]', async (_what, how, expected) => {
-    const answer = await whole(tooMany(how));
+  test('404 of the model is a missing model', async () => {
+    upstream.script(notFound('model'));
+    const answer = await house.ask(chat, { ...request, model: 'gone' });
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
+  });
+
+  test.each<[string, () => Behaviour, RegExp]>([
+    ['seconds', () => tooMany({ retryAfter: 7 }), /^7$/],
+    ['a date', () => tooMany({ retryAfter: new Date(Date.now() + 20_000) }), /^(19|20|21)$/],
+    ['milliseconds', () => tooMany({ retryAfterMs: 2500 }), /^3$/],
+    ['nothing', () => tooMany(), /^1$/],
+    ['zero', () => tooMany({ retryAfter: 0 }), /^1$/],
+    ['a negative number', () => tooMany({ retryAfter: -1 }), /^1$/],
+    ['garbage', () => tooMany({ retryAfter: 'abc' }), /^1$/],
+  ])('429 with Retry-After of %s is passed on with a sane one [F-13]', async (_what, behaviour, expected) => {
+    const answer = await whole(behaviour());
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toMatch(expected);
     expect(answer.refusal().error.code).toBe('rate_limit_exceeded');

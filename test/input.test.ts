@@ -114,7 +114,7 @@ describe('names that become part of a request upstream', () => {
       expect(path).toBe('/v1/chat/completions');
       expect(headers['x-evil']).toBeUndefined();
     }
-    expect(upstream.refused).toEqual([]);
+    expect(upstream.mishaps).toEqual([]);
   });
 });
 

@@ -55,7 +55,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  for (const method of METHODS) app.addHttpMethod(method, { hasBody: true });
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
@@ -64,7 +64,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
-      if (!route) throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {

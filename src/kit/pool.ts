@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   readonly quietSeconds: number;
 }
 
-export type UpstreamProblem = 'refused' | 'broken' | 'slow-head' | 'slow-body' | 'too-large' | 'encoding';
+export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'encoding';
 
 /** The connection failed: nothing in it is for the client's eyes. */
 export class UpstreamError extends Error {
@@ -238,7 +238,7 @@ export class Answering implements Dispatcher.DispatchHandler {
     if (this.#error !== undefined || this.#ended) return;
     const code = (error as { code?: string }).code ?? '';
     const stale = this.status === 0 && this.#reused && brokenCodes.has(code);
-    this.#fail(new UpstreamError(refusedCodes.has(code) ? 'refused' : 'broken', stale ? new StaleConnection(error.message) : error));
+    this.#fail(new UpstreamError(problemOf(code), stale ? new StaleConnection(error.message) : error));
   }
 
   #arrived(chunk: Uint8Array): void {
@@ -279,6 +279,11 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+function problemOf(code: string): UpstreamProblem {
+  if (refusedCodes.has(code)) return 'refused';
+  return code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') ? 'garbled' : 'broken';
 }
 
 const refusedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'EADDRNOTAVAIL']);

@@ -1,7 +1,8 @@
 import { decodeRequest } from '#dialects/openai-chat/decode-request';
 import { encodeFaultFrame, encoder } from '#dialects/openai-chat/events';
 import { encodeResult } from '#dialects/openai-chat/result';
-import { ChatCompletion, ChatRequest } from '#dialects/openai-chat/wire';
+import { ChatCompletion } from '#dialects/openai-chat/completion';
+import { ChatRequest } from '#dialects/openai-chat/wire';
 import { answerHeaders, whoAnswered } from '#http/answer-headers';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';

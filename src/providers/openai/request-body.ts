@@ -23,7 +23,7 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
 /** What a refusal teaches: a field that this provider does not take, or takes by its older name. `undefined`: nothing new. */
 export function learnQuirk(known: Quirks = {}, status: number, text: string): Quirks | undefined {
   if (status !== 400 && status !== 422) return undefined;
-  if (!known.withoutUsage && /stream_options|include_usage/.test(text)) return { ...known, withoutUsage: true };
+  if (known.usage !== false && /stream_options|include_usage/.test(text)) return { ...known, usage: false };
   if (!known.maxTokensField && /max_completion_tokens|max_tokens/.test(text) && /unsupported|unknown|unrecognized|not supported|not permitted|extra/i.test(text)) {
     return { ...known, maxTokensField: /Use '?"?`?max_completion_tokens|use max_completion_tokens/i.test(text) || /['"`]max_tokens['"`] is not supported/.test(text) ? 'max_completion_tokens' : 'max_tokens' };
   }

@@ -3,7 +3,7 @@ import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
-import type { Store } from '#store/store';
+import type { Store } from '#store/open';
 import type { ApiKeys } from './store.ts';
 
 /** What was learned of a credential; times are monotonic milliseconds but for `expiresAt`. */

@@ -1,10 +1,10 @@
 import type { Generated } from 'kysely';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
-import type { Store } from '#store/store';
+import type { Store } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
-interface Tables {
+type Tables = {
   api_keys: {
     id: Generated<number>;
     user_id: number;
@@ -16,7 +16,7 @@ interface Tables {
     revoked_at: Date | null;
   };
   users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string };
-}
+};
 
 export interface ApiKeys {
   /**

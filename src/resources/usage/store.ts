@@ -1,11 +1,9 @@
 import { sql } from 'kysely';
 import { monthOf, type Spent } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
-import type { Store } from '#store/store';
+import type { Store } from '#store/open';
 
-interface Tables {
-  spent: { user_id: number; month: string; plan_tokens: number; cost_usd: number; requests: number };
-}
+type Tables = { spent: { user_id: number; month: string; plan_tokens: number; cost_usd: number; requests: number } };
 
 /** The books on disk: a row for each step of a request, and for each user and month what they add up to. */
 export interface Usage {
@@ -22,7 +20,7 @@ export function openUsage(store: Store): Usage {
       const row = await db.selectFrom('spent').select(['plan_tokens', 'cost_usd']).where('user_id', '=', userId).where('month', '=', month).executeTakeFirst();
       return { planTokens: Number(row?.plan_tokens ?? 0), costUsd: Number(row?.cost_usd ?? 0) };
     },
-    record: (rows) => store.transaction(async (transaction) => void (await recorded(rows).execute(transaction))),
+    record: (rows) => store.transaction(async ({ db: inside }) => void (await recorded(rows).execute(inside))),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import { Fault } from '#model/fault';
-import type { Store } from '#store/store';
+import type { Store } from '#store/open';
 
 export interface User {
   readonly id: number;
@@ -10,7 +10,7 @@ export interface User {
   readonly status: 'active' | 'suspended';
 }
 
-export interface Tables {
+type Tables = {
   users: {
     id: Generated<number>;
     email: string;
@@ -18,9 +18,7 @@ export interface Tables {
     plan: string;
     status: Generated<User['status']>;
   };
-}
-
-export const usersChanged = 'users';
+};
 
 const columns = ['id', 'email', 'role', 'plan', 'status'] as const;
 
