@@ -17,7 +17,7 @@ import { openTokens } from './kit/tokens.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
-import { builtIn } from './providers/built-in/index.ts';
+import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
@@ -77,8 +77,9 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
-    const own = builtIn({ clock, tokens: openTokens, tokensPerSecond: settings.models['built-in']?.tokensPerSecond });
-    return modelsOf({ settings, builtIn: own, target: providers.target, created });
+    const pace = settings.models['built-in']?.tokensPerSecond;
+    const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
+    return modelsOf({ settings, builtIn: own.target('built-in'), target: providers.target, created });
   };
   let models = assemble();
 
