@@ -1,15 +1,18 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 const conditions = ['source'];
 
-export default defineConfig({
+/** `npm test` runs the `*.test.ts`; `npm run test:long` the `*.long.ts`, which take too long for every change. */
+export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
     pool: 'forks',
     execArgv: ['--conditions=source'],
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    testTimeout: 20_000,
+    include: mode === 'long' ? ['test/**/*.long.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/walls/planted/**'],
+    passWithNoTests: mode === 'long',
+    testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,
   },
-});
+}));

@@ -17,7 +17,7 @@ export function checked<Schema extends TSchema>(schema: Schema, refuse: (problem
   return (value) => {
     check ??= compile(schema);
     if (check(value)) return value as Static<Schema>;
-    throw refuse(problemOf(schema as Rule, value, '') ?? { field: '', message: 'The value does not have the expected form.', missing: false });
+    throw refuse(problemOf(schema, value, '') ?? { field: '', message: 'The value does not have the expected form.', missing: false });
   };
 }
 

@@ -1,0 +1,17 @@
+// Makes dist/ from src/: JavaScript, and beside it what the program reads while it runs (SQL, catalogues). Tests and recordings stay behind.
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = new URL('../', import.meta.url);
+const at = (path) => fileURLToPath(new URL(path, root));
+
+rmSync(at('dist'), { recursive: true, force: true });
+execFileSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '--project', at('tsconfig.build.json')], { stdio: 'inherit' });
+cpSync(at('src'), at('dist'), { recursive: true, filter: isShipped });
+
+function isShipped(path) {
+  const isTestMaterial = basename(path) === 'recordings' || basename(dirname(path)) === 'recordings';
+  return !isTestMaterial && !/\.(ts|md)$/.test(path);
+}

@@ -1,0 +1,65 @@
+import { defineConfig } from 'oxlint';
+import { walls } from './walls.ts';
+
+export default defineConfig({
+  options: { typeAware: true, reportUnusedDisableDirectives: 'error' },
+  plugins: ['typescript', 'unicorn', 'oxc', 'import', 'promise', 'node', 'vitest'],
+  categories: { correctness: 'error', suspicious: 'error', perf: 'error' },
+  ignorePatterns: ['node_modules', 'dist', 'data', 'test/walls/planted'],
+  rules: {
+    eqeqeq: ['error', 'always', { null: 'ignore' }],
+    'import/no-cycle': 'error',
+    'no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+    'no-var': 'error',
+    'prefer-const': 'error',
+    'typescript/consistent-type-imports': 'error', // also refuses the type import('…').Name, which the walls would not see
+    'typescript/no-deprecated': 'error',
+    'typescript/no-explicit-any': 'error',
+    'typescript/no-misused-promises': 'error',
+    'typescript/no-require-imports': 'error',
+    'typescript/only-throw-error': ['error', { allowThrowingAny: true, allowThrowingUnknown: true }], // a signal's reason
+    'typescript/prefer-optional-chain': 'error',
+    'typescript/return-await': ['error', 'error-handling-correctness-only'],
+    'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    'unicorn/prefer-node-protocol': 'error',
+
+    'no-await-in-loop': 'off', // streams are read one piece after the other
+    'no-new': 'off', // a metric registers itself when it is made
+    'no-shadow': 'off',
+    'oxc/no-map-spread': 'off',
+    'promise/always-return': 'off',
+    'require-yield': 'off', // a generator that only throws is a fine fake
+    'typescript/no-misused-spread': 'off', // [...text] is how code points are counted
+    'typescript/no-unsafe-type-assertion': 'off', // JSON.parse(text) as Something stands where a check has looked, or nobody looks
+    'typescript/unbound-method': 'off', // our objects are closures
+    'unicorn/consistent-function-scoping': 'off',
+    'unicorn/require-post-message-target-origin': 'off', // for windows, not for workers
+  },
+  overrides: [
+    {
+      files: ['src/**/*.ts'],
+      rules: {
+        'node/no-process-env': 'error', // config reads the environment, nobody else
+        'typescript/no-unsafe-argument': 'error',
+        'typescript/no-unsafe-assignment': 'error',
+        'typescript/no-unsafe-call': 'error',
+        'typescript/no-unsafe-member-access': 'error',
+      },
+    },
+    { files: ['src/*/**/*.ts'], rules: { 'no-console': 'error' } }, // the files of src/ itself are the command line's
+    {
+      files: ['src/config.ts', 'src/config/**/*.ts', 'src/**/*.test.ts'],
+      rules: { 'node/no-process-env': 'off' },
+    },
+    {
+      files: ['src/**/*.test.ts'],
+      rules: {
+        'typescript/no-unsafe-argument': 'off',
+        'typescript/no-unsafe-assignment': 'off',
+        'typescript/no-unsafe-call': 'off',
+        'typescript/no-unsafe-member-access': 'off',
+      },
+    },
+    ...walls(import.meta.dirname),
+  ],
+});

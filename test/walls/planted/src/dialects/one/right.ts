@@ -1,0 +1,10 @@
+import '#model/planted';
+import '../../model/planted.ts';
+import '#kit/planted';
+import '../../kit/planted.ts';
+import '#dialects/shared';
+import '../shared.ts';
+import './planted.ts';
+import '#dialects/one/planted';
+import 'fastify';
+import 'node:fs';

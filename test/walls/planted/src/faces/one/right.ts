@@ -1,0 +1,14 @@
+import '#model/planted';
+import '../../model/planted.ts';
+import '#kit/planted';
+import '../../kit/planted.ts';
+import '#http/planted';
+import '../../http/planted.ts';
+import '#dialects/planted';
+import '../../dialects/planted.ts';
+import '#faces/shared';
+import '../shared.ts';
+import './planted.ts';
+import '#faces/one/planted';
+import 'fastify';
+import 'node:fs';

@@ -1,0 +1,2 @@
+import '#faces/two/planted';
+import '../two/planted.ts';

@@ -1,0 +1,11 @@
+import './../../model/planted.ts';
+import '../crooked/../../model/planted.ts';
+import '../.././model/planted.ts';
+import '..//../model/planted.ts';
+import '../../%6dodel/planted.ts';
+import '../../../src/model/planted.ts';
+import '#kit/../model/planted';
+import '..';
+import '../..';
+import '/src/model/planted.ts';
+import 'file:///src/model/planted.ts';

@@ -1,0 +1,13 @@
+import one from '#model/planted';
+import { two } from '#model/planted';
+import * as three from '#model/planted';
+import type { Four } from '#model/planted';
+import { type Five } from '../../model/planted.ts';
+import six = require('#model/planted');
+export * from '#model/planted';
+export * as seven from '../../model/planted.ts';
+export { eight } from '#model/planted';
+export type { Nine } from '../../model/planted.ts';
+export const ten = await import('#model/planted');
+export const eleven = () => import('../../model/planted.ts');
+export type Twelve = import('#model/planted').Twelve;

@@ -1,0 +1,2 @@
+import '../../test/planted.ts';
+import './planted.ts';

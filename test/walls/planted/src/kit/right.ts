@@ -1,0 +1,3 @@
+import '#kit/planted';
+import './planted.ts';
+import 'node:fs';

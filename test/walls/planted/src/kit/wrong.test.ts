@@ -1,0 +1,3 @@
+import '#model/planted';
+import '../model/planted.ts';
+import '../../bench/planted.ts';

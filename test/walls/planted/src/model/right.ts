@@ -1,0 +1,3 @@
+import '#model/planted';
+import './planted.ts';
+import 'node:fs';

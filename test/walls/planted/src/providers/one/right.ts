@@ -1,0 +1,12 @@
+import '#model/planted';
+import '../../model/planted.ts';
+import '#kit/planted';
+import '../../kit/planted.ts';
+import '#dialects/planted';
+import '../../dialects/planted.ts';
+import '#providers/shared';
+import '../shared.ts';
+import './planted.ts';
+import '#providers/one/planted';
+import 'fastify';
+import 'node:fs';

@@ -1,0 +1,3 @@
+import '../planted.ts';
+import '../../shared.ts';
+import '../../../store/planted.ts';

@@ -1,0 +1,3 @@
+import '#resources/two/planted';
+import '../../two/planted.ts';
+import '../../../faces/planted.ts';

@@ -1,0 +1,14 @@
+import '#model/planted';
+import '../../model/planted.ts';
+import '#kit/planted';
+import '../../kit/planted.ts';
+import '#http/planted';
+import '../../http/planted.ts';
+import '#store/planted';
+import '../../store/planted.ts';
+import '#resources/shared';
+import '../shared.ts';
+import './planted.ts';
+import '#resources/one/planted';
+import 'fastify';
+import 'node:fs';

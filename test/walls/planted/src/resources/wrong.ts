@@ -1,0 +1,16 @@
+import '#config/planted';
+import '../config/planted.ts';
+import '#dialects/planted';
+import '../dialects/planted.ts';
+import '#gateway/planted';
+import '../gateway/planted.ts';
+import '#providers/planted';
+import '../providers/planted.ts';
+import '#faces/planted';
+import '../faces/planted.ts';
+import '#launched';
+import '../launched.ts';
+import '#server';
+import '../server.ts';
+import '#main';
+import '../main.ts';
