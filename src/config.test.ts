@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readSettings, settingsOptions } from '#config';
-import { complaint, folderWith, readFrom } from '#config/test-folder';
+import { complaint, folderWith, readFrom } from '../test/settings-folder.ts';
 
 const provider = 'openai: { dialect: openai-chat, baseUrl: "https://a.example/v1" }';
 
@@ -52,7 +52,7 @@ describe('precedence', () => {
       search: { engine: 'searxng', url: '', apiKey: '' },
       rerank: { url: '', apiKey: '', model: '' },
       mcp: { mode: 'open', whitelist: [], stdio: [] },
-      outbound: { allow: [], proxy: '', noProxy: [], caFile: '' },
+      outbound: { allow: [], proxy: '', noProxy: '', caFile: '' },
       auth: { keyInQuery: false, oidc: { issuer: '', clientId: '', clientSecret: '' } },
       cors: { origins: [] },
       compat: { nativeErrors: 'http', vendorNames: true, leadingNewlines: false },
@@ -102,7 +102,7 @@ describe('precedence', () => {
       masterKey: key,
       adminEmail: 'a@b.c',
       adminApiKey: 'a_-9'.repeat(16),
-      outbound: { proxy: 'http://me:secret@proxy:3128', noProxy: ['localhost', '.example.org'], allow: [] },
+      outbound: { proxy: 'http://me:secret@proxy:3128', noProxy: 'localhost, .example.org', allow: [] },
     });
     const args = { port: '7', host: 'h', data: '/d', databaseUrl: 'postgresql://x', logLevel: 'debug', help: true };
     expect(readSettings({ cwd, env: {}, args }).settings).toMatchObject({ port: 7, host: 'h', data: '/d', databaseUrl: 'postgresql://x', logLevel: 'debug' });

@@ -1,3 +1,5 @@
+// The settings, from every place they come from to one value that is true. All settings are said once, in config/schema; what has their form
+// and still cannot be meant, in config/sense; who is found without a file, in config/found. Nothing else reads the environment.
 import { existsSync, lstatSync } from 'node:fs';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { BadSettings, type BadSetting } from '#config/bad-settings';
@@ -85,10 +87,10 @@ function refuse(problems: readonly BadSetting[]): void {
   if (problems.length > 0) throw new BadSettings(problems);
 }
 
-export { BadSettings, type BadSetting } from '#config/bad-settings';
+export { BadSettings } from '#config/bad-settings';
 export { settingsOptions, type SettingsArgs } from '#config/given';
 export { settingsSchema } from '#config/json-schema';
 export { runningOllama } from '#config/ollama';
-export type { ModelSettings, ProviderSettings, Settings } from '#config/schema/index';
+export type { Settings } from '#config/schema/index';
 export type { Reading } from '#config/reading';
-export { watchSettings, type Change, type Watched } from '#config/watch';
+export { watchSettings, type Change } from '#config/watch';

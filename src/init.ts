@@ -61,13 +61,13 @@ const block = (name: string, value: unknown, depth: number): string[] => [
 const flow = (value: unknown) => stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trimEnd();
 
 function wrapped(text: string, most: number): string[] {
-  return text.split(' ').reduce<string[]>(
-    (lines, word) => {
-      const line = lines.at(-1)!;
-      return line.length + 1 + word.length > most && line ? [...lines, word] : [...lines.slice(0, -1), line ? `${line} ${word}` : word];
-    },
-    [''],
-  );
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line !== '' && line.length + 1 + word.length > most) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
 }
 
 /** The schema as seen from there: a relative path where it is below, as in a project's own node_modules. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { complaint, readFrom } from './test-folder.ts';
+import { complaint, readFrom } from '../../test/settings-folder.ts';
 
 const p = 'providers: { p: { dialect: openai-chat, baseUrl: "http://x/v1" } }';
 const model = (inner: string) => `${p}\nmodels: { m: { targets: [{ provider: p }], ${inner} } }`;
@@ -132,7 +132,15 @@ describe('a file is refused', () => {
     [provider('apiKeys: [secret, ▸secret]'), 'providers.p.apiKeys[1] repeats a key of the list. What was found is not shown.'],
   ];
   const models: readonly Row[] = [
-    [`${p}\nmodels: { m: { targets: [{ provider: ▸q }] } }`, 'models.m.targets[0].provider must name a provider. Did you mean p? Found "q".'],
+    [`${p}\nmodels: { m: { targets: [{ provider: ▸q }] } }`, 'models.m.targets[0].provider must name a provider. Found "q".'],
+    [
+      'providers: { openai: { dialect: openai-chat, baseUrl: "http://x" } }\nmodels: { m: { targets: [{ provider: ▸opnai }] } }',
+      'models.m.targets[0].provider must name a provider. Did you mean openai? Found "opnai".',
+    ],
+    [
+      `${p}\nmodels: { gpt-5.2: { targets: [{ provider: p }] } }\ndefaults: { chat: ▸gpt5.2 }`,
+      'defaults.chat must name a model of kind chat. Did you mean gpt-5.2? Found "gpt5.2".',
+    ],
     ['models: { m: { targets: [{ provider: ▸constructor }] } }', 'models.m.targets[0].provider must name a provider. Found "constructor".'],
     ['models: { ▸m: {} }', 'models.m.targets is required, with at least one target.'],
     ['models: { m: { ▸targets: [] } }', 'models.m.targets is required, with at least one target.'],
@@ -144,14 +152,14 @@ describe('a file is refused', () => {
     [model('aliases: [▸built-in]'), 'models.m.aliases[0] is the name of a model already. Found "built-in".'],
     [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
     [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is an alias of m already. Found "a".'],
-    [model('larger: ▸n'), 'models.m.larger must name a model. Did you mean m? Found "n".'],
+    [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
     [model('larger: ▸m'), 'models.m.larger leads back to this model. Found "m".'],
     [model('residency: ▸us'), 'models.m.residency must name a residency list of a provider of this model. Found "us".'],
     [
       `${p}\nmodels: { "*": { kind: ▸embedding, targets: [{ provider: p }] } }`,
       'models.*.kind must be chat: "*" stands for chat model names. Found "embedding".',
     ],
-    [`${model('')}\ndefaults: { chat: ▸n }`, 'defaults.chat must name a model of kind chat. Did you mean m? Found "n".'],
+    [`${model('')}\ndefaults: { chat: ▸n }`, 'defaults.chat must name a model of kind chat. Found "n".'],
     [`${model('')}\ndefaults: { speech: ▸m }`, 'defaults.speech must name a model of kind speech. Found "m".'],
     ['defaults: { embedding: ▸text-embedding-3-small }', 'defaults.embedding must name a model of kind embedding. Found "text-embedding-3-small".'],
     ['defaults: { chat: ▸"*" }', 'defaults.chat must name a model of kind chat. Found "*".'],

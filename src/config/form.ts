@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { bare } from './bare.ts';
 import type { Path } from './path.ts';
 
 /** The part of JSON Schema that the settings use. */
@@ -63,11 +64,4 @@ function memberOf(rule: Rule, name: string, which?: 'declared'): Rule | undefine
   if (rule.anyOf) return rule.anyOf.map((one) => memberOf(one, name, which)).find((one) => one !== undefined);
   if (rule.properties && Object.hasOwn(rule.properties, name)) return rule.properties[name];
   return typeof rule.additionalProperties === 'object' && which !== 'declared' ? rule.additionalProperties : undefined;
-}
-
-/** An object in which nothing is found but its own names. */
-function bare(members: Iterable<readonly [string, unknown]>): object {
-  const value: Record<string, unknown> = Object.create(null);
-  for (const [name, inner] of members) value[name] = inner;
-  return value;
 }

@@ -24,24 +24,19 @@ interface Known {
 
 /** What the environment switches on, below the file. `ollama` is the address of one that runs here; OLLAMA_HOST comes first. */
 export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean): Layer {
-  const found = known.flatMap(({ name, dialect, key, address, baseUrl, read = (text) => text }) => {
-    const apiKey = key && env[key];
-    const asked = (address && env[address]) ?? (name === 'ollama' ? ollama : undefined);
-    if (!apiKey && !asked) return [];
-    const addressName = address && env[address] ? address : name === 'ollama' ? 'Ollama on this machine' : key!;
-    const origin = apiKey ? key! : addressName;
+  const found = known.flatMap(({ name, dialect, key = '', address = '', baseUrl, read = (text) => text }) => {
+    const local = name === 'ollama' && ollama !== undefined ? { value: ollama, name: 'Ollama on this machine' } : undefined;
+    const asked = env[address] ? { value: env[address], name: address } : local;
+    const apiKey = env[key] ? { value: env[key], name: key } : undefined;
+    const origin = apiKey?.name ?? asked?.name;
+    if (origin === undefined) return [];
     const path = ['providers', name];
-    return [
-      {
-        name,
-        origin,
-        settings: [
-          { path, name: origin, value: { dialect } },
-          { path: [...path, 'baseUrl'], name: addressName, value: asked ? read(asked) : baseUrl },
-          ...(apiKey ? [{ path: [...path, 'apiKeys'], name: key!, value: [apiKey] }] : []),
-        ] satisfies Single[],
-      },
+    const settings: Single[] = [
+      { path, name: origin, value: { dialect } },
+      { path: [...path, 'baseUrl'], name: asked?.name ?? origin, value: asked ? read(asked.value) : baseUrl },
+      ...(apiKey ? [{ path: [...path, 'apiKeys'], name: apiKey.name, value: [apiKey.value] }] : []),
     ];
+    return [{ name, origin, settings }];
   });
   const [first] = found;
   const other: Single[] = first && !hasModels ? [{ path: ['models', '*'], name: first.origin, value: { targets: [{ provider: first.name }] } }] : [];
@@ -49,7 +44,7 @@ export function foundProviders(env: Variables, ollama: string | undefined, hasMo
 }
 
 /** The models that need no entry, and what they are. */
-export const builtIn = { 'built-in': 'chat', 'built-in-embedding': 'embedding', 'built-in-speech': 'speech' } as const;
+const builtIn = { 'built-in': 'chat', 'built-in-embedding': 'embedding', 'built-in-speech': 'speech' } as const;
 
 export const builtInKind = (name: string) => (Object.hasOwn(builtIn, name) ? builtIn[name as keyof typeof builtIn] : undefined);
 

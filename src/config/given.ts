@@ -7,7 +7,6 @@ import type { Variables } from './variables.ts';
 interface Row {
   readonly path: Path;
   readonly name: string;
-  readonly split?: RegExp;
 }
 
 /** The environment variables that are settings. Those of providers stand in `found.ts`; NODE_EXTRA_CA_CERTS is the runtime's own. */
@@ -21,7 +20,7 @@ const variables: readonly Row[] = [
   { name: 'DRAGOMAN_ADMIN_EMAIL', path: ['adminEmail'] },
   { name: 'DRAGOMAN_ADMIN_API_KEY', path: ['adminApiKey'] },
   { name: 'HTTPS_PROXY', path: ['outbound', 'proxy'] },
-  { name: 'NO_PROXY', path: ['outbound', 'noProxy'], split: /[\s,]+/ },
+  { name: 'NO_PROXY', path: ['outbound', 'noProxy'] },
 ];
 
 /** An option of the command line, as the parser wants it. */
@@ -53,11 +52,7 @@ export const settingsOptions: readonly SettingsOption[] = [
 ];
 
 export const fromEnvironment = (env: Variables): Layer =>
-  singles(
-    variables.flatMap(({ name, path, split }): Single[] =>
-      env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name], split) }],
-    ),
-  );
+  singles(variables.flatMap(({ name, path }): Single[] => (env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name]) }])));
 
 export const fromOptions = (args: SettingsArgs): Layer =>
   singles(
@@ -68,7 +63,6 @@ export const fromOptions = (args: SettingsArgs): Layer =>
   );
 
 /** The text as the setting's type; what cannot be read stays text, and the check says so. */
-function read(rule: Rule | undefined, text: string, split?: RegExp): unknown {
-  if (split) return text.split(split).filter(Boolean);
+function read(rule: Rule | undefined, text: string): unknown {
   return rule?.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -1,6 +1,6 @@
 /** The one of the words that was probably meant. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
-  const most = Math.min(3, Math.floor(word.length / 3) + 1);
+  const most = Math.min(3, Math.floor(word.length / 2));
   let best: { readonly word: string; readonly distance: number } | undefined;
   for (const one of words) {
     if (Math.abs(one.length - word.length) > most) continue;

@@ -6,7 +6,7 @@ const local = 'http://127.0.0.1:11434';
 export type Probe = (url: string, milliseconds: number) => Promise<boolean>;
 
 /** The address of an Ollama that runs on this machine. For the start only: it costs up to 300 ms. */
-export async function runningOllama(probe: Probe = answers): Promise<string | undefined> {
+export async function runningOllama(probe: Probe = answersAsOllama): Promise<string | undefined> {
   return (await probe(`${local}/api/version`, 300)) ? local : undefined;
 }
 
@@ -22,8 +22,8 @@ export function ollamaAddress(text: string): string {
   return `${url.protocol}//${account}${host}${port && `:${port}`}${url.pathname.replace(/\/+$/, '')}${url.search}${url.hash}`;
 }
 
-/** Never through a proxy, never somewhere else. */
-const answers: Probe = (url, milliseconds) =>
+/** Asks directly, never through a proxy. */
+export const answersAsOllama: Probe = (url, milliseconds) =>
   new Promise((resolve) => {
     const signal = AbortSignal.timeout(milliseconds);
     const request = get(url, { agent: false, signal }, (response) => {

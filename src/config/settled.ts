@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { bare } from './bare.ts';
 import { filled } from './form.ts';
 import { builtInKind, defaultNames, defaultPlan } from './found.ts';
 import type { ProviderSettings, Settings } from './schema/index.ts';
@@ -50,8 +51,5 @@ function placed(provider: ProviderSettings, folder: string): ProviderSettings {
 
 const withoutSlash = (address: string) => address.replace(/(?<=[^/:])\/+$/, '');
 
-function eachOf<From, To>(all: Readonly<Record<string, From>>, change: (one: From, name: string) => To): Readonly<Record<string, To>> {
-  const changed: Record<string, To> = Object.create(null);
-  for (const [name, one] of Object.entries(all)) changed[name] = change(one, name);
-  return changed;
-}
+const eachOf = <From, To>(all: Readonly<Record<string, From>>, change: (one: From, name: string) => To): Readonly<Record<string, To>> =>
+  bare(Object.entries(all).map(([name, one]) => [name, change(one, name)]));

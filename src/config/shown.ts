@@ -13,7 +13,8 @@ export function shown(path: Path, rule: Rule | undefined, value: unknown): strin
   if (Array.isArray(value)) return ' Found a list.';
   if (typeof value === 'object') return ' Found members.';
   if (path.some((step) => secrets.has(String(step)))) return ' What was found is not shown.';
-  if (typeof value !== 'string') return ` Found ${String(value)}.`;
+  if (typeof value === 'number' || typeof value === 'boolean') return ` Found ${value}.`;
+  if (typeof value !== 'string') return '';
   const wantsText = rule?.anyOf || rule?.enum || ['string', 'number', 'integer', 'boolean'].includes(rule?.type ?? '');
   if (!wantsText || /:\/\/[^/]*@|\?/.test(value)) return ' Found a text.';
   return value.length > longest ? ` Found a text of ${value.length} characters.` : ` Found ${JSON.stringify(value)}.`;

@@ -17,7 +17,7 @@ export interface Change {
   readonly restart: readonly (keyof Settings)[];
 }
 
-export interface Watched {
+interface Watched {
   /** What holds now. */
   readonly reading: Reading;
   /** Reads at once: for SIGHUP. */
@@ -39,7 +39,7 @@ interface Watching {
 }
 
 /** Calls when something happens in a folder; the answer ends it. */
-export type WatchFolder = (folder: string, happened: () => void, failed: (error: Error) => void) => () => void;
+type WatchFolder = (folder: string, happened: () => void, failed: (error: Error) => void) => () => void;
 
 /** Keeps the settings as the file says, or as they were while the file is bad. */
 export function watchSettings({ start, read, changed, failed, clock = systemClock, watchFolder = watchWithSystem }: Watching): Watched {

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type ErrorCode, type Pair, type ParsedNode, type YAMLMap } from 'yaml';
+import { bare } from './bare.ts';
 import { BadSettings, type BadSetting } from './bad-settings.ts';
 import type { Layer } from './layer.ts';
 import { fieldOf, type Path } from './path.ts';
@@ -53,15 +54,15 @@ export function readFile(file: string, name: string, env: Variables): Layer {
     if (!isScalar(node) && !isMap(node) && !isSeq(node)) return refuse('is an alias (*); write the value out.');
     if (node.anchor !== undefined) return refuse('has an anchor (&); write each value out.');
     if (node.tag !== undefined) return refuse('has a tag (!); a plain value was expected.');
-    if (isSeq(node)) return node.items.map((item, at) => plain(item as ParsedNode, [...path, at]));
-    if (isMap(node)) return members(node as YAMLMap.Parsed, path, refuse);
+    if (isSeq(node)) return node.items.map((item, at) => plain(item, [...path, at]));
+    if (isMap(node)) return members(node, path, refuse);
     if (typeof node.value !== 'string') return isPlain(node.value) ? node.value : refuse('is neither text, number, true nor false.');
     const { text, problem } = substituted(node.value, env);
     return problem === undefined ? text : refuse(problem);
   }
 
   function members(map: YAMLMap.Parsed, path: Path, refuse: (message: string, at: ParsedNode) => void): unknown {
-    const value: Record<string, unknown> = Object.create(null);
+    const value = bare<unknown>([]);
     const seen = new Map<string, number>();
     for (const { key, value: inner } of map.items) {
       const name = nameOf(key);
@@ -111,9 +112,7 @@ function find(root: ParsedNode | undefined, path: Path): { readonly key?: Parsed
       key = node;
       continue;
     }
-    const pair: Pair<ParsedNode, ParsedNode | null> | undefined = isMap(node)
-      ? (node as YAMLMap.Parsed).items.find((one) => nameOf(one.key) === step)
-      : undefined;
+    const pair: Pair<ParsedNode, ParsedNode | null> | undefined = isMap(node) ? node.items.find((one) => nameOf(one.key) === step) : undefined;
     if (!pair) return { ...(key ? { key } : {}), ...((key ?? node) ? { node: key ?? node! } : {}), whole: false };
     key = pair.key;
     node = pair.value ?? undefined;
@@ -126,7 +125,7 @@ function find(root: ParsedNode | undefined, path: Path): { readonly key?: Parsed
 function nameOf(key: unknown): string | undefined {
   if (!isScalar(key) || key.anchor !== undefined || key.tag !== undefined) return undefined;
   if (typeof key.value === 'string') return key.value;
-  return key.value === null ? undefined : (key.source ?? String(key.value));
+  return key.value === null ? undefined : (key.source ?? JSON.stringify(key.value));
 }
 
 const isPlain = (value: unknown) => value === null || typeof value === 'boolean' || typeof value === 'number';

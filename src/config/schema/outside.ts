@@ -41,7 +41,7 @@ export const outbound = group('Connections to the outside.', {
     examples: [['http://127.0.0.1:3001']],
   }),
   proxy: text('The proxy for providers and for addresses chosen by users; HTTPS_PROXY comes first; empty: none.'),
-  noProxy: list('Hosts that are reached without the proxy; NO_PROXY comes first.', word('A host, .domain, host:port or *.')),
+  noProxy: text('Hosts that are reached without the proxy, with commas between them; NO_PROXY comes first.'),
   caFile: text('Further certificate authorities, as a PEM file; a relative path starts at the folder of this file. NODE_EXTRA_CA_CERTS is honoured besides.'),
 });
 

@@ -21,7 +21,7 @@ export function wrongPattern(text: string): string | undefined {
 }
 
 /** `scheme://host:port` and nothing behind it. */
-export function wrongOrigin(text: string): string | undefined {
+function wrongOrigin(text: string): string | undefined {
   const path = wrongAddress(text) ? undefined : new URL(text).pathname;
   return path === '/' && !text.endsWith('/') ? undefined : 'must be scheme://host:port, without anything behind it.';
 }

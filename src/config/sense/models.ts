@@ -42,14 +42,11 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
 function* larger(name: string, { larger }: ModelSettings, path: Path, { models }: Settings): Iterable<Trouble> {
   if (larger === undefined) return;
   const here = [...path, 'larger'];
-  if (!models[larger] || larger === '*') return yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
-  const way = new Set([name]);
-  for (let next: string | undefined = larger; next !== undefined; next = models[next]?.larger) {
-    if (next === name) return yield { path: here, text: 'leads back to this model.' };
-    // A circle that this model only leads to is told where it starts.
-    if (way.has(next)) return;
-    way.add(next);
-  }
+  if (!models[larger] || larger === '*') yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+  const way = new Set<string>();
+  // A circle that this model only leads to is told at the models in it.
+  for (let next: string | undefined = larger; next !== undefined && !way.has(next); next = models[next]?.larger) way.add(next);
+  if (way.has(name)) yield { path: here, text: 'leads back to this model.' };
 }
 
 function* residency({ residency, targets }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {

@@ -8,7 +8,7 @@ export function* identity({ masterKey, adminEmail, adminApiKey, host }: Settings
   if (masterKey !== undefined && !/^[A-Za-z0-9+/]{43}=$/.test(masterKey)) yield { path: ['masterKey'], text: 'must be 32 bytes in base64 (44 characters).' };
   if (adminEmail !== undefined && !email.test(adminEmail)) yield { path: ['adminEmail'], text: 'must be an e-mail address.' };
   if (adminApiKey !== undefined && !/^[A-Za-z0-9_-]{64}$/.test(adminApiKey)) yield { path: ['adminApiKey'], text: 'must be 64 characters of [A-Za-z0-9_-].' };
-  if (/[\s/@]|:\/\//.test(host)) yield { path: ['host'], text: 'must be an address or a host name, such as 127.0.0.1.' };
+  if (/[\s/@[\]]/.test(host)) yield { path: ['host'], text: 'must be an address or a host name, such as 127.0.0.1.' };
 }
 
 export function* processes({ workers, databaseUrl }: Settings): Iterable<Trouble> {
