@@ -158,12 +158,32 @@ describe('a reload', () => {
     expect(watched.reading.settings.port).toBe(1);
   });
 
-  test('after the end there is none by the file', () => {
+  test('that the server cannot take over leaves the running settings', () => {
+    const cwd = folderWith(model('a'));
+    const failed = vi.fn<(error: Error) => void>();
+    const read = () => readSettings({ cwd, env: {} });
+    const watched = watchSettings({
+      start: read(),
+      read,
+      changed() {
+        throw new Error('no');
+      },
+      failed,
+      watchFolder: () => () => {},
+    });
+    writeFileSync(join(cwd, 'dragoman.yaml'), model('b'));
+    watched.reload();
+    expect(failed).toHaveBeenCalledWith(new Error('no'));
+    expect(Object.keys(watched.reading.settings.models)).toEqual(['a']);
+  });
+
+  test('after the end there is none, neither by the file nor by hand', () => {
     const { write, happens, clock, watched, changes, folders } = watching('port: 1');
     write('port: 2');
     happens();
     watched.close();
     clock.advance(1000);
+    watched.reload();
     expect(changes).toEqual([]);
     expect(folders.size).toBe(0);
   });

@@ -30,9 +30,9 @@ interface Watching {
   readonly start: Reading;
   /** Reads everything again. */
   readonly read: () => Reading;
-  /** New settings hold. Called for a `reload` also when nothing has changed. */
+  /** Takes the new settings over; if it throws they do not hold. Called for a `reload` also when nothing has changed. */
   readonly changed: (change: Change) => void;
-  /** The running settings stay. BadSettings, or why the file cannot be watched. */
+  /** The running settings stay: BadSettings, what `changed` threw, or why the file cannot be watched. */
   readonly failed: (error: Error) => void;
   readonly clock?: Clock;
   readonly watchFolder?: WatchFolder;
@@ -47,6 +47,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   let reading = start;
   let seen = stampOf(path);
   let cancel = () => {};
+  let closed = false;
   let watched: readonly (() => void)[] = [];
 
   const look = () => {
@@ -58,19 +59,20 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   };
 
   const reread = (why: 'file' | 'signal') => {
+    if (closed) return;
     cancel();
     rewatch();
     seen = stampOf(path);
-    let next: Reading;
     try {
-      next = read();
+      const next = read();
       if (reading.file !== undefined && next.file === undefined) throw new BadSettings([{ place: reading.file, message: 'This file is gone.' }]);
+      const names = differing(reading.settings, next.settings);
+      const restart = differing(start.settings, next.settings).filter(needsRestart);
+      if (names.length > 0 || why === 'signal') changed({ reading: next, changed: names, restart });
+      reading = next;
     } catch (error) {
-      return failed(error as Error);
+      failed(error as Error);
     }
-    const names = differing(reading.settings, next.settings);
-    reading = next;
-    if (names.length > 0 || why === 'signal') changed({ reading, changed: names, restart: differing(start.settings, next.settings).filter(needsRestart) });
   };
 
   /** Links may lead elsewhere now, and a folder that was made anew is another. */
@@ -93,6 +95,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     },
     reload: () => reread('signal'),
     close() {
+      closed = true;
       cancel();
       for (const close of watched) close();
       watched = [];
