@@ -165,7 +165,6 @@ describe('a file is refused', () => {
     ['defaults: { chat: ▸"*" }', 'defaults.chat must name a model of kind chat. Found "*".'],
   ];
   const rest: readonly Row[] = [
-    ['plans: { ▸unlimited: {} }', 'plans.unlimited is built in and cannot be changed; choose another name.'],
     ['newUsers: { plan: ▸gold }', 'newUsers.plan must name a plan, or unlimited. Found "gold".'],
     ['plans: { a: { residency: ▸us } }', 'plans.a.residency must name a residency list of a provider. Found "us".'],
     ['trustedProxies: [▸10.0.0.0/33]', 'trustedProxies[0] must be an address, or a network such as 10.0.0.0/8. Found "10.0.0.0/33".'],

@@ -11,7 +11,7 @@ const plan = record('What its users may use.', {
 });
 
 export const plans = named(
-  'Plans, by name. A member left out is no limit of that kind, 0 allows nothing. The plan `unlimited` is built in: it is the plan of the first user.',
+  'Plans, by name. A member left out is no limit of that kind, 0 allows nothing. The plan `unlimited` is built in, without limits unless it is named here: it is the plan of the first user.',
   plan,
   {
     examples: [

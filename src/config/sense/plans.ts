@@ -7,8 +7,7 @@ export function* plans({ plans, newUsers, providers }: Settings): Iterable<Troub
   const lists = new Set(Object.values(providers).flatMap(({ residency }) => Object.keys(residency)));
   for (const [name, { residency }] of Object.entries(plans)) {
     const path = ['plans', name];
-    if (name === 'unlimited') yield { path, name: true, silent: true, text: 'is built in and cannot be changed; choose another name.' };
-    else if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
+    if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
       yield { path, name: true, silent: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
     if (residency !== undefined && !lists.has(residency)) yield { path: [...path, 'residency'], text: 'must name a residency list of a provider.' };
   }
