@@ -160,7 +160,7 @@ test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
     (
       await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${key}` },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model: 'built-in', messages: [{ role: 'user', content: 'hello' }] }),
       })
     ).status;

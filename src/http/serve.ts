@@ -72,6 +72,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
     } finally {
       open.delete(exchange);
+      if (draining) setImmediate(() => app.server.closeIdleConnections());
       door.done(exchange, route, caller, fault);
     }
   };
