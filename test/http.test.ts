@@ -202,6 +202,8 @@ describe('what is watched', () => {
 
   test('the figures count what was answered', async () => {
     await house.ask(chat, body);
-    expect(await (await fetch(`${house.url}/metrics`)).text()).toMatch(/dragoman_requests_total\{face="chatcompat",route="\/server\/chatcompat\/v1\/chat\/completions",status="200"\} \d+/);
+    const answer = await fetch(`${house.url}/metrics`);
+    expect(answer.headers.get('connection')).toBe('keep-alive');
+    expect(await answer.text()).toMatch(/dragoman_requests_total\{face="chatcompat",route="\/server\/chatcompat\/v1\/chat\/completions",status="200"\} \d+/);
   });
 });

@@ -118,7 +118,8 @@ export class Exchange {
 
   #head(status: number, headers: Headers): void {
     this.status = status;
-    const unread = !this.#request.complete;
+    const { complete, headers: asked } = this.#request; // of a request without body nothing is known to be complete yet
+    const unread = !complete && (asked['transfer-encoding'] !== undefined || Number(asked['content-length'] ?? 0) > 0);
     const closing = unread || this.#draining() ? ['connection', 'close'] : [];
     this.#response.writeHead(status, ['x-request-id', this.id, ...always, ...headers, ...closing]);
     if (unread) this.#response.once('finish', () => this.#linger());

@@ -29,7 +29,7 @@ export function chatRoute(parts: ChatParts): Route {
     path: `${root}/chat/completions`,
     scope: 'passthrough',
     owner: 'caller',
-    summary: 'Answers a conversation; with `stream` true as server-sent events.',
+    summary: 'Answers a conversation, whole or as server-sent events.',
     input: ChatRequest,
     output: ChatCompletion,
     async answer(asked) {

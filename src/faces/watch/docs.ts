@@ -94,13 +94,14 @@ a { color: var(--accent); }
 code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 .75rem; }
 details[open] { padding-bottom: .75rem; }
-summary { cursor: pointer; padding: .6rem 0; }
-summary b { display: inline-block; min-width: 4rem; color: var(--accent); font-size: .85em; }
-summary span { color: var(--quiet); display: block; padding-left: 4.2rem; }
+summary { cursor: pointer; padding: .6rem 0; display: grid; grid-template-columns: 4rem 1fr; gap: 0 .5rem; align-items: baseline; }
+summary::-webkit-details-marker { display: none; }
+summary b { color: var(--accent); font-size: .85em; }
+summary span { grid-column: 2; color: var(--quiet); }
 ul { margin: .25rem 0; padding-left: 1.25rem; border-left: 2px solid var(--soft); list-style: none; }
 li { margin: .2rem 0; }
 i { color: var(--quiet); font-style: normal; font-size: .9em; overflow-wrap: anywhere; }
 em { color: var(--accent); font-style: normal; font-size: .8em; }
 .scope { color: var(--quiet); margin: 0; }
-@media (max-width: 40rem) { body { padding: 1rem; } summary span { padding-left: 0; } }
+@media (max-width: 40rem) { body { padding: 1rem; } }
 `;

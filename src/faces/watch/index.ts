@@ -37,7 +37,7 @@ export function watch({ metrics, missing, document }: WatchParts): Face {
       page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await metrics.text())),
       page('/openapi.json', 'This document.', document),
       page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], docsPage(document()))),
-      page('/docs.css', 'The look of the page.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
+      page('/docs.css', 'The style sheet of that page.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
     ],
   };
 }
