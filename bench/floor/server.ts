@@ -44,7 +44,10 @@ app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, by
   }
 });
 app.post<{ Body: { model: string; stream?: boolean } }>(path, { schema: { body: chatBody }, onRequest: identify }, (request, reply) => {
-  if (!models.has(request.body.model)) return reply.code(404).type('application/json').send(refusal('Model not found'));
+  if (!models.has(request.body.model)) {
+    void reply.code(404).type('application/json').send(refusal('Model not found'));
+    return;
+  }
   reply.hijack();
   const handler = request.body.stream === true ? new PassingStream(reply.raw, request.account) : new PassingWhole(reply.raw, request.account);
   upstream.dispatch({ path, method: 'POST', headers: upstreamHeaders, body: request.bytes }, handler);

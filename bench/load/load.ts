@@ -35,11 +35,19 @@ else
     }),
   );
 const times = (all: number[]) => {
-  const sorted = Float64Array.from(all).sort();
+  const sorted = all.toSorted((a, b) => a - b);
   return { p50: sorted[Math.floor((sorted.length - 1) * 0.5)] ?? 0, p99: sorted[Math.floor((sorted.length - 1) * 0.99)] ?? 0 };
 };
 console.log(
-  JSON.stringify({ requests: wholes.length, failed, unfinished: 0, lines, seconds: (performance.now() - begun) / 1000, first: times(firsts), whole: times(wholes) }),
+  JSON.stringify({
+    requests: wholes.length,
+    failed,
+    unfinished: 0,
+    lines,
+    seconds: (performance.now() - begun) / 1000,
+    first: times(firsts),
+    whole: times(wholes),
+  }),
 );
 agent.destroy();
 
@@ -47,14 +55,24 @@ async function ask(): Promise<void> {
   const asked = performance.now();
   let first = 0;
   const good = await new Promise<boolean>((resolve) => {
-    const asking = request({ agent, host: '127.0.0.1', port: values.port, path: values.path ?? '/', method: 'POST', headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length } }, (response) => {
-      response.on('data', (bytes: Buffer) => {
-        first ||= performance.now();
-        lines += bytes.toString('latin1').split('data: ').length - 1;
-      });
-      response.on('end', () => resolve(response.statusCode === 200));
-      response.on('error', () => resolve(false));
-    });
+    const asking = request(
+      {
+        agent,
+        host: '127.0.0.1',
+        port: values.port,
+        path: values.path ?? '/',
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
+      },
+      (response) => {
+        response.on('data', (bytes: Buffer) => {
+          first ||= performance.now();
+          lines += bytes.toString('latin1').split('data: ').length - 1;
+        });
+        response.on('end', () => resolve(response.statusCode === 200));
+        response.on('error', () => resolve(false));
+      },
+    );
     asking.on('error', () => resolve(false));
     asking.end(body);
   });
