@@ -28,10 +28,25 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-const started = new Set<ChildProcess>();
+const started = new Map<ChildProcess, NodeJS.Signals>();
+
+/** However this process ends, what it started ends with it, those below (a worker, a server behind `runuser`) included. */
 process.on('exit', () => {
-  for (const child of started) child.kill('SIGKILL');
+  const left = Array.from(started, ([child, ending]) => family(child.pid ?? 0).map((pid) => ({ pid, ending }))).flat();
+  for (const { pid, ending } of left) signal(pid, ending);
+  if (left.length > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lastPatienceMilliseconds);
+  for (const { pid } of left) signal(pid, 'SIGKILL');
 });
+
+const lastPatienceMilliseconds = 500;
+
+function signal(pid: number, which: NodeJS.Signals): void {
+  try {
+    process.kill(pid, which);
+  } catch {
+    // it has ended
+  }
+}
 
 /** Starts a program pinned to one core. */
 export function start({ program, words, core, folder, environment = {}, log, ending = 'SIGTERM' }: Command): Running {
@@ -42,7 +57,7 @@ export function start({ program, words, core, folder, environment = {}, log, end
     stdio: ['ignore', output, output],
   });
   closeSync(output);
-  started.add(child);
+  started.set(child, ending);
   const ended = new Promise<void>((resolve) => {
     child.once('exit', resolve);
     child.once('error', () => resolve());
@@ -98,6 +113,7 @@ export function residentMegabytes(pid: number): number {
 }
 
 function family(pid: number): number[] {
+  if (pid === 0) return [];
   const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
   return [pid, ...children.flatMap(family)];
 }
