@@ -13,7 +13,7 @@ export type GenerateEvent =
   | ToolCallPiece
   | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart }
   | { readonly type: 'passed'; readonly tokens: number }
-  | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string }
+  | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
   | { readonly type: 'usage'; readonly usage: Usage };
 
 export interface Started {

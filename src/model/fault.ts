@@ -30,6 +30,10 @@ export interface FaultDetails {
   readonly retryAfter?: number;
   /** Would another target perhaps say yes? */
   readonly elsewhere?: boolean;
+  /** The provider did not take our key: another key of the same target may do. */
+  readonly key?: boolean;
+  /** The target does not have the model: it need not be asked for it again soon. */
+  readonly absent?: boolean;
   /** For the log; never leaves the house. */
   readonly cause?: unknown;
 }

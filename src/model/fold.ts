@@ -15,6 +15,7 @@ export interface Candidate {
   /** The provider's own word for the reason. */
   readonly raw: string;
   readonly logprobs?: readonly TokenLogprob[];
+  readonly extra?: Extra;
 }
 
 /** The sum of the events. Pieces of the same kind that follow each other become one part; a candidate that never finished is left as `stop`. */
@@ -49,7 +50,7 @@ export async function fold(events: AsyncIterable<GenerateEvent>): Promise<Genera
         draft(event.candidate).parts.push(event.part);
         break;
       case 'finished':
-        Object.assign(draft(event.candidate), { reason: event.reason, raw: event.raw });
+        Object.assign(draft(event.candidate), { reason: event.reason, raw: event.raw, ...(event.extra ? { extra: event.extra } : {}) });
         break;
       case 'usage':
         usage = event.usage;
@@ -60,12 +61,15 @@ export async function fold(events: AsyncIterable<GenerateEvent>): Promise<Genera
         return event satisfies never;
     }
   }
-  const candidates = Array.from(drafts, (one) => one ?? { parts: [], reason: 'stop' as const, raw: '' }).map(({ parts, reason, raw, logprobs }) => ({
-    parts,
-    reason,
-    raw,
-    ...(logprobs ? { logprobs } : {}),
-  }));
+  const candidates = Array.from(drafts, (one): Draft => one ?? { parts: [], calls: [], reason: 'stop', raw: '' }).map(
+    ({ parts, reason, raw, logprobs, extra }) => ({
+      parts,
+      reason,
+      raw,
+      ...(logprobs ? { logprobs } : {}),
+      ...(extra ? { extra } : {}),
+    }),
+  );
   return { started, candidates, ...(usage ? { usage } : {}) };
 }
 
@@ -77,6 +81,7 @@ interface Draft {
   reason: FinishReason;
   raw: string;
   logprobs?: TokenLogprob[];
+  extra?: Extra;
 }
 
 function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>): void {

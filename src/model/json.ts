@@ -7,3 +7,29 @@ export interface JsonObject {
 
 /** Fields that only one dialect understands, under the name of that dialect (`openai-chat`). They are given back to it alone. */
 export type Extra = Readonly<Record<string, JsonObject>>;
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => value !== null && typeof value === 'object' && !Array.isArray(value);
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
+
+/** The members whose names are not known, without those that are null: what a dialect carries. */
+export function rest(object: object, known: ReadonlySet<string>): Record<string, Json> {
+  const carried: Record<string, Json> = {};
+  for (const name in object) {
+    const value = (object as JsonObject)[name]!;
+    if (!known.has(name) && value !== null && name !== '__proto__') carried[name] = value;
+  }
+  return carried;
+}
+
+/** What a dialect carried for itself. */
+export const own = (extra: Extra | undefined, dialect: string): JsonObject => extra?.[dialect] ?? {};
+
+/**
+ * The fields that only other dialects would have understood: a target of this dialect ignores them.
+ * A name that begins with a dot is a dialect's note to itself and no field of the client.
+ */
+export function unheard(extra: Extra, dialect: string): readonly string[] {
+  const others = Object.keys(extra).filter((one) => one !== dialect);
+  return others.flatMap((one) => Object.keys(extra[one]!).filter((name) => !name.startsWith('.')));
+}

@@ -1,0 +1,49 @@
+import type { Usage } from '#model/event';
+import { isEmpty, isObject, own, type Json, type JsonObject } from '#model/json';
+import { dialect } from './wire.ts';
+
+/** Beyond this no request can go: such a number is a mistake, and it would empty somebody's balance. */
+const mostTokens = 1_000_000_000;
+
+/** @returns undefined where the provider's numbers are missing or can't be: somebody else estimates then */
+export function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const {
+    prompt_tokens: input,
+    completion_tokens,
+    total_tokens: total,
+    prompt_tokens_details: prompt,
+    completion_tokens_details: completion,
+    ...others
+  } = value;
+  if (!isCount(input) || !isCount(completion_tokens)) return undefined;
+  const { cached_tokens: cached, ...promptOthers } = isObject(prompt) ? prompt : {};
+  const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
+  const apart = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI counts thoughts beside the completion
+  const output = apart ? completion_tokens + thought : completion_tokens;
+  const carried = {
+    ...(others as JsonObject),
+    ...(isEmpty(promptOthers) ? {} : { prompt_tokens_details: promptOthers as JsonObject }),
+    ...(isEmpty(completionOthers) ? {} : { completion_tokens_details: completionOthers as JsonObject }),
+  };
+  return {
+    input,
+    output,
+    ...(isCount(cached) && cached <= input ? { cached } : {}),
+    ...(isCount(thought) && thought <= output ? { thought } : {}),
+    source: 'provider',
+    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
+  };
+}
+
+export function encodeUsage({ input, output, cached, thought, extra }: Usage): JsonObject {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...others } = own(extra, dialect);
+  const usage: Record<string, Json> = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  if (prompt !== undefined || cached !== undefined)
+    usage['prompt_tokens_details'] = { ...(cached === undefined ? {} : { cached_tokens: cached }), ...(prompt as JsonObject | undefined) };
+  if (completion !== undefined || thought !== undefined)
+    usage['completion_tokens_details'] = { ...(thought === undefined ? {} : { reasoning_tokens: thought }), ...(completion as JsonObject | undefined) };
+  return { ...usage, ...others };
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;
