@@ -43,7 +43,7 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
       incoming.on('error', reject);
-      incoming.on('close', () => reject(new Fault('invalid', 'The connection closed before the body was complete.')));
+      incoming.on('close', () => incoming.complete || reject(new Fault('invalid', 'The connection closed before the body was complete.')));
     });
   } finally {
     cancel();

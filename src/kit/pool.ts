@@ -191,7 +191,12 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  /** Ends the exchange and closes the connection, if it is not over yet. */
+  /** Nobody wants the rest: closes the connection, if it is not over yet. */
+  leave(): void {
+    if (!this.#ended) this.stop(new UpstreamError('broken'));
+  }
+
+  /** Ends the exchange for this reason and closes the connection, if it is not over yet. */
   stop(reason: unknown): void {
     if (this.#ended) return;
     this.#fail(reason);

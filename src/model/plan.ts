@@ -16,11 +16,19 @@ export interface Spent {
 
 /** The month of an instant as `2026-11`, UTC: the period of every balance. */
 export function monthOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 7);
+  if (milliseconds < month.from || milliseconds >= month.to) {
+    const date = new Date(milliseconds);
+    const [year, number] = [date.getUTCFullYear(), date.getUTCMonth()];
+    month = { from: Date.UTC(year, number), to: Date.UTC(year, number + 1), text: date.toISOString().slice(0, 7) };
+  }
+  return month.text;
 }
+
+/** The last month asked for: nearly always the next one too, and every call asks. */
+let month = { from: 0, to: 0, text: '' };
 
 /** Seconds until the first of the next month, UTC. */
 export function secondsToNextMonth(milliseconds: number): number {
-  const date = new Date(milliseconds);
-  return Math.ceil((Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) - milliseconds) / 1000);
+  monthOf(milliseconds);
+  return Math.ceil((month.to - milliseconds) / 1000);
 }

@@ -9,9 +9,9 @@ import type { Exchange } from '#http/exchange';
 import type { Asked, Route } from '#http/route';
 import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
-import type { Started } from '#model/event';
+import type { GenerateEvent, Started } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
-import { fold } from '#model/fold';
+import { sumOf } from '#model/fold';
 import type { Context, Generate } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { root } from './root.ts';
@@ -33,61 +33,78 @@ export function chatRoute(parts: ChatParts): Route {
     input: ChatRequest,
     output: ChatCompletion,
     async answer(asked) {
-      const { call, usageWanted } = decodeRequest(asked.json);
       const { exchange } = asked;
-      const context = contextOf(asked);
+      const chat = chatOf(asked);
+      const { call, context } = chat;
       const { requestSeconds, streamSeconds } = parts.limits();
       exchange.expire(call.stream ? streamSeconds : requestSeconds, () => new Fault('timed-out', 'The answer took too long.'));
       try {
-        await (call.stream ? stream(parts, asked, call, context, usageWanted) : whole(parts, asked, call, context));
+        await (call.stream ? stream(parts, exchange, chat) : whole(parts, exchange, chat));
       } catch (error) {
         exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
         throw error;
       } finally {
-        const last = context.progress.attempts.at(-1);
-        exchange.notes = { model: call.model.slice(0, 100), ...(last ? { provider: last.provider, attempts: context.progress.attempts.length } : {}) };
+        const { attempts } = context.progress;
+        const last = attempts.at(-1);
+        exchange.notes = { model: call.model.slice(0, 100), ...(last ? { provider: last.provider, attempts: attempts.length } : {}) };
       }
     },
   };
 }
 
-function contextOf({ exchange, caller, json }: Asked): Context {
+/** A request as it was understood. */
+interface Chat {
+  readonly call: GenerateCall;
+  readonly context: Context;
+  readonly usageWanted: boolean;
+  /** The call with its lane, where the client's bytes may go upstream as they came. */
+  withLane(sink: Pick<Lane, 'write' | 'drained'>): GenerateCall;
+}
+
+function chatOf(asked: Asked): Chat {
+  const { exchange, caller, json, bytes, places } = asked;
+  const { app, body } = unlabelled(json);
+  const { call, usageWanted } = decodeRequest(body);
   const beta = exchange.header('openai-beta');
-  const body = json as { readonly app_name?: unknown };
-  const app = typeof body.app_name === 'string' ? body.app_name : exchange.header('x-app-name');
-  return {
+  const context: Context = {
     requestId: exchange.id,
     step: 0,
     caller,
     face: 'chatcompat',
-    app: (app ?? caller.keyName).slice(0, 100),
+    app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
     strict: exchange.header('x-dragoman-strict') === 'true',
     headers: beta === undefined ? {} : { 'openai-beta': beta },
     progress: { attempts: [] },
   };
+  return { call, context, usageWanted, withLane: (sink) => (body === json ? { ...call, lane: { dialect: 'openai-chat', body: bytes, places, usageWanted, ...sink } } : call) };
 }
 
-async function whole({ generate, clock }: ChatParts, { exchange, bytes: body, places }: Asked, call: GenerateCall, context: Context): Promise<void> {
+/** `app_name` is for our books and does not go upstream. */
+function unlabelled(json: unknown): { app?: string; body: unknown } {
+  if (json === null || typeof json !== 'object' || !Object.hasOwn(json, 'app_name')) return { body: json };
+  const { app_name: app, ...body } = json as { readonly app_name?: unknown };
+  if (typeof app !== 'string') throw new Fault('invalid', 'app_name must be a string.', { field: 'app_name' });
+  return { app, body };
+}
+
+async function whole({ generate, clock }: ChatParts, exchange: Exchange, { context, withLane }: Chat): Promise<void> {
   let passed: Uint8Array | undefined;
-  const lane: Lane = {
-    dialect: 'openai-chat',
-    body,
-    places,
-    usageWanted: true,
-    write(bytes) {
+  const sink = {
+    write(bytes: Uint8Array) {
       passed = bytes;
       return true;
     },
     drained: () => Promise.resolve(),
   };
-  const result = await fold(generate({ ...call, lane }, context));
-  const headers = answerHeaders(context.progress, result.started);
+  const said: GenerateEvent[] = [];
+  for await (const event of generate(withLane(sink), context)) said.push(event);
+  const headers = answerHeaders(context.progress, said.find((event) => event.type === 'started'));
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
-  else exchange.sendJson(200, encodeResult(result, { id: completionId(exchange), created: seconds(clock) }), headers);
+  else exchange.sendJson(200, encodeResult(sumOf(said), { id: completionId(exchange), created: seconds(clock) }), headers);
 }
 
-async function stream({ generate, clock, limits }: ChatParts, { exchange, bytes: body, places }: Asked, call: GenerateCall, context: Context, usageWanted: boolean): Promise<void> {
+async function stream({ generate, clock, limits }: ChatParts, exchange: Exchange, { context, usageWanted, withLane }: Chat): Promise<void> {
   let started: Started | undefined;
   let passing = false;
   const out = new EventStream(exchange, {
@@ -97,10 +114,9 @@ async function stream({ generate, clock, limits }: ChatParts, { exchange, bytes:
     contentType: 'text/event-stream; charset=utf-8',
     headers: (early) => answerHeaders(context.progress, early ? undefined : started),
   });
-  const lane: Lane = { dialect: 'openai-chat', body, places, usageWanted, write: (bytes) => out.write(bytes), drained: () => out.drained() };
   const frames = encoder({ id: completionId(exchange), created: seconds(clock), usageWanted });
   try {
-    for await (const event of generate({ ...call, lane }, context)) {
+    for await (const event of generate(withLane({ write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
       if (event.type === 'started') started = event;
       if (event.type === 'passed') passing = true;
       const text = passing ? '' : frames.encode(event);

@@ -5,7 +5,7 @@ import { promptBound, promptTokens } from '#model/measure';
 import { monthOf, secondsToNextMonth, type Plan, type Spent } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 import type { RoutedCall } from '../calls.ts';
-import { Balance } from './balance.ts';
+import { Balance, type Hold } from './balance.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** Where the rows are kept. */
@@ -32,8 +32,8 @@ export interface Reservation {
 }
 
 export interface Ledger {
-  /** @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded` */
-  reserve(call: RoutedCall, context: Context): Promise<Reservation>;
+  /** At once where it can be. @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded` */
+  reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
   /** Rows not written yet. */
   readonly pending: number;
   /** Writes what is left. */
@@ -82,43 +82,60 @@ export function openLedger(parts: LedgerParts): Ledger {
     },
     close: () => rows.close(),
 
-    async reserve(call, context) {
-      const { caller, progress } = context;
-      const plan = planOf(caller);
+    reserve(call, context) {
+      const plan = planOf(context.caller);
       if (!plan) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(clock.now()) });
       if (plan.monthlyUsd !== undefined && !call.route.price) throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
-      const held = balances.get(caller.userId);
-      const balance = held?.month === monthOf(clock.now()) && held.ready ? held : await balanceOf(caller.userId);
-      const startedAt = clock.monotonic();
-      const minute = balance.minute.take(plan.requestsPerMinute);
-      if (minute.allowance) progress.requests = minute.allowance;
-      if (minute.wait > 0) throw new Fault('rate-limited', `Your plan allows ${plan.requestsPerMinute} requests a minute.`, { retryAfter: minute.wait });
-      const wants = new Wants(call, parts, plan);
-      let hold = balance.hold(await wants.of(balance.left(plan)), plan, call.stream);
-      while (typeof hold === 'string') {
-        note(progress, balance, plan);
-        if (hold === 'spent') throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
-        const waited = clock.monotonic() - startedAt;
-        if (waited >= patience) throw new Fault('rate-limited', hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.', { retryAfter: 1 });
-        await balance.freed(patience - waited, context.signal);
-        hold = balance.hold(await wants.of(balance.left(plan)), plan, call.stream);
-      }
-      const reserved = hold;
-      note(progress, balance, plan);
-      return {
-        waited: clock.monotonic() - startedAt,
-        get output() {
-          return wants.outputOf(reserved.planTokens);
-        },
-        bounded: (unbounded) => wants.bounded(unbounded, reserved.planTokens),
-        grow: (output) => balance.grow(reserved, wants.planTokens(output + parts.reserveOutput()), wants.planTokens(output), plan),
-        settle(row) {
-          if (balance.settle(reserved, row.planTokens, row.costUsd ?? 0)) rows.add(row);
-        },
-        release: () => balance.release(reserved),
-      };
+      const held = balances.get(context.caller.userId);
+      if (!held?.ready || held.month !== monthOf(clock.now())) return balanceOf(context.caller.userId).then((balance) => counted(call, context, plan, balance));
+      return counted(call, context, plan, held);
     },
   };
+
+  /** Counts the request against the minute, then sets aside what it may spend. */
+  function counted(call: RoutedCall, context: Context, plan: Plan, balance: Balance): Reservation | Promise<Reservation> {
+    const { progress } = context;
+    const minute = balance.minute.take(plan.requestsPerMinute);
+    if (minute.allowance) progress.requests = minute.allowance;
+    if (minute.wait > 0) throw new Fault('rate-limited', `Your plan allows ${plan.requestsPerMinute} requests a minute.`, { retryAfter: minute.wait });
+    const wants = new Wants(call, parts, plan);
+    if (wants.isCheap(balance.left(plan))) {
+      const hold = balance.hold(wants.now(), plan, call.stream);
+      if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, 0);
+    }
+    return held(call, context, plan, balance, wants);
+  }
+
+  /** Near the edge of a balance: the prompt is counted, and what only running calls hold is waited for, in order. */
+  async function held(call: RoutedCall, context: Context, plan: Plan, balance: Balance, wants: Wants): Promise<Reservation> {
+    const startedAt = clock.monotonic();
+    await wants.count();
+    for (;;) {
+      const hold = balance.hold(wants.now(), plan, call.stream);
+      if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, clock.monotonic() - startedAt);
+      note(context.progress, balance, plan);
+      if (hold === 'spent') throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
+      const waited = clock.monotonic() - startedAt;
+      if (waited >= patience) throw new Fault('rate-limited', hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.', { retryAfter: 1 });
+      await balance.freed(patience - waited, context.signal);
+    }
+  }
+
+  function reservationOf(hold: Hold, wants: Wants, { progress }: Context, plan: Plan, balance: Balance, waited: number): Reservation {
+    note(progress, balance, plan);
+    return {
+      waited,
+      get output() {
+        return wants.outputOf(hold.planTokens);
+      },
+      bounded: (call) => wants.bounded(call, hold.planTokens),
+      grow: (output) => balance.grow(hold, wants.planTokens(output + parts.reserveOutput()), wants.planTokens(output), plan),
+      settle(row) {
+        if (balance.settle(hold, row.planTokens, row.costUsd ?? 0)) rows.add(row);
+      },
+      release: () => balance.release(hold),
+    };
+  }
 }
 
 const fewReservations = 16;
@@ -129,7 +146,6 @@ class Wants {
   readonly #parts: LedgerParts;
   readonly #unlimited: boolean;
   #prompt: number;
-  #exact = false;
 
   constructor(call: RoutedCall, parts: LedgerParts, plan: Plan) {
     this.#call = call;
@@ -138,14 +154,20 @@ class Wants {
     this.#prompt = this.#unlimited ? 0 : promptBound(call); // nobody asks what an unlimited call may cost
   }
 
-  /** `least`: what must fit; `most`: what to take if it is there. Near the edge the prompt is counted instead of bounded. */
-  async of(left: number): Promise<{ least: number; most: number; usd: number }> {
+  /** Is so much left that a bound of the prompt will do? */
+  isCheap(left: number): boolean {
+    return left === Infinity || this.planTokens((this.#call.sampling.candidates ?? 1) * this.#asked()) * fewReservations <= left;
+  }
+
+  /** Counts the prompt, where it was only bounded. */
+  async count(): Promise<void> {
+    if (!this.#unlimited) this.#prompt = await promptTokens(this.#call, this.#parts.countTokens);
+  }
+
+  /** `least`: what must fit; `most`: what to take if it is there. */
+  now(): { least: number; most: number; usd: number } {
     const { sampling, route } = this.#call;
     const candidates = sampling.candidates ?? 1;
-    if (!this.#exact && this.planTokens(candidates * this.#asked()) * fewReservations > left) {
-      this.#prompt = await promptTokens(this.#call, this.#parts.countTokens);
-      this.#exact = true;
-    }
     const most = this.planTokens(candidates * this.#asked());
     const least = sampling.maxTokens === undefined ? this.planTokens(1) : most;
     const usd = route.price ? (this.#prompt * route.price.input + candidates * this.#asked() * route.price.output) / 1e6 : 0;

@@ -49,7 +49,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     const body = parsed(bytes);
     yield* lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
   } finally {
-    answering.stop(new Error('left'));
+    answering.leave();
   }
 }
 
