@@ -67,7 +67,7 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
     '#*/**',
     `${source}**`,
     `${'../'.repeat(level + 1)}**`,
-    ...visible.flatMap((one) => [`!#${one}/**`, `!${source}${one}/**`]),
+    ...visible.flatMap((one) => [`!#${one}`, `!#${one}/**`, `!${source}${one}.ts`, `!${source}${one}/**`]),
     ...neighbours.flatMap((one) => [`#${room}/${one}/**`, `${shared}${one}/**`]),
   ];
   const message = `${room} may look into ${others.length > 0 ? others.join(', ') : 'nothing of ours'}${neighbours.length > 0 ? ', and not into its neighbours' : ''} (ARCHITECTURE.md).`;

@@ -98,7 +98,8 @@ function objectProblem(rule: Rule, value: Record<string, unknown>, field: string
 }
 
 /** Of several forms none fits: speak of the one that was meant, which is the one of the same `type` word, else of the same JSON type. */
-function nearest(rules: readonly Rule[], value: unknown, field: string): Problem {
+function nearest(forms: readonly Rule[], value: unknown, field: string): Problem {
+  const rules = forms.flatMap(plain);
   if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
     const objects = rules.filter((one) => one.type === 'object' || one.properties);
     const tagged = objects.filter((one) => tagOf(one) !== undefined);
@@ -115,8 +116,13 @@ function nearest(rules: readonly Rule[], value: unknown, field: string): Problem
   const meant = rules.filter((one) => one.type && hasType(one.type, value));
   if (meant.length === 1) return problemOf(meant[0]!, value, field)!;
   const consts = rules.flatMap((one) => ('const' in one ? [say(one.const)] : (one.enum?.map(say) ?? [])));
-  const types = rules.flatMap((one) => ('const' in one || one.enum ? [] : one.type ? [article(one.type)] : one.anyOf ? ['another form'] : []));
+  const types = rules.flatMap((one) => ('const' in one || one.enum ? [] : one.type ? [article(one.type)] : []));
   return wrong(field, `must be ${choice([...new Set([...consts, ...types])])}`);
+}
+
+/** Forms within forms are forms. */
+function plain(rule: Rule): readonly Rule[] {
+  return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
 }
 
 function tagOf(rule: Rule): readonly unknown[] | undefined {

@@ -34,6 +34,18 @@ export interface Context {
   readonly progress: Progress;
 }
 
+/** What a single target is given besides: how long it may be silent. */
+export interface TargetContext extends Context {
+  readonly patience: Patience;
+}
+
+/** Seconds: until the response head, from there to the first event that speaks, and between two reads after it. */
+export interface Patience {
+  readonly head: number;
+  readonly firstByte: number;
+  readonly idle: number;
+}
+
 /** What the wrappers write down on the way, for the answer's headers, the log and the books. One for each call. */
 export interface Progress {
   /** Targets tried, in order; the last one answered, if any did. */

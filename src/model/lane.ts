@@ -6,8 +6,9 @@
 export interface Lane {
   /** The dialect of both sides. */
   readonly dialect: string;
-  /** The request as the client sent it: one JSON object, no key twice. */
+  /** The request as the client sent it: one JSON object, no key twice; `places` says where its members stand (kit/json-scan). */
   readonly body: Uint8Array;
+  readonly places: readonly number[];
   /** Was the usage chunk of a stream asked for? If not, it is kept back. */
   readonly usageWanted: boolean;
   /** @returns false when the client reads slowly: wait for `drained` before the next. */

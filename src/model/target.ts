@@ -1,4 +1,6 @@
-import type { Generate } from './generate.ts';
+import type { GenerateCall } from './call.ts';
+import type { GenerateEvent } from './event.ts';
+import type { TargetContext } from './generate.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
 export interface Target {
@@ -8,7 +10,7 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  readonly generate: Generate;
+  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
 }
 
 /** A model name of the configuration and what stands behind it. */

@@ -1,0 +1,32 @@
+import { atMost, stretch, type Bar, type Row } from './question.ts';
+import { median, ratio, type Cost } from './rounds.ts';
+
+/** How many times the CPU time of each of the others; `undefined` for one that was not measured. */
+export interface Ratios {
+  readonly floor: number | undefined;
+  readonly nginx: number | undefined;
+  readonly portkey: number | undefined;
+}
+
+export type CostBars = (ratios: Ratios) => readonly Bar[];
+
+/** Costs as rows. The bars are for PostgreSQL; the embedded database has one of its own: microseconds above the floor, its worker's CPU counted. */
+export function costRows(what: string, costs: readonly Cost[], bars: CostBars): Row[] {
+  const of = (name: string) => costs.find((cost) => cost.name === name)?.cpu;
+  const floor = of('floor');
+  return costs.map(({ name, cpu, system, database }) => {
+    const ratios = { floor: ratio(cpu, floor), nginx: ratio(cpu, of('nginx')), portkey: ratio(cpu, of('portkey')) };
+    const above = floor && median(cpu.map((value, round) => value - floor[round]!));
+    const embedded = (): Bar[] => [atMost('≤ floor + 100 µs', above, 100), stretch('≤ floor + 40 µs', above, 40)];
+    return {
+      what,
+      who: name,
+      value: median(cpu),
+      note: `${Math.round((100 * median(system)) / median(cpu))} % system`,
+      timesFloor: ratios.floor,
+      timesNginx: ratios.nginx,
+      ...(name === 'dragoman' && { database: median(database), bars: bars(ratios) }),
+      ...(name === 'dragoman, embedded' && { bars: embedded() }),
+    };
+  });
+}

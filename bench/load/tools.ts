@@ -1,0 +1,25 @@
+/** The clients and the provider that a measurement needs: compiled where there is a C compiler, else in Node. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { installed } from '../processes.ts';
+
+export interface Tools {
+  /** Program and first words, to be followed by the options. */
+  readonly load: readonly [string, ...string[]];
+  readonly upstream: readonly [string, ...string[]];
+  /** Said beside every figure when the tools themselves are slow. */
+  readonly remark: string | undefined;
+}
+
+/** Compiles the tools into the folder. */
+export function makeTools(folder: string): Tools {
+  const compiled =
+    installed('cc') &&
+    ['load', 'upstream'].every((name) => spawnSync('cc', ['-O2', '-o', join(folder, name), join(import.meta.dirname, `${name}.c`)]).status === 0);
+  if (compiled) return { load: [join(folder, 'load')], upstream: [join(folder, 'upstream')], remark: undefined };
+  return {
+    load: [process.execPath, join(import.meta.dirname, 'load.ts')],
+    upstream: [process.execPath, join(import.meta.dirname, 'upstream.ts')],
+    remark: 'No C compiler (cc): clients and provider run on Node and are the bottleneck; CPU times hold, latencies and first chunks do not.',
+  };
+}

@@ -1,0 +1,218 @@
+// A provider that costs nothing: answers any POST in the wire of OpenAI's chat completions, from one thread, so that a gateway in front of it is
+// what a measurement sees. A body with "stream":true gets so many chunks of about 215 bytes, then the finish, the usage and [DONE]; without a pause
+// they are written in blocks of 16 KB, with one each chunk is a write of its own. Every other body gets about 1 KB of JSON.
+//
+//   upstream --port 9700 --chunks 200 --pause 0 (microseconds between chunks) --life 3600 (seconds, then it ends by itself)
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK = 16384, EVENTS = 512 };
+
+struct text { char bytes[4096]; size_t size; };
+
+struct connection {
+  int fd;
+  char *in; size_t have, room;
+  char *out; size_t queued, sent, out_room;
+  bool streaming, wants_write, waiting, dead;
+  int chunks_said;
+  uint64_t due;                    // microseconds; meaningful while waiting
+  struct connection *behind;       // in the queue of those that wait for their next chunk
+};
+
+static int poller, chunks = 200;
+static uint64_t pause_us;
+static struct text whole, head, chunk, ending;
+static struct connection *first_waiting, *last_waiting;
+
+static uint64_t now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void listen_for(struct connection *c, int how) {
+  struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | (c->wants_write ? EPOLLOUT : 0), .data.ptr = c };
+  epoll_ctl(poller, how, c->fd, &event);
+}
+
+static void release(struct connection *c) { free(c->in); free(c->out); free(c); }
+
+/** A connection in the queue is only marked: the queue frees it when its turn comes. */
+static void drop(struct connection *c) {
+  close(c->fd);
+  c->dead = true;
+  if (!c->waiting) release(c);
+}
+
+static void say(struct connection *c, const struct text *text) {
+  if (c->queued + text->size > c->out_room) c->out = realloc(c->out, c->out_room = (c->queued + text->size) * 2);
+  memcpy(c->out + c->queued, text->bytes, text->size);
+  c->queued += text->size;
+}
+
+/** False when the connection is broken. What does not fit waits for EPOLLOUT. */
+static bool flush(struct connection *c) {
+  while (c->sent < c->queued) {
+    ssize_t n = send(c->fd, c->out + c->sent, c->queued - c->sent, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN) return false;
+    if (n < 0) {
+      if (!c->wants_write) { c->wants_write = true; listen_for(c, EPOLL_CTL_MOD); }
+      return true;
+    }
+    c->sent += n;
+  }
+  c->queued = c->sent = 0;
+  if (c->wants_write) { c->wants_write = false; listen_for(c, EPOLL_CTL_MOD); }
+  return true;
+}
+
+static void wait_for_turn(struct connection *c) {
+  c->due += pause_us;
+  c->waiting = true;
+  c->behind = NULL;
+  if (last_waiting) last_waiting->behind = c; else first_waiting = c;
+  last_waiting = c;
+}
+
+/** Says the next chunk and waits, or without a pause as much as the socket takes. */
+static bool stream_on(struct connection *c) {
+  do {
+    bool last = c->chunks_said == chunks;
+    say(c, last ? &ending : &chunk);
+    c->chunks_said++;
+    if (last) c->streaming = false;
+    if ((last || pause_us || c->queued >= BLOCK) && !flush(c)) return false;
+  } while (c->streaming && !pause_us && !c->wants_write);
+  if (c->streaming && pause_us) wait_for_turn(c);
+  return true;
+}
+
+/** Bytes of the first request in the buffer, 0 while it is not all there. */
+static size_t request_size(struct connection *c) {
+  c->in[c->have] = 0;
+  char *end = strstr(c->in, "\r\n\r\n");
+  if (!end) return 0;
+  size_t head_size = end + 4 - c->in;
+  *end = 0;
+  char *length = strcasestr(c->in, "\r\ncontent-length:"), *chunked = strcasestr(c->in, "\r\ntransfer-encoding: chunked");
+  *end = '\r';
+  if (chunked) return c->have > head_size && memcmp(c->in + c->have - 5, "0\r\n\r\n", 5) == 0 ? c->have : 0;
+  size_t size = head_size + (length ? strtoul(length + 17, NULL, 10) : 0);
+  return c->have >= size ? size : 0;
+}
+
+static bool answer_all(struct connection *c) {
+  for (size_t size; !c->streaming && (size = request_size(c)) > 0;) {
+    c->streaming = memmem(c->in, size, "\"stream\":true", 13) != NULL;
+    c->have -= size;
+    memmove(c->in, c->in + size, c->have);
+    say(c, c->streaming ? &head : &whole);
+    c->chunks_said = 0;
+    c->due = now_us();
+    if (!(c->streaming ? stream_on(c) : flush(c))) return false;
+  }
+  return true;
+}
+
+static bool hear(struct connection *c) {
+  for (;;) {
+    if (c->room - c->have < BLOCK) c->in = realloc(c->in, (c->room *= 2) + 1);
+    ssize_t n = recv(c->fd, c->in + c->have, c->room - c->have, 0);
+    if (n < 0) return errno == EAGAIN ? answer_all(c) : false;
+    if (n == 0) return false;
+    c->have += n;
+    if (n < BLOCK) return answer_all(c);
+  }
+}
+
+static void welcome(int door) {
+  for (int fd, one = 1; (fd = accept4(door, NULL, NULL, SOCK_NONBLOCK)) >= 0;) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    struct connection *c = calloc(1, sizeof *c);
+    c->fd = fd;
+    c->in = malloc((c->room = 2 * BLOCK) + 1);
+    listen_for(c, EPOLL_CTL_ADD);
+  }
+}
+
+static void speak_to_waiting(void) {
+  for (uint64_t now = now_us(); first_waiting && first_waiting->due <= now;) {
+    struct connection *c = first_waiting;
+    if (!(first_waiting = c->behind)) last_waiting = NULL;
+    c->waiting = false;
+    if (c->dead) release(c);
+    else if (!stream_on(c) || !answer_all(c)) drop(c);
+  }
+}
+
+static const char same[] = "\"id\":\"chatcmpl-123456789\",\"created\":1794960000,\"model\":\"gpt-4o-mini-2024-07-18\",\"system_fingerprint\":\"fp_abc\"";
+
+static void as_chunk(struct text *text, const char *events, const char *after) {
+  text->size = sprintf(text->bytes, "%zx\r\n%s\r\n%s", strlen(events), events, after);
+}
+
+static void prepare(void) {
+  char prose[800] = "", usage[200], body[2048], events[2048];
+  for (size_t n = 0; n < 600;) n += sprintf(prose + n, "The quick brown fox \\\"jumps\\\" over %zu dogs. ", n);
+  sprintf(usage, "{\"prompt_tokens\":219,\"completion_tokens\":%d,\"total_tokens\":%d}", chunks, 219 + chunks);
+
+  sprintf(body, "{%s,\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"%s\",\"refusal\":null,\"annotations\":[]},\"logprobs\":null,\"finish_reason\":\"stop\"}],\"usage\":%s,\"service_tier\":\"default\"}", same, prose, usage);
+  whole.size = sprintf(whole.bytes, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+  head.size = sprintf(head.bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n");
+
+  sprintf(events, "data: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" hello\"},\"finish_reason\":null}]}\n\n", same);
+  as_chunk(&chunk, events, "");
+  sprintf(events, "data: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", same, same, usage);
+  as_chunk(&ending, events, "0\r\n\r\n");
+}
+
+int main(int count, char **words) {
+  static const struct option options[] = { { "port", 1, 0, 'p' }, { "chunks", 1, 0, 'c' }, { "pause", 1, 0, 'w' }, { "life", 1, 0, 'l' }, { 0 } };
+  int port = 9700, life = 3600, one = 1;
+  for (int o; (o = getopt_long(count, words, "", options, NULL)) != -1;) {
+    if (o == 'p') port = atoi(optarg);
+    else if (o == 'c') chunks = atoi(optarg);
+    else if (o == 'w') pause_us = strtoull(optarg, NULL, 10);
+    else if (o == 'l') life = atoi(optarg);
+    else return 2;
+  }
+  alarm(life);
+  signal(SIGPIPE, SIG_IGN);
+  prepare();
+
+  int door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  struct sockaddr_in place = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+  setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(door, (void *)&place, sizeof place) || listen(door, 8192)) return perror("upstream"), 1;
+  poller = epoll_create1(0);
+  struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL }, heard[EVENTS];
+  epoll_ctl(poller, EPOLL_CTL_ADD, door, &event);
+
+  for (;;) {
+    int64_t left = first_waiting ? (int64_t)(first_waiting->due - now_us()) : 0;
+    int n = epoll_wait(poller, heard, EVENTS, first_waiting ? (left > 0 ? (left + 999) / 1000 : 0) : -1);
+    for (int i = 0; i < n; i++) {
+      struct connection *c = heard[i].data.ptr;
+      if (!c) { welcome(door); continue; }
+      bool well = true;
+      if (heard[i].events & EPOLLOUT) well = flush(c) && (!c->streaming || pause_us || c->wants_write || stream_on(c));
+      if (well && heard[i].events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) well = hear(c);
+      if (!well) drop(c);
+    }
+    speak_to_waiting();
+  }
+}

@@ -1,0 +1,33 @@
+/** What a gateway that has answered once and then rests keeps in memory. */
+import { setTimeout } from 'node:timers/promises';
+import { open, type Name } from './contestants.ts';
+import { residentMegabytes } from './processes.ts';
+import { atMost, type Bar, type Question, type Row } from './question.ts';
+
+const restMilliseconds = 8000;
+
+export const memory: Question = {
+  name: 'memory',
+  ask(rig) {
+    return rig.withUpstream({}, async (upstreamPort) => {
+      const rows: Row[] = [];
+      for (const name of rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded'])) {
+        const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres };
+        for (const start of name === 'dragoman, embedded' ? ['first start', 'second start'] : [undefined]) {
+          const door = await open(name, place);
+          await setTimeout(restMilliseconds);
+          const value = residentMegabytes(door.pid);
+          await door.stop();
+          rows.push({ what: 'idle memory, MB', who: name, value, ...(start && { note: start }), bars: barsOf(name, value) });
+        }
+      }
+      return rows;
+    });
+  },
+};
+
+function barsOf(name: Name, megabytes: number): readonly Bar[] {
+  if (name === 'dragoman') return [atMost('≤ 130 MB', megabytes, 130)];
+  if (name === 'dragoman, embedded') return [atMost('≤ 450 MB', megabytes, 450)];
+  return [];
+}

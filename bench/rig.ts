@@ -1,0 +1,143 @@
+/** What every question needs: a folder, a provider, clients, PostgreSQL, contestants. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { missing, open, type Door, type Name } from './contestants.ts';
+import { makeTools } from './load/tools.ts';
+import { postgresPrograms, startPostgres } from './postgres.ts';
+import { cores, freePort, standAside, start, until } from './processes.ts';
+
+export interface Wishes {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Only these contestants. */
+  readonly who: readonly string[] | undefined;
+}
+
+/** What the clients of a round saw. Milliseconds. */
+export interface Seen {
+  readonly requests: number;
+  readonly failed: number;
+  readonly unfinished: number;
+  readonly lines: number;
+  readonly seconds: number;
+  readonly first: Quantiles;
+  readonly whole: Quantiles;
+}
+
+export interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export interface Load {
+  readonly body: string;
+  readonly clients: number;
+  readonly seconds: number;
+  readonly each?: number;
+  readonly ramp?: number;
+  readonly together?: boolean;
+}
+
+export interface Upstream {
+  readonly chunks?: number;
+  readonly pause?: number;
+}
+
+export type Rig = Awaited<ReturnType<typeof openRig>>;
+
+/** Opens the rig: a temporary folder, the tools, PostgreSQL where it is installed. `close` ends and removes all of it. */
+export async function openRig(wishes: Wishes) {
+  standAside();
+  const folder = mkdtempSync(join(tmpdir(), 'dragoman-bench-'));
+  const remarks = new Set<string>();
+  const closing: (() => Promise<void>)[] = [];
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.on('exit', remove);
+  const tools = makeTools(folder);
+  if (tools.remark) remarks.add(tools.remark);
+  const programs = postgresPrograms();
+  const postgres = programs ? await startPostgres(programs, folder) : undefined;
+  if (postgres) closing.push(postgres.stop);
+  let places = 0;
+
+  const clients = async (door: Pick<Door, 'port' | 'path' | 'headers'>, load: Load): Promise<Seen> => {
+    const files = { body: join(folder, 'body'), headers: join(folder, 'headers') };
+    writeFileSync(files.body, load.body);
+    writeFileSync(files.headers, door.headers.map((line) => `${line}\r\n`).join(''));
+    const { clients, seconds, each = 0, ramp = 0, together = false } = load;
+    const options = { port: door.port, path: door.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
+    const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const { stdout } = await promisify(execFile)(tools.load[0], [...tools.load.slice(1), ...words], { timeout: (seconds + ramp + 60) * 1000 });
+    return JSON.parse(stdout) as Seen;
+  };
+
+  return {
+    wishes,
+    folder,
+    postgres,
+    clients,
+    /** Said under the table: what could not be measured, and what makes a figure doubtful. */
+    remarks,
+    place: () => join(folder, `place-${++places}`),
+
+    /** Starts a provider (chunks of a stream, microseconds between them), for as long as the measuring takes. */
+    async withUpstream<Result>({ chunks = 200, pause = 0 }: Upstream, measure: (port: number) => Promise<Result>): Promise<Result> {
+      const port = await freePort();
+      const words = ['--port', port, '--chunks', chunks, '--pause', pause, '--life', 3600].map(String);
+      const running = start({
+        program: tools.upstream[0],
+        words: [...tools.upstream.slice(1), ...words],
+        core: cores.others,
+        folder,
+        log: join(folder, 'upstream.log'),
+      });
+      const address = `http://127.0.0.1:${port}/`;
+      const reached = () =>
+        fetch(address, { method: 'POST', body: '{}' })
+          .then(async (answer) => (await answer.text()) !== '' || undefined)
+          .catch(() => undefined);
+      try {
+        await until(reached, { what: 'The provider did not start.', alive: running.alive });
+        return await measure(port);
+      } finally {
+        await running.stop();
+      }
+    },
+
+    /** Those of the names that are here and wished for; of the others it is remarked why they are not. */
+    present(names: readonly Name[]): Name[] {
+      const wished = names.filter((name) => wishes.who === undefined || wishes.who.some((one) => name.startsWith(one)));
+      return wished.filter((name) => {
+        const why = missing(name, postgres);
+        if (why) remarks.add(why);
+        return why === undefined;
+      });
+    },
+
+    /** Starts a provider with the contestants in front of it, lets them be measured, stops them. */
+    withDoors<Result>(
+      names: readonly Name[],
+      { inspected = false, ...upstream }: Upstream & { inspected?: boolean },
+      measure: (doors: readonly Door[], upstreamPort: number) => Promise<Result>,
+    ): Promise<Result> {
+      return this.withUpstream(upstream, async (upstreamPort) => {
+        const doors: Door[] = [];
+        try {
+          for (const name of names) doors.push(await open(name, { folder: this.place(), upstreamPort, postgres, inspected }));
+          return await measure(doors, upstreamPort);
+        } finally {
+          await Promise.all(doors.map((door) => door.stop()));
+        }
+      });
+    },
+
+    async close() {
+      for (const close of closing.toReversed()) await close();
+      process.off('exit', remove);
+      remove();
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** Measuring in rounds in which each contestant has its turn, so that what else the machine does hits all alike. */
+import { setTimeout } from 'node:timers/promises';
+import type { Door, Name } from './contestants.ts';
+import { cpuTime } from './processes.ts';
+import type { Load, Rig, Seen } from './rig.ts';
+
+/** One contestant's figures, one for each round. CPU in microseconds a request. */
+export interface Cost {
+  readonly name: Name;
+  readonly cpu: number[];
+  readonly system: number[];
+  readonly database: number[];
+}
+
+/** CPU time a request costs each contestant. `lines`: how many a stream must have. */
+export async function costs(rig: Rig, doors: readonly Door[], load: Omit<Load, 'seconds'>, lines = 0): Promise<Cost[]> {
+  const { rounds, seconds } = rig.wishes;
+  const found = doors.map((door): Cost => ({ name: door.name, cpu: [], system: [], database: [] }));
+  for (const door of doors) await rig.clients(door, { ...load, seconds: warmUpSeconds });
+  for (const door of doors) await rest(door);
+  for (let round = 0; round < rounds; round++) {
+    for (const turn of doors.keys()) {
+      const at = (turn + round) % doors.length;
+      const door = doors[at]!;
+      const cost = found[at]!;
+      const before = spent(door);
+      const seen = await rig.clients(door, { ...load, seconds });
+      await rest(door);
+      const after = spent(door);
+      complain(rig, door.name, seen, lines);
+      const answered = Math.max(1, seen.requests);
+      cost.cpu.push((after.user + after.system - before.user - before.system) / answered);
+      cost.system.push((after.system - before.system) / answered);
+      cost.database.push((after.database - before.database) / answered);
+    }
+  }
+  return found;
+}
+
+/** What the clients of one contestant saw, and in the same rounds those that asked the provider directly. */
+export interface Waits {
+  readonly name: Name;
+  readonly seen: Seen[];
+  readonly direct: Seen[];
+}
+
+/** How long clients wait at each contestant, and at the provider itself. */
+export async function waits(rig: Rig, doors: readonly Door[], upstreamPort: number, load: Omit<Load, 'seconds'>, lines = 0): Promise<Waits[]> {
+  const { rounds, seconds } = rig.wishes;
+  const direct: Seen[] = [];
+  const found = doors.map(({ name }): Waits => ({ name, seen: [], direct }));
+  for (const door of doors) await rig.clients(door, { ...load, clients: 32, together: false, seconds: warmUpSeconds });
+  for (let round = 0; round < rounds; round++) {
+    direct.push(await rig.clients({ port: upstreamPort, path: '/', headers: [] }, { ...load, seconds }));
+    for (const [at, door] of doors.entries()) {
+      const seen = await rig.clients(door, { ...load, seconds });
+      complain(rig, door.name, seen, lines);
+      found[at]!.seen.push(seen);
+    }
+  }
+  return found;
+}
+
+/** Milliseconds that a contestant adds: the median over the rounds of its quantile less the provider's. */
+export function added({ seen, direct }: Waits, milliseconds: (seen: Seen) => number): number {
+  return median(seen.map((one, round) => milliseconds(one) - milliseconds(direct[round]!)));
+}
+
+const warmUpSeconds = 4;
+
+/** A failed request is no cheap request: it is said. So is a stream with a line too few. */
+export function complain(rig: Rig, name: Name, seen: Seen, lines: number): void {
+  if (seen.failed + seen.unfinished > 0)
+    rig.remarks.add(`${name}: ${seen.failed} of ${seen.requests + seen.failed} requests failed, ${seen.unfinished} did not end.`);
+  else if (lines > 0 && seen.lines < seen.requests * lines)
+    rig.remarks.add(`${name}: ${seen.lines} lines in ${seen.requests} streams, expected ${lines} each.`);
+}
+
+function spent({ pid, databasePid }: Door) {
+  const database = databasePid === undefined ? { user: 0, system: 0 } : cpuTime(databasePid);
+  return { ...cpuTime(pid), database: database.user + database.system };
+}
+
+const quietMilliseconds = 600;
+const longestRestMilliseconds = 20_000;
+const restlessMicroseconds = 20_000;
+
+/** Waits until a contestant and its database have written what they still had to write: that belongs to the requests that caused it. */
+async function rest(door: Door): Promise<void> {
+  const deadline = performance.now() + longestRestMilliseconds;
+  for (let before = total(door); performance.now() < deadline;) {
+    await setTimeout(quietMilliseconds);
+    const now = total(door);
+    if (now - before <= restlessMicroseconds) return;
+    before = now;
+  }
+}
+
+const total = (door: Door) => Object.values(spent(door)).reduce((sum, one) => sum + one, 0);
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return sorted.length === 0 ? NaN : (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
+}
+
+/** Median of the ratios of rounds that were neighbours in time. */
+export function ratio(of: readonly number[], to: readonly number[] | undefined): number | undefined {
+  return to && median(of.map((value, round) => value / to[round]!));
+}

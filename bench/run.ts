@@ -1,0 +1,83 @@
+/** `npm run bench`: asks the questions, prints one table. */
+import { spawnSync } from 'node:child_process';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { chat } from './chat.ts';
+import { coldStart } from './cold-start.ts';
+import { firstChunk } from './first-chunk.ts';
+import { latency } from './latency.ts';
+import { memory } from './memory.ts';
+import { profile } from './profile.ts';
+import type { Question, Row } from './question.ts';
+import { openRig } from './rig.ts';
+import { slowStreams } from './slow-streams.ts';
+import { stream } from './stream.ts';
+import { table } from './table.ts';
+
+const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory];
+const longestMinutes = 40;
+
+const usage = `npm run bench -- [QUESTION…] [options]
+
+Questions: ${questions.map(({ name }) => name).join(', ')}. Without one, all of them.
+
+  --rounds N     rounds in which each contestant has its turn (5)
+  --seconds N    seconds of load in a turn (3)
+  --who A,B      only these contestants: nginx, floor, portkey, dragoman
+  --json         prints JSON instead of the table
+  --profile      instead of measuring: where Dragoman's time goes under chat 1 KB, chat 20 KB and streams
+  --portkey      installs Portkey outside the project first
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    who: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+    portkey: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const unknown = positionals.filter((name) => questions.every((question) => question.name !== name));
+if (values.help || unknown.length > 0) {
+  console.error(unknown.length > 0 ? `There is no question ${unknown.join(', ')}.\n\n${usage}` : usage);
+  process.exit(values.help ? 0 : 2);
+}
+if (process.platform !== 'linux') {
+  console.error('The bench reads /proc and pins with taskset: it runs on Linux.');
+  process.exit(1);
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1)); // what was started ends with this process
+setTimeout(() => process.exit(1), longestMinutes * 60_000).unref();
+
+if (values.portkey && spawnSync('sh', [join(import.meta.dirname, 'portkey.sh')], { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) process.exit(1);
+
+const rig = await openRig({ rounds: Number(values.rounds), seconds: Number(values.seconds), who: values.who?.split(',') });
+try {
+  const busy = loadavg()[0]!;
+  if (busy > 0.5) rig.remarks.add(`The machine was busy before (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
+  if (values.profile) await profile(rig, positionals);
+  else await measure();
+} finally {
+  await rig.close();
+}
+
+async function measure(): Promise<void> {
+  const rows: Row[] = [];
+  for (const question of questions) {
+    if (positionals.length > 0 && !positionals.includes(question.name)) continue;
+    console.error(`${question.name} …`);
+    try {
+      rows.push(...(await question.ask(rig)));
+    } catch (error) {
+      rig.remarks.add(`${question.name} could not be measured: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const remarks = [...rig.remarks];
+  console.log(values.json ? JSON.stringify({ rows, remarks }, undefined, 2) : [table(rows), ...remarks.map((remark) => `- ${remark}`)].join('\n'));
+}

@@ -1,0 +1,18 @@
+/** What a stream of 200 chunks costs, OpenAI's dialect on both sides. */
+import { chatBody } from './bodies.ts';
+import { costRows } from './cost-rows.ts';
+import { atMost, stretch, type Question } from './question.ts';
+import { costs } from './rounds.ts';
+
+const chunks = 200;
+
+export const stream: Question = {
+  name: 'stream',
+  ask(rig) {
+    const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
+    return rig.withDoors(names, { chunks }, async (doors) => {
+      const found = await costs(rig, doors, { body: chatBody({ bytes: 1000, stream: true }), clients: 32 }, chunks + 2);
+      return costRows('stream of 200 chunks, CPU µs', found, ({ floor }) => [atMost('≤ 1.6 × floor', floor, 1.6), stretch('the floor', floor, 1)]);
+    });
+  },
+};

@@ -1,0 +1,247 @@
+import { describe, expect, test } from 'vitest';
+import { complaint, readFrom } from '../../test/settings-folder.ts';
+
+const p = 'providers: { p: { dialect: openai-chat, baseUrl: "http://x/v1" } }';
+const model = (inner: string) => `${p}\nmodels: { m: { targets: [{ provider: p }], ${inner} } }`;
+const provider = (inner: string) => `providers:\n  p: { dialect: openai-chat, baseUrl: "http://x", ${inner} }`;
+const vertex = (inner: string) => `providers:\n  v: { dialect: gemini, kind: vertex, baseUrl: "https://{region}.x", ${inner} }`;
+
+/** Text of the file, with ▸ at each place that is complained of → the complaints. One that ends with a comma is only the beginning. */
+type Row = readonly [yaml: string, ...complaints: string[]];
+
+const tell = (yaml: string, env: Record<string, string> = {}) => complaint(() => readFrom(yaml.replaceAll('▸', ''), { env }))?.split('\n') ?? [];
+
+const placesIn = (yaml: string) =>
+  yaml.split('\n').flatMap((line, at) => [...line.matchAll(/▸/g)].map(({ index }, before) => `dragoman.yaml:${at + 1}:${index - before + 1}`));
+
+describe('a file is refused', () => {
+  const syntax: readonly Row[] = [
+    ['a: [1, 2▸', 'The indentation is wrong, or a bracket is not closed.'],
+    ['port: 1\nhost: "sk-secret▸', 'A closing quote or bracket, a comma, a space or a ":" is missing.'],
+    ['limits:\n▸\tbodyBytes: 1', 'Tabs are not allowed as indentation; spaces were expected.'],
+    ['host: ▸a: b', 'A member cannot stand behind another on one line; a text with ": " in it needs quotes.'],
+    ['▸port 1\nhost: a', 'A name must be followed by ":" on the same line.'],
+    ['host: ▸@x', 'A text that starts with this character needs quotes.'],
+    ['host: "▸\\q"', 'There is no such \\ in double quotes; single quotes take every \\ as it is.'],
+    ['---\nport: 1\n▸---\nport: 2', 'A second document starts here; one was expected.'],
+    ['▸- port', 'The file must be members as `name: value`. Found a list.'],
+    ['▸port', 'The file must be members as `name: value`. Found a text.'],
+    ['port: 1\nhost: a\n▸port: 2', 'The file has the member port twice; the first one is on line 1.'],
+    [`${p}\nmodels:\n  m: { targets: [{ provider: p }] }\n  ▸m: {}`, 'models has the member m twice; the first one is on line 3.'],
+  ];
+  const yamlTricks: readonly Row[] = [
+    ['host: &a ▸x\npublicUrl: ▸*a', 'host has an anchor (&); write each value out.', 'publicUrl is an alias (*); write the value out.'],
+    ['a: &a ▸[x, x]\nb: &b ▸[*a, *a]', 'a has an anchor (&); write each value out.', 'b has an anchor (&); write each value out.'],
+    ['▸<<: { port: 1 }', '<< is not known. The file may have: host, port,'],
+    ['host: ▸!!binary aGk=', 'A tag (!) was found; a plain value was expected.'],
+    ['host: ▸!foo x', 'A tag (!) was found; a plain value was expected.'],
+    ['host: !!str ▸x', 'host has a tag (!); a plain value was expected.'],
+    ['? ▸[a]\n: 1', 'The file has a member whose name is not a plain word.'],
+    ['plans: { ▸__proto__: { monthlyTokens: 1 } }', 'plans has a member with the name __proto__, which may not be used.'],
+    ['models: { ▸constructor: {} }', 'models has a member with the name constructor, which may not be used.'],
+    ['▸__proto__: { port: 1 }', 'The file has a member with the name __proto__, which may not be used.'],
+    ['plans: { ▸"${X}": {} }', 'plans has ${…} in the name of a member; only values may have it.'],
+    ['%YAML 1.1\n---\nauth: { keyInQuery: ▸yes }', 'auth.keyInQuery must be a boolean. Found "yes".'],
+  ];
+  const names: readonly Row[] = [
+    ['▸prot: 1', 'prot is not known. Did you mean port?'],
+    ['port: 1\n▸PROVIDERS: {}', 'PROVIDERS is not known. Did you mean providers?'],
+    ['▸masterKey: abc', 'masterKey is not known. The file may have: host,'],
+    ['limits:\n  hangSeconds: { ▸strem: 1 }', 'limits.hangSeconds.strem is not known. Did you mean stream?'],
+    ['limits:\n  ▸nonsense: 1', 'limits.nonsense is not known. limits may have: bodyBytes,'],
+    [provider('▸apikey: [sk-secret]'), 'providers.p.apikey is not known. Did you mean apiKeys?'],
+    [vertex('project: p, regions: [▸{ name: a, baseURL: "http://a" }]'), 'providers.v.regions[0].baseUrl is required.'],
+    [
+      vertex('project: p, regions: [{ name: a, baseUrl: "http://a", ▸x: 1 }]'),
+      'providers.v.regions[0].x is not known. providers.v.regions[0] may have: name, baseUrl.',
+    ],
+    [`${p}\nmodels:\n  gpt-5.2:\n    targets: [▸{ provder: p }]`, 'models.gpt-5.2.targets[0].provider is required.'],
+    ['providers:\n  ▸p:\n    dialect: openai-chat', 'providers.p.baseUrl is required.'],
+    ['providers:\n  p:\n    dialect: openai-chat\n    ▸baseUrl:', 'providers.p.baseUrl is required.'],
+  ];
+  const forms: readonly Row[] = [
+    ['port: ▸abc', 'port must be an integer. Found "abc".'],
+    ['port: ▸65536', 'port must be between 0 and 65535. Found 65536.'],
+    ['port: ▸-1', 'port must be between 0 and 65535. Found -1.'],
+    ['port: ▸1.5', 'port must be an integer. Found 1.5.'],
+    ['host: ▸""', 'host must not be empty. Found "".'],
+    ['workers: ▸0', 'workers must be between 1 and 1024. Found 0.'],
+    ['bodies: ▸oww', 'bodies must be "own", "all" or "none". Found "oww".'],
+    ['limits: { bodyBytes: ▸0 }', 'limits.bodyBytes must be between 1 and 536870912. Found 0.'],
+    ['limits: { headerSeconds: ▸0 }', 'limits.headerSeconds must be more than 0. Found 0.'],
+    ['limits: { headerSeconds: ▸.inf }', 'limits.headerSeconds must be a number. Found Infinity.'],
+    ['limits: { headerSeconds: ▸1e9 }', 'limits.headerSeconds must be at most 2147483. Found 1000000000.'],
+    ['routing: { retryBudget: ▸1.1 }', 'routing.retryBudget must be between 0 and 1. Found 1.1.'],
+    ['limits: ▸7', 'limits must be an object. Found 7.'],
+    ['trustedProxies: ▸10.0.0.0/8', 'trustedProxies must be an array. Found a text.'],
+    ['providers: ▸sk-secret', 'providers must be an object. Found a text.'],
+    ['providers: { p: ▸sk-secret }', 'providers.p must be an object. Found a text.'],
+    ['providers: { p: ▸}', 'providers.p must be an object. Found nothing.'],
+    [provider('apiKeys: ▸[]'), 'providers.p.apiKeys must not be empty. Found a list.'],
+    [provider('apiKeys: [▸""]'), 'providers.p.apiKeys[0] must not be empty. What was found is not shown.'],
+    [provider('apiKeys: ▸sk-secret'), 'providers.p.apiKeys must be an array. What was found is not shown.'],
+    [model('▸targets2: 1'), 'models.m.targets2 is not known. Did you mean targets?'],
+    [`${p}\nmodels: { m: { targets: [{ provider: p, weight: ▸0 }] } }`, 'models.m.targets[0].weight must be more than 0. Found 0.'],
+    ['plans: { a: { monthlyTokens: ▸-1 } }', 'plans.a.monthlyTokens must be between 0 and 9007199254740991. Found -1.'],
+    ['cache: { "*": { ttlSeconds: ▸0 } }', 'cache.*.ttlSeconds must be more than 0. Found 0.'],
+  ];
+  const providers: readonly Row[] = [
+    [
+      'providers: { p: { dialect: ▸openai, baseUrl: "http://x" } }',
+      'providers.p.dialect must be "openai-chat", "openai-responses", "anthropic-messages" or "gemini". Found "openai".',
+    ],
+    ['providers: { p: { dialect: gemini, baseUrl: ▸x.example } }', 'providers.p.baseUrl must start with http:// or https://. Found "x.example".'],
+    [
+      'providers: { p: { dialect: gemini, baseUrl: ▸"file:///etc/passwd" } }',
+      'providers.p.baseUrl must start with http:// or https://. Found "file:///etc/passwd".',
+    ],
+    ['providers: { p: { dialect: gemini, baseUrl: ▸"http://" } }', 'providers.p.baseUrl must be an address such as https://host/path. Found "http://".'],
+    [
+      'providers: { p: { dialect: gemini, baseUrl: ▸"http://a\\\\b" } }',
+      'providers.p.baseUrl must be an address such as https://host/path. Found "http://a\\\\b".',
+    ],
+    [
+      'providers: { p: { dialect: gemini, baseUrl: ▸"http://me:secret@x" } }',
+      'providers.p.baseUrl must not have a user name or a password in it. Found a text.',
+    ],
+    ['providers: { p: { dialect: gemini, baseUrl: ▸"http://x?key=secret" } }', 'providers.p.baseUrl must not have ? or # in it. Found a text.'],
+    ['providers: { ▸built-in: { dialect: gemini, baseUrl: "http://x" } }', 'providers.built-in is the name of the built-in provider; choose another.'],
+    ['providers: { ▸"a/b": { dialect: gemini, baseUrl: "http://x" } }', 'providers.a/b must have a name of at most 64 letters, digits, ".", "_" and "-".'],
+    ['providers:\n  ▸p: { dialect: openai-chat, baseUrl: "http://x", kind: azure }', 'providers.p is of kind azure and needs apiVersion.'],
+    [provider('▸apiVersion: "1"'), 'providers.p.apiVersion goes with kind azure only.'],
+    [provider('▸project: x'), 'providers.p.project goes with kind vertex only.'],
+    ['providers:\n  ▸v: { dialect: gemini, kind: vertex, baseUrl: "https://{region}.x", regions: [a] }', 'providers.v is of kind vertex and needs project.'],
+    ['providers:\n  ▸v: { dialect: gemini, kind: vertex, baseUrl: "https://{region}.x", project: p }', 'providers.v is of kind vertex and needs regions.'],
+    [vertex('project: ▸"../x", regions: [a]'), 'providers.v.project must be the id of a project. Found "../x".'],
+    [vertex('project: p, regions: [a, b, ▸a]'), 'providers.v.regions[2] repeats a region of the list. Found "a".'],
+    [vertex('project: p, regions: [▸evil.example/]'), 'providers.v.regions[0] must be a region such as us-east1. Found "evil.example/".'],
+    [vertex('project: p, regions: [a], residency: { us: [a, ▸b] }'), 'providers.v.residency.us[1] is none of the regions of this provider. Found "b".'],
+    [vertex('project: p, regions: [a], credentials: ▸{}'), 'providers.v.credentials must have exactly one of serviceAccountFile, accessToken and apiKey.'],
+    [
+      'providers: { v: { dialect: gemini, kind: vertex, project: p, regions: [a], baseUrl: ▸"http://{host}" } }',
+      'providers.v.baseUrl may have {region} in it, and no other { or }. Found "http://{host}".',
+    ],
+    [provider('headers: { ▸"a b": c }'), 'providers.p.headers.a b is not a name that a header can have.'],
+    [provider('headers: { ▸Host: c }'), 'providers.p.headers.Host is a header of the connection itself and cannot be set.'],
+    [provider('headers: { a: b, ▸A: c }'), 'providers.p.headers.A is there in another spelling already.'],
+    [provider('headers: { a: ▸"secret\\r\\nx: y" }'), 'providers.p.headers.a must be one line of ASCII characters. What was found is not shown.'],
+    [
+      provider('apiKeys: [▸"sk secret"]'),
+      'providers.p.apiKeys[0] must be visible ASCII characters without a space or a line end. What was found is not shown.',
+    ],
+    [provider('apiKeys: [secret, ▸secret]'), 'providers.p.apiKeys[1] repeats a key of the list. What was found is not shown.'],
+  ];
+  const models: readonly Row[] = [
+    [`${p}\nmodels: { m: { targets: [{ provider: ▸q }] } }`, 'models.m.targets[0].provider must name a provider. Found "q".'],
+    [
+      'providers: { openai: { dialect: openai-chat, baseUrl: "http://x" } }\nmodels: { m: { targets: [{ provider: ▸opnai }] } }',
+      'models.m.targets[0].provider must name a provider. Did you mean openai? Found "opnai".',
+    ],
+    [
+      `${p}\nmodels: { gpt-5.2: { targets: [{ provider: p }] } }\ndefaults: { chat: ▸gpt5.2 }`,
+      'defaults.chat must name a model of kind chat. Did you mean gpt-5.2? Found "gpt5.2".',
+    ],
+    ['models: { m: { targets: [{ provider: ▸constructor }] } }', 'models.m.targets[0].provider must name a provider. Found "constructor".'],
+    ['models: { ▸m: {} }', 'models.m.targets is required, with at least one target.'],
+    ['models: { m: { ▸targets: [] } }', 'models.m.targets is required, with at least one target.'],
+    ['models: { built-in: { targets: ▸[{ provider: built-in }] } }', 'models.built-in.targets cannot be given: a built-in model answers by itself.'],
+    ['models: { built-in: { kind: ▸speech } }', 'models.built-in.kind must be chat for this built-in model. Found "speech".'],
+    [model('tokensPerSecond: ▸9'), 'models.m.tokensPerSecond is for the built-in models only. Found 9.'],
+    [model('aliases: [a, ▸m]'), 'models.m.aliases[1] is the name of a model already. Found "m".'],
+    [model('aliases: [a, ▸a]'), 'models.m.aliases[1] is an alias of m already. Found "a".'],
+    [model('aliases: [▸built-in]'), 'models.m.aliases[0] is the name of a model already. Found "built-in".'],
+    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
+    [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is an alias of m already. Found "a".'],
+    [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
+    [model('larger: ▸m'), 'models.m.larger leads back to this model. Found "m".'],
+    [model('residency: ▸us'), 'models.m.residency must name a residency list of a provider of this model. Found "us".'],
+    [
+      `${p}\nmodels: { "*": { kind: ▸embedding, targets: [{ provider: p }] } }`,
+      'models.*.kind must be chat: "*" stands for chat model names. Found "embedding".',
+    ],
+    [`${model('')}\ndefaults: { chat: ▸n }`, 'defaults.chat must name a model of kind chat. Found "n".'],
+    [`${model('')}\ndefaults: { speech: ▸m }`, 'defaults.speech must name a model of kind speech. Found "m".'],
+    ['defaults: { embedding: ▸text-embedding-3-small }', 'defaults.embedding must name a model of kind embedding. Found "text-embedding-3-small".'],
+    ['defaults: { chat: ▸"*" }', 'defaults.chat must name a model of kind chat. Found "*".'],
+  ];
+  const rest: readonly Row[] = [
+    ['newUsers: { plan: ▸gold }', 'newUsers.plan must name a plan, or unlimited. Found "gold".'],
+    ['plans: { a: { residency: ▸us } }', 'plans.a.residency must name a residency list of a provider. Found "us".'],
+    ['trustedProxies: [▸10.0.0.0/33]', 'trustedProxies[0] must be an address, or a network such as 10.0.0.0/8. Found "10.0.0.0/33".'],
+    ['outbound: { allow: [▸"http://a/b"] }', 'outbound.allow[0] must be scheme://host:port, without anything behind it. Found "http://a/b".'],
+    ['outbound: { proxy: ▸"socks5://me:secret@x" }', 'outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
+    ['cors: { origins: [▸a.example] }', 'cors.origins[0] must be scheme://host:port, without anything behind it. Found "a.example".'],
+    ['databaseUrl: ▸"mysql://me:secret@x"', 'databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
+    ['workers: ▸2', 'workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
+    ['routing: { cooldownSeconds: 9, cooldownMaxSeconds: ▸1 }', 'routing.cooldownMaxSeconds must be at least cooldownSeconds. Found 1.'],
+    ['guard: { checks: [▸{ name: a, kind: regex, action: deny }] }', 'guard.checks[0] is of kind regex and needs pattern.'],
+    ['guard: { checks: [{ name: a, kind: regex, pattern: ▸"(", action: deny }] }', 'guard.checks[0].pattern must be a regular expression. Found "(".'],
+    ['mcp: { stdio: [{ name: a, command: ▸ls }] }', 'mcp.stdio[0].command must be an absolute path. Found "ls".'],
+    ['mcp: { whitelist: [{ name: a, url: ▸"ftp://x" }] }', 'mcp.whitelist[0].url must start with http:// or https://. Found "ftp://x".'],
+  ];
+  const variables: readonly Row[] = [
+    ['port: 1\nhost: ▸${NONE}', 'host needs the environment variable NONE, which is not set.'],
+    ['host: ▸${EMPTY}', 'host needs the environment variable EMPTY, which is not set.'],
+    ['host: ▸${constructor}', 'host needs the environment variable constructor, which is not set.'],
+    [
+      'host: ▸"${A}${B}"\npublicUrl: ▸${C}',
+      'host needs the environment variables A, B, which are not set.',
+      'publicUrl needs the environment variable C, which is not set.',
+    ],
+    ['host: ▸"${MY-NAME}"', 'host has ${ without the name of an environment variable and }; ${NAME} was expected, or $${ for the characters themselves.'],
+    ['publicUrl: ▸${KEY}', 'publicUrl must start with http:// or https://. Found "${KEY}".'],
+  ];
+
+  test.each([...syntax, ...yamlTricks, ...names, ...forms, ...providers, ...models, ...rest, ...variables].map((row) => [row]))(
+    '%j',
+    ([yaml, ...complaints]) => {
+      const places = placesIn(yaml);
+      const expected = complaints.map((one, at) => `${places[at]}: ${one}`);
+      const told = tell(yaml, { KEY: 'sk-secret', EMPTY: '' });
+      expect(told.map((line, at) => (expected[at]?.endsWith(',') ? line.slice(0, expected[at].length) : line))).toEqual(expected);
+      expect(told.join()).not.toContain('secret');
+    },
+  );
+
+  test('and everything that cannot be meant is told at once', () => {
+    expect(tell('workers: 2\nnewUsers: { plan: gold }\nmodels: { m: { targets: [{ provider: q }] } }')).toHaveLength(3);
+  });
+});
+
+describe('a variable or an option is refused by its name', () => {
+  test.each([
+    [{ PORT: 'abc' }, 'PORT: port must be an integer. Found "abc".'],
+    [{ PORT: '65536' }, 'PORT: port must be between 0 and 65535. Found 65536.'],
+    [{ HOST: 'http://x' }, 'HOST: host must be an address or a host name, such as 127.0.0.1. Found "http://x".'],
+    [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
+    [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS: workers must be between 1 and 1024. Found 0.'],
+    [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY: masterKey must be 32 bytes in base64 (44 characters). What was found is not shown.'],
+    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address. Found "nobody".'],
+    [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY: adminApiKey must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
+    [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
+    [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY: outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
+    [
+      { OPENAI_API_KEY: 'c2VjcmV0\n' },
+      'OPENAI_API_KEY: providers.openai.apiKeys[0] must be visible ASCII characters without a space or a line end. What was found is not shown.',
+    ],
+    [{ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'x' }, 'OPENAI_BASE_URL: providers.openai.baseUrl must start with http:// or https://. Found "x".'],
+    [{ OLLAMA_HOST: 'a b' }, 'OLLAMA_HOST: providers.ollama.baseUrl must start with http:// or https://. Found "a b/v1".'],
+  ])('%j', (env, expected) => {
+    const told = complaint(() => readFrom(undefined, { env }));
+    expect(told).toBe(expected);
+    expect(told).not.toContain('c2VjcmV0');
+  });
+
+  test.each([
+    [{ port: 'x' }, '--port: port must be an integer. Found "x".'],
+    [{ logLevel: 'loud' }, '--log-level: logLevel must be "trace", "debug", "info", "warn", "error" or "fatal". Found "loud".'],
+    [{ databaseUrl: 'secret' }, '--database-url: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
+    [{ host: '' }, '--host: host must not be empty. Found "".'],
+  ])('%j', (args, expected) => {
+    expect(complaint(() => readFrom(undefined, { args }))).toBe(expected);
+  });
+
+  test('a bad value of the file is refused also where the environment comes first', () => {
+    expect(complaint(() => readFrom('port: abc', { env: { PORT: '1' } }))).toBe('dragoman.yaml:1:7: port must be an integer. Found "abc".');
+  });
+});

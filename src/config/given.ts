@@ -1,0 +1,68 @@
+import { ruleAt, type Rule } from './form.ts';
+import { singles, type Layer, type Single } from './layer.ts';
+import type { Path } from './path.ts';
+import { form } from './shape.ts';
+import type { Variables } from './variables.ts';
+
+interface Row {
+  readonly path: Path;
+  readonly name: string;
+}
+
+/** The environment variables that are settings. Those of providers stand in `found.ts`; NODE_EXTRA_CA_CERTS is the runtime's own. */
+const variables: readonly Row[] = [
+  { name: 'PORT', path: ['port'] },
+  { name: 'HOST', path: ['host'] },
+  { name: 'DRAGOMAN_DATA', path: ['data'] },
+  { name: 'DATABASE_URL', path: ['databaseUrl'] },
+  { name: 'DRAGOMAN_WORKERS', path: ['workers'] },
+  { name: 'DRAGOMAN_MASTER_KEY', path: ['masterKey'] },
+  { name: 'DRAGOMAN_ADMIN_EMAIL', path: ['adminEmail'] },
+  { name: 'DRAGOMAN_ADMIN_API_KEY', path: ['adminApiKey'] },
+  { name: 'HTTPS_PROXY', path: ['outbound', 'proxy'] },
+  { name: 'NO_PROXY', path: ['outbound', 'noProxy'] },
+];
+
+/** An option of the command line, as the parser wants it. */
+export interface SettingsOption {
+  readonly flags: string;
+  readonly description: string;
+}
+
+/** The settings that are options of the command line too. */
+const optionFlags = {
+  port: '--port <number>',
+  host: '--host <address>',
+  data: '--data <folder>',
+  databaseUrl: '--database-url <url>',
+  logLevel: '--log-level <level>',
+} as const;
+
+type OptionName = keyof typeof optionFlags;
+
+const optionNames = Object.keys(optionFlags) as OptionName[];
+
+/** What the parser of the command line makes of the options; other members are not looked at. */
+export type SettingsArgs = { readonly [Name in OptionName | 'config']?: string | undefined };
+
+/** The options of the command line that are settings. */
+export const settingsOptions: readonly SettingsOption[] = [
+  { flags: '--config <file>', description: 'The settings file; ./dragoman.yaml if it is there.' },
+  ...optionNames.map((name) => ({ flags: optionFlags[name], description: ruleAt(form, [name])!.description! })),
+];
+
+export const fromEnvironment = (env: Variables): Layer =>
+  singles(variables.flatMap(({ name, path }): Single[] => (env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name]) }])));
+
+export const fromOptions = (args: SettingsArgs): Layer =>
+  singles(
+    optionNames.flatMap((name): Single[] => {
+      const value = args[name];
+      return value === undefined ? [] : [{ name: optionFlags[name].split(' ')[0]!, path: [name], value: read(ruleAt(form, [name]), value) }];
+    }),
+  );
+
+/** The text as the setting's type; what cannot be read stays text, and the check says so. */
+function read(rule: Rule | undefined, text: string): unknown {
+  return rule?.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}

@@ -1,0 +1,23 @@
+/** The one of the words that was probably meant. */
+export function nearest(word: string, words: Iterable<string>): string | undefined {
+  const most = Math.min(3, Math.floor(word.length / 2));
+  let best: { readonly word: string; readonly distance: number } | undefined;
+  for (const one of words) {
+    if (Math.abs(one.length - word.length) > most) continue;
+    const distance = one.toLowerCase() === word.toLowerCase() ? 0 : edits(word, one);
+    if (distance <= most && distance < (best?.distance ?? Infinity)) best = { word: one, distance };
+  }
+  return best?.word;
+}
+
+/** How many letters must be added, dropped or changed. */
+function edits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [at, letter] of [...from].entries()) {
+    const next = [at + 1];
+    for (let column = 0; column < to.length; column++)
+      next.push(Math.min(row[column]! + (to[column] === letter ? 0 : 1), row[column + 1]! + 1, next[column]! + 1));
+    row = next;
+  }
+  return row[to.length]!;
+}

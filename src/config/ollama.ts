@@ -1,0 +1,40 @@
+import { get } from 'node:http';
+
+const local = 'http://127.0.0.1:11434';
+
+/** Does something answer at that address within so many milliseconds as Ollama does? */
+export type Probe = (url: string, milliseconds: number) => Promise<boolean>;
+
+/** The address of an Ollama that runs on this machine. For the start only: it costs up to 300 ms. */
+export async function runningOllama(probe: Probe = answersAsOllama): Promise<string | undefined> {
+  return (await probe(`${local}/api/version`, 300)) ? local : undefined;
+}
+
+/** OLLAMA_HOST as an address, by Ollama's own rules: `0.0.0.0`, `:11434`, `box:1234`, `https://box`. What is none comes back as it is. */
+export function ollamaAddress(text: string): string {
+  const hasScheme = /^https?:\/\//i.test(text);
+  const url = URL.parse(hasScheme ? text : `http://${text.replace(/^:/, '127.0.0.1:')}`);
+  if (!url) return text;
+  // Addresses to listen on, which nobody can connect to everywhere.
+  const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[url.hostname] ?? url.hostname;
+  const port = url.port || (hasScheme || /:80\/?$/.test(text) ? '' : '11434');
+  const account = url.username || url.password ? `${url.username}:${url.password}@` : '';
+  return `${url.protocol}//${account}${host}${port && `:${port}`}${url.pathname.replace(/\/+$/, '')}${url.search}${url.hash}`;
+}
+
+/** Asks directly, never through a proxy. */
+export const answersAsOllama: Probe = (url, milliseconds) =>
+  new Promise((resolve) => {
+    const signal = AbortSignal.timeout(milliseconds);
+    const request = get(url, { agent: false, signal }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (text: string) => {
+        body += text;
+        if (body.length > 1000) response.destroy();
+      });
+      response.on('error', () => resolve(false));
+      response.on('close', () => resolve(response.statusCode === 200 && /^\{"version":"[^"]*"\}\s*$/.test(body)));
+    });
+    request.on('error', () => resolve(false));
+  });

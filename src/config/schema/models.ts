@@ -1,0 +1,93 @@
+import { Type } from 'typebox';
+import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
+
+const target = record('A provider and one of its models.', {
+  provider: word('A name under `providers`, or `built-in`.'),
+  model: Type.Optional(word("The model's name there; absent: the name that was asked for.")),
+  weight: Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description: 'Share of the calls, against the other weights; without one the target is a fallback, in the listed order.',
+    }),
+  ),
+});
+
+const model = record('What stands behind a model name.', {
+  kind: oneOf('What it makes.', ['chat', 'embedding', 'speech'], { default: 'chat' }),
+  targets: list('Who answers: the weighted ones by chance, then the others in order.', target),
+  aliases: list('Other names for it.', word('A model name.')),
+  tier: Type.Optional(oneOf('Its class when a name of the Gemini-style interface falls back; absent: read from a name of the five forms.', ['flash', 'pro'])),
+  limits: Type.Object(
+    {
+      context: Type.Optional(count('Prompt and answer together', 'tokens', 1)),
+      output: Type.Optional(count('The answer', 'tokens', 1)),
+    },
+    { additionalProperties: false, description: 'What fits.', default: {} },
+  ),
+  rate: Type.Object(
+    {
+      input: amount('One token of the prompt', 'plan tokens', { default: 1 }),
+      output: amount('One token of the answer', 'plan tokens', { default: 1 }),
+    },
+    { additionalProperties: false, description: 'What a token of this model costs in plan tokens.', default: {} },
+  ),
+  price: Type.Optional(
+    record('What it costs; absent: unknown.', {
+      input: amount('A million tokens of the prompt', 'US dollars'),
+      output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+    }),
+  ),
+  larger: Type.Optional(later('the long context fallback', word('The model that is taken when the context is too long.'))),
+  residency: Type.Optional(later('the region pool', word('A list of regions under `residency` of a provider; no other region is ever tried.'))),
+  dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
+  tokensPerSecond: Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description: 'Pace of a streamed answer, for the built-in models only (tokens per second); absent: as fast as it goes.',
+    }),
+  ),
+});
+
+export const models = named(
+  'The models that clients may ask for, by name. "*" stands for any other chat model name. The three built-in names always answer and need no entry.',
+  model,
+  {
+    examples: [
+      {
+        'gpt-5.2': {
+          targets: [
+            { provider: 'openai', model: 'gpt-5.2', weight: 1 },
+            { provider: 'claude', model: 'claude-sonnet-5' },
+          ],
+          price: { input: 1.25, output: 10 },
+          rate: { input: 1, output: 1 },
+          limits: { context: 400000, output: 128000 },
+          aliases: ['gpt-4o'],
+        },
+        'gemini-2.5-flash': { targets: [{ provider: 'platform', model: 'gemini-2.5-flash' }], tier: 'flash' },
+        'gemini-2.5-pro': { targets: [{ provider: 'platform', model: 'gemini-2.5-pro' }], tier: 'pro', residency: 'us' },
+        'text-embedding-3-small': { kind: 'embedding', targets: [{ provider: 'openai', model: 'text-embedding-3-small' }], dimensions: 1536 },
+        'tts-1': { kind: 'speech', targets: [{ provider: 'openai', model: 'tts-1' }] },
+        'built-in': { tokensPerSecond: 50 },
+        '*': { targets: [{ provider: 'openai' }] },
+      },
+    ],
+  },
+);
+
+export const defaults = Type.Object(
+  {
+    chat: Type.Optional(word('For a chat that names no model.')),
+    embedding: Type.Optional(later('embeddings', word('For an embedding name that nobody knows.'))),
+    gencompat: Type.Optional(later('the Gemini-style interface', word('For a Gemini-style name without a model of its own.'))),
+    speech: Type.Optional(later('speech', word('For speech.'))),
+    followUp: Type.Optional(later('follow-up questions', word('For follow-up questions.'))),
+  },
+  {
+    additionalProperties: false,
+    default: {},
+    description:
+      'The model where none is named. Without providers each is the built-in one; else the first model of its kind in `models`, or the built-in one if there is none; gencompat and followUp are as chat.',
+    examples: [{ chat: 'gpt-5.2', embedding: 'text-embedding-3-small', gencompat: 'gemini-2.5-flash', speech: 'tts-1', followUp: 'gpt-5.2' }],
+  },
+);

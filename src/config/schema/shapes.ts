@@ -1,0 +1,55 @@
+import { Type, type Static, type TProperties, type TSchema } from 'typebox';
+
+/** A largest delay: what a timer of the runtime can count. */
+const longest = 2_147_483;
+
+interface Options {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+/** Members of which each may be left out, and so may the whole. */
+export const group = <Members extends TProperties>(description: string, members: Members) =>
+  Type.Object(members, { additionalProperties: false, description, default: {} });
+
+/** Members that stand or fall together. */
+export const record = <Members extends TProperties>(description: string, members: Members) =>
+  Type.Object(members, { additionalProperties: false, description });
+
+/** Things under names that the operator chooses. */
+export const named = <Item extends TSchema>(description: string, item: Item, options: Options = {}) =>
+  Type.Unsafe<Record<string, Static<Item>>>({ type: 'object', additionalProperties: item, description, default: {}, ...options });
+
+export const list = <Item extends TSchema>(description: string, item: Item, options: Options = {}) =>
+  Type.Array(item, { description, default: [], ...options });
+
+/** A text that may be empty, which means: not set. */
+export const text = (description: string, value = '') => Type.String({ description, default: value });
+
+export const word = (description: string, options: Options = {}) => Type.String({ minLength: 1, description, ...options });
+
+export const oneOf = <const Words extends readonly [string, ...string[]]>(description: string, words: Words, options: Options = {}) =>
+  Type.Unsafe<Words[number]>({ type: 'string', enum: words, description, ...options });
+
+export const yes = (description: string, value: boolean) => Type.Boolean({ description, default: value });
+
+/** A number of seconds above 0. */
+export const seconds = (description: string, value: number) =>
+  Type.Number({ exclusiveMinimum: 0, maximum: longest, description: `${description} (seconds).`, default: value });
+
+/** A number of seconds; what 0 means stands in the description. */
+export const secondsOrNone = (description: string, value: number) =>
+  Type.Number({ minimum: 0, maximum: longest, description: `${description} (seconds).`, default: value });
+
+export const count = (description: string, unit: string, minimum: number, options: Options = {}) =>
+  Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description: `${description} (${unit}).`, ...options });
+
+export const amount = (description: string, unit: string, options: Options = {}) =>
+  Type.Number({ minimum: 0, description: `${description} (${unit}).`, ...options });
+
+/** Accepted already, and without effect so far. */
+export const later = <Schema extends TSchema>(feature: string, schema: Schema): Schema => ({
+  ...schema,
+  description: `${(schema as Options).description} Used by ${feature}, not yet in this version.`,
+});

@@ -1,0 +1,62 @@
+import { isIP } from 'node:net';
+import type { Path } from '../path.ts';
+import type { Settings } from '../schema/index.ts';
+import type { Trouble } from './trouble.ts';
+
+/** What is wrong with a text that should be an http or https address. */
+export function wrongAddress(text: string): string | undefined {
+  if (!/^https?:\/\//i.test(text)) return 'must start with http:// or https://.';
+  // The URL parser forgives white space and turns \ into /.
+  const url = /[\s\\]|[^\x20-\x7e]/.test(text) ? undefined : URL.parse(text);
+  if (!url) return 'must be an address such as https://host/path.';
+  if (url.username || url.password) return 'must not have a user name or a password in it.';
+  if (/[?#]/.test(text)) return 'must not have ? or # in it.';
+  return undefined;
+}
+
+/** An address whose host a region becomes part of. */
+export function wrongPattern(text: string): string | undefined {
+  const filled = text.replaceAll('{region}', 'region');
+  return /[{}]/.test(filled) ? 'may have {region} in it, and no other { or }.' : wrongAddress(filled);
+}
+
+/** `scheme://host:port` and nothing behind it. */
+function wrongOrigin(text: string): string | undefined {
+  const path = wrongAddress(text) ? undefined : new URL(text).pathname;
+  return path === '/' && !text.endsWith('/') ? undefined : 'must be scheme://host:port, without anything behind it.';
+}
+
+export function* addresses(settings: Settings): Iterable<Trouble> {
+  const { publicUrl, trustedProxies, search, rerank, mcp, outbound, auth, cors, alerts, blobs, otel, databaseUrl } = settings;
+  const urls: readonly (readonly [Path, string])[] = [
+    [['publicUrl'], publicUrl],
+    [['search', 'url'], search.url],
+    [['rerank', 'url'], rerank.url],
+    [['auth', 'oidc', 'issuer'], auth.oidc.issuer],
+    [['alerts', 'url'], alerts.url],
+    [['blobs', 's3', 'endpoint'], blobs.s3.endpoint],
+    [['otel', 'endpoint'], otel.endpoint],
+    ...mcp.whitelist.map(({ url }, at) => [['mcp', 'whitelist', at, 'url'], url] as const),
+  ];
+  for (const [path, url] of urls) yield* wrong(path, url === '' ? undefined : wrongAddress(url));
+  for (const [at, origin] of outbound.allow.entries()) yield* wrong(['outbound', 'allow', at], wrongOrigin(origin));
+  for (const [at, origin] of cors.origins.entries()) yield* wrong(['cors', 'origins', at], origin === '*' ? undefined : wrongOrigin(origin));
+  for (const [at, network] of trustedProxies.entries())
+    if (!isNetwork(network)) yield { path: ['trustedProxies', at], text: 'must be an address, or a network such as 10.0.0.0/8.' };
+  const proxy = outbound.proxy === '' ? undefined : URL.parse(outbound.proxy);
+  if (proxy === null || (proxy && !/^https?:$/.test(proxy.protocol)))
+    yield { path: ['outbound', 'proxy'], text: 'must be an address such as http://proxy:3128.' };
+  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/./.test(databaseUrl))
+    yield { path: ['databaseUrl'], text: 'must be an address such as postgres://user@host/database.' };
+}
+
+function* wrong(path: Path, text: string | undefined): Iterable<Trouble> {
+  if (text !== undefined) yield { path, text };
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128));
+}

@@ -1,0 +1,15 @@
+import type { Settings } from '../schema/index.ts';
+import { addresses } from './addresses.ts';
+import { guard } from './guard.ts';
+import { mcp } from './mcp.ts';
+import { models } from './models.ts';
+import { plans } from './plans.ts';
+import { providers } from './providers.ts';
+import { routing } from './routing.ts';
+import { identity, processes } from './start.ts';
+import type { Trouble } from './trouble.ts';
+
+/** Everything in well-formed settings that cannot be meant. */
+export function* troubles(settings: Settings): Iterable<Trouble> {
+  for (const ask of [processes, identity, addresses, providers, models, plans, routing, guard, mcp]) yield* ask(settings);
+}

@@ -1,0 +1,92 @@
+import { builtInKind } from '../found.ts';
+import { nearest } from '../near.ts';
+import type { Path } from '../path.ts';
+import type { ModelSettings, Settings } from '../schema/index.ts';
+import type { Trouble } from './trouble.ts';
+
+/** They need no entry where an OpenAI-wire provider exists. */
+const wellKnownEmbeddings = new Set(['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002']);
+const kindOfDefault = { chat: 'chat', embedding: 'embedding', gencompat: 'chat', speech: 'speech', followUp: 'chat' } as const;
+
+export function* models(settings: Settings): Iterable<Trouble> {
+  for (const [name, model] of Object.entries(settings.models)) {
+    const path = ['models', name];
+    if (!isModelName(name)) yield { path, name: true, text: 'must have a name without white space.' };
+    yield* builtInKind(name) ? builtIns(model, path) : targets(model, path, settings);
+    if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat: "*" stands for chat model names.' };
+    if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'says nothing: "*" stands for every name already.' };
+    yield* larger(name, model, path, settings);
+    yield* residency(model, path, settings);
+  }
+  yield* aliases(settings);
+  yield* defaults(settings);
+}
+
+function* builtIns({ targets, kind }: ModelSettings, path: Path): Iterable<Trouble> {
+  if (targets.length > 0) yield { path: [...path, 'targets'], silent: true, text: 'cannot be given: a built-in model answers by itself.' };
+  if (kind !== builtInKind(String(path.at(-1))))
+    yield { path: [...path, 'kind'], text: `must be ${builtInKind(String(path.at(-1)))} for this built-in model.` };
+}
+
+function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {
+  if (targets.length === 0) yield { path: [...path, 'targets'], name: true, silent: true, text: 'is required, with at least one target.' };
+  if (tokensPerSecond !== undefined) yield { path: [...path, 'tokensPerSecond'], text: 'is for the built-in models only.' };
+  for (const [at, { provider, model }] of targets.entries()) {
+    const here = [...path, 'targets', at];
+    if (provider !== 'built-in' && !providers[provider])
+      yield { path: [...here, 'provider'], text: `must name a provider.${hint(provider, Object.keys(providers))}` };
+    if (model !== undefined && !isModelName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
+  }
+}
+
+function* larger(name: string, { larger }: ModelSettings, path: Path, { models }: Settings): Iterable<Trouble> {
+  if (larger === undefined) return;
+  const here = [...path, 'larger'];
+  if (!models[larger] || larger === '*') yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+  const way = new Set<string>();
+  // A circle that this model only leads to is told at the models in it.
+  for (let next: string | undefined = larger; next !== undefined && !way.has(next); next = models[next]?.larger) way.add(next);
+  if (way.has(name)) yield { path: here, text: 'leads back to this model.' };
+}
+
+function* residency({ residency, targets }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {
+  if (residency === undefined) return;
+  const lists = targets.flatMap(({ provider }) => Object.keys(providers[provider]?.residency ?? {}));
+  if (!lists.includes(residency))
+    yield { path: [...path, 'residency'], text: `must name a residency list of a provider of this model.${hint(residency, lists)}` };
+}
+
+function* aliases({ models }: Settings): Iterable<Trouble> {
+  const owners = new Map<string, string>();
+  for (const [name, { aliases }] of Object.entries(models))
+    for (const [at, alias] of aliases.entries()) {
+      const path = ['models', name, 'aliases', at];
+      if (!isModelName(alias) || alias === '*') yield { path, text: 'must be a model name without white space, and not "*".' };
+      else if (models[alias] || builtInKind(alias)) yield { path, text: 'is the name of a model already.' };
+      else if (owners.has(alias)) yield { path, text: `is an alias of ${owners.get(alias)} already.` };
+      owners.set(alias, owners.get(alias) ?? name);
+    }
+}
+
+function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble> {
+  const kinds = new Map(Object.entries(models).flatMap(([name, { kind, aliases }]) => [name, ...aliases].map((one) => [one, kind] as const)));
+  const hasOpenAi = Object.values(providers).some(({ dialect }) => dialect === 'openai-chat' || dialect === 'openai-responses');
+  const kindOf = (name: string, wanted: string) =>
+    builtInKind(name) ?? kinds.get(name) ?? (hasOpenAi && wellKnownEmbeddings.has(name) ? 'embedding' : kinds.has('*') ? 'chat' : undefined) ?? `no ${wanted}`;
+  for (const [member, wanted] of Object.entries(kindOfDefault)) {
+    const name = defaults[member as keyof typeof kindOfDefault];
+    // What follows the chat model is told there.
+    if (wanted === 'chat' && member !== 'chat' && name === defaults.chat) continue;
+    const kind = name === '*' ? undefined : kindOf(name, wanted);
+    if (kind === wanted) continue;
+    const known = [...kinds.keys()].filter((one) => kinds.get(one) === wanted && one !== '*');
+    yield { path: ['defaults', member], text: `must name a model of kind ${wanted}.${hint(name, known)}` };
+  }
+}
+
+const hint = (word: string, words: readonly string[]) => {
+  const meant = nearest(word, words);
+  return meant === undefined || meant === word ? '' : ` Did you mean ${meant}?`;
+};
+
+const isModelName = (name: string) => /^[^\s\p{Cc}]{1,200}$/u.test(name);

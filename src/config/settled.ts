@@ -1,0 +1,55 @@
+import { dirname, resolve } from 'node:path';
+import { bare } from './bare.ts';
+import { filled } from './form.ts';
+import { builtInKind, defaultNames, defaultPlan } from './found.ts';
+import type { ProviderSettings, Settings } from './schema/index.ts';
+import { form } from './shape.ts';
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** The layers as one, with everything that was left out: what the server sees. Paths are absolute, addresses end without a slash. */
+export function settled(
+  { options, environment, file, found }: { readonly options: Given; readonly environment: Given; readonly file: Given; readonly found: Given },
+  { cwd, file: path }: { readonly cwd: string; readonly file: string | undefined },
+): Settings {
+  const merged = {
+    ...found,
+    ...file,
+    ...environment,
+    ...options,
+    providers: { ...(found['providers'] as Given), ...(file['providers'] as Given) },
+    models: withKinds((file['models'] ?? found['models'] ?? {}) as Given),
+    outbound: { ...(file['outbound'] as Given), ...(environment['outbound'] as Given) },
+  };
+  const settings = filled(form, merged) as Settings;
+  const { providers, defaults, newUsers, publicUrl, plans, data, outbound } = settings;
+  const folder = path === undefined ? cwd : dirname(path);
+  return {
+    ...settings,
+    data: resolve((options['data'] ?? environment['data'] ?? !file['data']) ? cwd : folder, data),
+    publicUrl: withoutSlash(publicUrl),
+    providers: eachOf(providers, (provider) => placed(provider, folder)),
+    defaults: defaultNames(defaults, settings),
+    newUsers: { ...newUsers, plan: newUsers.plan ?? defaultPlan(plans) },
+    outbound: { ...outbound, caFile: outbound.caFile && resolve(folder, outbound.caFile) },
+  };
+}
+
+/** A built-in model is of its own kind, also where its entry does not say so. */
+const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));
+
+function placed(provider: ProviderSettings, folder: string): ProviderSettings {
+  const { baseUrl, regions, credentials } = provider;
+  const keyFile = credentials?.serviceAccountFile;
+  return {
+    ...provider,
+    baseUrl: withoutSlash(baseUrl),
+    regions: regions.map((region) => (typeof region === 'string' ? region : { ...region, baseUrl: withoutSlash(region.baseUrl) })),
+    ...(keyFile === undefined ? {} : { credentials: { ...credentials, serviceAccountFile: resolve(folder, keyFile) } }),
+  };
+}
+
+const withoutSlash = (address: string) => address.replace(/(?<=[^/:])\/+$/, '');
+
+const eachOf = <From, To>(all: Readonly<Record<string, From>>, change: (one: From, name: string) => To): Readonly<Record<string, To>> =>
+  bare(Object.entries(all).map(([name, one]) => [name, change(one, name)]));

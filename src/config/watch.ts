@@ -1,0 +1,154 @@
+import { readlinkSync, statSync, watch } from 'node:fs';
+import { join, parse, resolve, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { systemClock, type Clock } from '#kit/clock';
+import { BadSettings } from './bad-settings.ts';
+import type { Reading } from './reading.ts';
+import { restartSettings, type Settings } from './schema/index.ts';
+
+/** An editor writes in several steps, and a mounted folder is swapped in several: the last one counts. */
+const settleMilliseconds = 100;
+
+export interface Change {
+  readonly reading: Reading;
+  /** Top-level settings that are not as they were. */
+  readonly changed: readonly (keyof Settings)[];
+  /** Those that differ from the start and hold only after a restart. */
+  readonly restart: readonly (keyof Settings)[];
+}
+
+interface Watched {
+  /** What holds now. */
+  readonly reading: Reading;
+  /** Reads at once: for SIGHUP. */
+  reload(): void;
+  close(): void;
+}
+
+interface Watching {
+  /** What the server started with. */
+  readonly start: Reading;
+  /** Reads everything again. */
+  readonly read: () => Reading;
+  /** Takes the new settings over; if it throws they do not hold. Called for a `reload` also when nothing has changed. */
+  readonly changed: (change: Change) => void;
+  /** The running settings stay: BadSettings, what `changed` threw, or why the file cannot be watched. */
+  readonly failed: (error: Error) => void;
+  readonly clock?: Clock;
+  readonly watchFolder?: WatchFolder;
+}
+
+/** Calls when something happens in a folder; the answer ends it. */
+type WatchFolder = (folder: string, happened: () => void, failed: (error: Error) => void) => () => void;
+
+/** Keeps the settings as the file says, or as they were while the file is bad. */
+export function watchSettings({ start, read, changed, failed, clock = systemClock, watchFolder = watchWithSystem }: Watching): Watched {
+  const { path } = start;
+  let reading = start;
+  let seen = stampOf(path);
+  let cancel = () => {};
+  let closed = false;
+  let watched: readonly (() => void)[] = [];
+
+  const look = () => {
+    const stamp = stampOf(path);
+    if (stamp === seen) return;
+    seen = stamp;
+    cancel();
+    cancel = clock.after(settleMilliseconds, () => reread('file'));
+  };
+
+  const reread = (why: 'file' | 'signal') => {
+    if (closed) return;
+    cancel();
+    rewatch();
+    seen = stampOf(path);
+    try {
+      const next = read();
+      if (reading.file !== undefined && next.file === undefined) throw new BadSettings([{ place: reading.file, message: 'This file is gone.' }]);
+      const names = differing(reading.settings, next.settings);
+      const restart = differing(start.settings, next.settings).filter(needsRestart);
+      if (names.length > 0 || why === 'signal') changed({ reading: next, changed: names, restart });
+      reading = next;
+    } catch (error) {
+      failed(error as Error);
+    }
+  };
+
+  /** Links may lead elsewhere now, and a folder that was made anew is another. */
+  const rewatch = () => {
+    for (const close of watched) close();
+    watched = foldersOf(path).flatMap((folder) => {
+      try {
+        return watchFolder(folder, look, failed);
+      } catch (error) {
+        failed(error as Error);
+        return [];
+      }
+    });
+  };
+
+  rewatch();
+  return {
+    get reading() {
+      return reading;
+    },
+    reload: () => reread('signal'),
+    close() {
+      closed = true;
+      cancel();
+      for (const close of watched) close();
+      watched = [];
+    },
+  };
+}
+
+const needsRestart = (name: keyof Settings) => (restartSettings as readonly string[]).includes(name);
+
+function differing(from: Settings, to: Settings): (keyof Settings)[] {
+  const names = new Set([...Object.keys(from), ...Object.keys(to)] as (keyof Settings)[]);
+  return [...names].filter((name) => !isDeepStrictEqual(from[name], to[name]));
+}
+
+/** Tells one state of the file from another, through links. */
+function stampOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}
+
+/** Every folder in which a change can make the path lead to something else: that of the file, and that of each link on the way. */
+function foldersOf(path: string): string[] {
+  const folders = new Set<string>();
+  let links = 0;
+  const walk = (way: string): void => {
+    let at = parse(way).root;
+    const steps = way.slice(at.length).split(sep);
+    for (const [index, step] of steps.entries()) {
+      const next = join(at, step);
+      const end = linkOf(next);
+      if (end !== undefined || index === steps.length - 1) folders.add(at);
+      if (end !== undefined && links++ < 40) return walk(resolve(at, end, ...steps.slice(index + 1)));
+      at = next;
+    }
+  };
+  walk(path);
+  return [...folders];
+}
+
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+const watchWithSystem: WatchFolder = (folder, happened, failed) => {
+  const watcher = watch(folder, { persistent: false }, happened);
+  watcher.on('error', failed);
+  return () => watcher.close();
+};

@@ -1,0 +1,1 @@
+export const root = '/server/chatcompat/v1';

@@ -1,0 +1,211 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import type { Context } from '#model/generate';
+import type { Target } from '#model/target';
+import { testClock } from '../../test/fakes/clock.ts';
+import type { AdmittedCall } from './calls.ts';
+import { failover } from './failover.ts';
+import { openHealth } from './health.ts';
+import { openRetryBudget } from './retry-budget.ts';
+
+const busy = new Fault('rate-limited', 'Too many requests.', { elsewhere: true, retryAfter: 3 });
+const away = new Fault('overloaded', 'The provider cannot be reached.', { elsewhere: true });
+const broken = new Fault('upstream-failed', 'The provider failed.', { elsewhere: true });
+const silent = new Fault('timed-out', 'The provider was silent for too long.', { elsewhere: true });
+const wrong = new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' });
+const lacking = new Fault('not-found', 'The provider does not have this model.', { elsewhere: true, absent: true });
+
+const started = (model: string): GenerateEvent => ({ type: 'started', model, ignored: [] });
+const text = (words: string): GenerateEvent => ({ type: 'text', candidate: 0, text: words });
+
+interface Scripted extends Omit<Target, 'generate'> {
+  generate: Target['generate'];
+  asked: number;
+  says: readonly (GenerateEvent | Fault)[];
+}
+
+/** A target that says these things in turn; a fault among them is thrown. */
+function target(name: string, ...says: (GenerateEvent | Fault)[]): Scripted {
+  const self: Scripted = {
+    name,
+    provider: 'platform',
+    region: name,
+    model: 'm',
+    asked: 0,
+    says,
+    async *generate() {
+      self.asked++;
+      for (const one of self.says) {
+        if (one instanceof Fault) throw one;
+        yield one;
+      }
+    },
+  };
+  return self;
+}
+
+let clock = testClock();
+let settings = { cooldownSeconds: 1, cooldownMaxSeconds: 60 };
+let chance = 0;
+let generate = make();
+
+function make() {
+  const waits = () => ({ hangSeconds: { stream: 60, whole: 90 }, firstByteSeconds: 300, streamIdleSeconds: 120 });
+  return failover({ health: openHealth(() => settings, clock, () => chance), budget: openRetryBudget(() => 0.2, clock), waits, clock });
+}
+
+beforeEach(() => {
+  clock = testClock();
+  settings = { cooldownSeconds: 1, cooldownMaxSeconds: 60 };
+  chance = 0;
+  generate = make();
+});
+
+async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal) {
+  const route = { name: 'm', targets: targets.map((one) => ({ target: one, ...(one.weight === undefined ? {} : { weight: one.weight }) })) };
+  const context = { signal, progress: { attempts: [] as { region?: string }[] } };
+  const heard: string[] = [];
+  let fault: unknown;
+  try {
+    for await (const event of generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context)) heard.push(event.type === 'text' ? event.text : event.type);
+  } catch (error) {
+    fault = error;
+  }
+  return { heard, fault, tried: context.progress.attempts.map(({ region }) => region) };
+}
+
+describe('failover', () => {
+  test('a busy target is left for the next and leaves no trace in the answer', async () => {
+    const first = target('us-central1', started('a'), busy);
+    const second = target('us-east1', started('b'), text('hello'));
+    expect(await ask([first, second])).toEqual({ heard: ['started', 'hello'], fault: undefined, tried: ['us-central1', 'us-east1'] });
+  });
+
+  test('a target that has spoken is never left', async () => {
+    const second = target('us-east1', text('other'));
+    expect(await ask([target('us-central1', text('half'), busy), second])).toMatchObject({ heard: ['half'], fault: busy });
+    expect(second.asked).toBe(0);
+  });
+
+  test("the caller's own mistake is told at once", async () => {
+    const second = target('us-east1', text('hello'));
+    expect((await ask([target('us-central1', wrong), second])).fault).toBe(wrong);
+    expect(second.asked).toBe(0);
+  });
+
+  test('when all are out and one said to wait, the shortest wait is told', async () => {
+    const longer = new Fault('rate-limited', 'Too many requests.', { elsewhere: true, retryAfter: 30 });
+    expect((await ask([target('a', longer), target('b', away), target('c', busy)])).fault).toBe(busy);
+  });
+
+  test('when none said to wait, the last one decides', async () => {
+    expect((await ask([target('a', broken), target('b', away)])).fault).toBe(away);
+  });
+
+  test('after other failures of the provider only one more target is tried', async () => {
+    const third = target('c', text('hello'));
+    expect(await ask([target('a', broken), target('b', broken), third])).toMatchObject({ fault: broken, tried: ['a', 'b'] });
+  });
+
+  test('a caller who leaves is no fault of the target', async () => {
+    const leaving = new AbortController();
+    const first = target('a');
+    first.generate = async function* () {
+      leaving.abort(new Error('left'));
+      throw away;
+    };
+    expect((await ask([first, target('b', text('hello'))], leaving.signal)).tried).toEqual(['a']);
+    const again = target('a', text('still here'));
+    expect((await ask([again])).heard).toEqual(['still here']);
+    expect((await ask([again, target('b', text('no'))])).tried).toEqual(['a']);
+  });
+});
+
+describe('a target that cools down', () => {
+  test('is skipped while another is left, and probed once its time is over', async () => {
+    const first = target('a', busy);
+    const second = target('b', text('hello'));
+    await ask([first, second]);
+    expect((await ask([first, second])).tried).toEqual(['b']);
+    clock.advance(2999);
+    expect((await ask([first, second])).tried).toEqual(['b']);
+    clock.advance(1);
+    first.says = [text('back')];
+    expect(await ask([first, second])).toMatchObject({ heard: ['back'], tried: ['a'] });
+    expect((await ask([first, second])).tried).toEqual(['a']);
+  });
+
+  test('is tried all the same when no other is left', async () => {
+    const only = target('a', busy);
+    await ask([only]);
+    only.says = [text('hello')];
+    expect((await ask([only])).heard).toEqual(['hello']);
+  });
+
+  test('waits longer with every failure, up to a bound', async () => {
+    const first = target('a', away);
+    const second = target('b', text('hello'));
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      await ask([first, second]);
+      const before = first.asked;
+      clock.advance(seconds * 1000 - 1);
+      await ask([first, second]);
+      expect(first.asked).toBe(before);
+      clock.advance(1);
+    }
+  });
+
+  test('lets only one call probe at a time', async () => {
+    const first = target('a', busy);
+    const second = target('b', text('hello'));
+    await ask([first, second]);
+    clock.advance(3000);
+    const gate = Promise.withResolvers<void>();
+    first.generate = async function* () {
+      first.asked++;
+      await gate.promise;
+      yield text('back');
+    };
+    const probing = ask([first, second]);
+    expect((await ask([first, second])).tried).toEqual(['b']);
+    gate.resolve();
+    expect((await probing).heard).toEqual(['back']);
+  });
+
+  test('does not, where cooldowns are switched off', async () => {
+    settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
+    const first = target('a', busy);
+    const second = target('b', text('hello'));
+    for (let round = 0; round < 3; round++) expect((await ask([first, second])).tried).toEqual(['a', 'b']);
+  });
+
+  test('a model that a target lacks is not asked for there for ten minutes', async () => {
+    const first = target('a', lacking);
+    const second = target('b', text('hello'));
+    await ask([first, second]);
+    clock.advance(599_000);
+    expect((await ask([first, second])).tried).toEqual(['b']);
+    clock.advance(2000);
+    expect((await ask([first, second])).tried).toEqual(['a', 'b']);
+  });
+});
+
+describe('the order of targets', () => {
+  test('targets with a weight are drawn by lot, those without are fallbacks as listed', async () => {
+    const targets = [target('fallback', away), { ...target('light', away), weight: 1 }, { ...target('heavy', away), weight: 9 }];
+    chance = 0.05;
+    expect((await ask(targets)).tried).toEqual(['light', 'heavy', 'fallback']);
+    generate = make();
+    chance = 0.5;
+    expect((await ask(targets)).tried).toEqual(['heavy', 'light', 'fallback']);
+  });
+
+  test('moves after a hang are bounded by the retry budget', async () => {
+    const tried: number[] = [];
+    settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
+    for (let round = 0; round < 30; round++) tried.push((await ask([target('a', silent), target('b', text('hello'))])).tried.length);
+    expect(tried.filter((count) => count === 2).length).toBeLessThanOrEqual(12);
+    expect(tried[0]).toBe(2);
+  });
+});

@@ -1,0 +1,86 @@
+import type { Clock } from '#kit/clock';
+import { speaks, type GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import type { Attempt, Generate } from '#model/generate';
+import type { AdmittedCall } from './calls.ts';
+import type { Health } from './health.ts';
+import type { RetryBudget } from './retry-budget.ts';
+
+/** Seconds a target may be silent. */
+export interface Waits {
+  readonly hangSeconds: { readonly stream: number; readonly whole: number };
+  readonly firstByteSeconds: number;
+  readonly streamIdleSeconds: number;
+}
+
+export interface FailoverParts {
+  readonly health: Health;
+  readonly budget: RetryBudget;
+  readonly waits: () => Waits;
+  readonly clock: Clock;
+}
+
+/**
+ * Tries the targets of a call in turn, each at most once. A target may be left only before it has spoken: what a client has read cannot be taken back.
+ *
+ * @throws Fault of the target that decided: the one that spoke, the one whose fault is the caller's, or, when all are out, the one that says most (`allOut`)
+ */
+export function failover({ health, budget, waits, clock }: FailoverParts): Generate<AdmittedCall> {
+  return async function* (call, context) {
+    const faults: Fault[] = [];
+    const left = [...health.drawn(call.route.targets)];
+    let otherFailures = 0;
+    for (let target = health.next(left); target; target = health.next(left)) {
+      const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
+      context.progress.attempts.push(attempt);
+      budget.asked(target.provider);
+      const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
+      const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
+      const head = left.length > 0 && health.cools && budget.has(target.provider) ? hang : firstByteSeconds;
+      const startedAt = clock.monotonic();
+      const held: GenerateEvent[] = []; // a silent target leaves no trace in the answer
+      let spoken = false;
+      let settled = false;
+      try {
+        for await (const event of target.generate(call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+          if (!spoken && !speaks(event) && event.type !== 'finished') held.push(event);
+          else {
+            if (!spoken) attempt.milliseconds = clock.monotonic() - startedAt;
+            spoken = true;
+            if (held.length > 0) yield* held.splice(0);
+            yield event;
+          }
+        }
+        yield* held;
+        settled = true;
+        health.succeeded(target);
+        return;
+      } catch (error) {
+        settled = true;
+        attempt.milliseconds ??= clock.monotonic() - startedAt;
+        if (context.signal.aborted) {
+          health.released(target); // the caller left: nobody's fault
+          throw context.signal.reason;
+        }
+        const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
+        attempt.fault = fault.code;
+        health.failed(target, fault);
+        if (spoken || !fault.details.elsewhere) throw fault;
+        faults.push(fault);
+        if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
+        if (fault.code === 'timed-out' && !budget.take(target.provider)) break;
+      } finally {
+        if (!settled) health.released(target);
+      }
+    }
+    throw allOut(faults, call.model, health.wait(call.route.targets.map(({ target }) => target)));
+  };
+}
+
+/** What the caller hears when every target was tried: the shortest wait if any said to wait, else what the last one did. */
+function allOut(faults: readonly Fault[], model: string, wait: number): Fault {
+  const limited = faults.filter((fault) => fault.code === 'rate-limited').toSorted((a, b) => (a.details.retryAfter ?? 1) - (b.details.retryAfter ?? 1))[0];
+  if (limited) return limited;
+  return faults.at(-1) ?? new Fault('overloaded', `No provider of ${model} can be asked right now.`, { retryAfter: wait });
+}
+

@@ -1,0 +1,199 @@
+import type { Clock } from '#kit/clock';
+import { Fault } from '#model/fault';
+import type { Caller, Context, Progress } from '#model/generate';
+import { promptBound, promptTokens } from '#model/measure';
+import { monthOf, secondsToNextMonth, type Plan, type Spent } from '#model/plan';
+import type { UsageRow } from '#model/usage-row';
+import type { RoutedCall } from '../calls.ts';
+import { Balance } from './balance.ts';
+import { writeBehind } from './write-behind.ts';
+
+/** Where the rows are kept. */
+export interface Books {
+  spent(userId: number, month: string): Promise<Spent>;
+  /** Writes rows and counters in one step; a row that is there already counts once. */
+  record(rows: readonly UsageRow[]): Promise<void>;
+}
+
+/** What a call may spend, set aside until it is settled or released. */
+export interface Reservation {
+  /** Output tokens of all candidates that are covered. */
+  readonly output: number;
+  /** Milliseconds spent waiting for it. */
+  readonly waited: number;
+  /** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
+  bounded(call: RoutedCall): RoutedCall;
+  /** Asks for more, up to so many output tokens. @returns false when nothing is left */
+  grow(output: number): boolean;
+  /** Books the call and frees the rest. Only the first time counts. */
+  settle(row: UsageRow): void;
+  /** Frees it, unless it was settled. */
+  release(): void;
+}
+
+export interface Ledger {
+  /** @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded` */
+  reserve(call: RoutedCall, context: Context): Promise<Reservation>;
+  /** Rows not written yet. */
+  readonly pending: number;
+  /** Writes what is left. */
+  close(): Promise<void>;
+}
+
+export interface LedgerParts {
+  readonly books: Books;
+  readonly planOf: (caller: Caller) => Plan | undefined;
+  /** Output tokens set aside where the call names no maximum. */
+  readonly reserveOutput: () => number;
+  /** The exact tokens of some texts. */
+  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
+  readonly clock: Clock;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+/** Milliseconds a call waits where only running calls stand in its way. */
+const patience = 2000;
+
+export function openLedger(parts: LedgerParts): Ledger {
+  const { books, planOf, clock } = parts;
+  const balances = new Map<number, Balance>();
+  const rows = writeBehind((batch: readonly UsageRow[]) => books.record(batch), clock, parts.log);
+
+  const balanceOf = async (userId: number): Promise<Balance> => {
+    const month = monthOf(clock.now());
+    let balance = balances.get(userId);
+    if (!balance || balance.month !== month) {
+      balance = new Balance(month, books.spent(userId, month), clock);
+      balances.set(userId, balance);
+      forgetIdle(balances);
+    }
+    try {
+      await balance.loaded;
+    } catch (error) {
+      balances.delete(userId);
+      throw error;
+    }
+    return balance;
+  };
+
+  return {
+    get pending() {
+      return rows.pending;
+    },
+    close: () => rows.close(),
+
+    async reserve(call, context) {
+      const { caller, progress } = context;
+      const plan = planOf(caller);
+      if (!plan) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(clock.now()) });
+      if (plan.monthlyUsd !== undefined && !call.route.price) throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
+      const held = balances.get(caller.userId);
+      const balance = held?.month === monthOf(clock.now()) && held.ready ? held : await balanceOf(caller.userId);
+      const startedAt = clock.monotonic();
+      const minute = balance.minute.take(plan.requestsPerMinute);
+      if (minute.allowance) progress.requests = minute.allowance;
+      if (minute.wait > 0) throw new Fault('rate-limited', `Your plan allows ${plan.requestsPerMinute} requests a minute.`, { retryAfter: minute.wait });
+      const wants = new Wants(call, parts, plan);
+      let hold = balance.hold(await wants.of(balance.left(plan)), plan, call.stream);
+      while (typeof hold === 'string') {
+        note(progress, balance, plan);
+        if (hold === 'spent') throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
+        const waited = clock.monotonic() - startedAt;
+        if (waited >= patience) throw new Fault('rate-limited', hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.', { retryAfter: 1 });
+        await balance.freed(patience - waited, context.signal);
+        hold = balance.hold(await wants.of(balance.left(plan)), plan, call.stream);
+      }
+      const reserved = hold;
+      note(progress, balance, plan);
+      return {
+        waited: clock.monotonic() - startedAt,
+        get output() {
+          return wants.outputOf(reserved.planTokens);
+        },
+        bounded: (unbounded) => wants.bounded(unbounded, reserved.planTokens),
+        grow: (output) => balance.grow(reserved, wants.planTokens(output + parts.reserveOutput()), wants.planTokens(output), plan),
+        settle(row) {
+          if (balance.settle(reserved, row.planTokens, row.costUsd ?? 0)) rows.add(row);
+        },
+        release: () => balance.release(reserved),
+      };
+    },
+  };
+}
+
+const fewReservations = 16;
+
+/** How much a call needs set aside: its prompt and the answer it may give, in plan tokens. */
+class Wants {
+  readonly #call: RoutedCall;
+  readonly #parts: LedgerParts;
+  readonly #unlimited: boolean;
+  #prompt: number;
+  #exact = false;
+
+  constructor(call: RoutedCall, parts: LedgerParts, plan: Plan) {
+    this.#call = call;
+    this.#parts = parts;
+    this.#unlimited = plan.monthlyTokens === undefined && plan.monthlyUsd === undefined;
+    this.#prompt = this.#unlimited ? 0 : promptBound(call); // nobody asks what an unlimited call may cost
+  }
+
+  /** `least`: what must fit; `most`: what to take if it is there. Near the edge the prompt is counted instead of bounded. */
+  async of(left: number): Promise<{ least: number; most: number; usd: number }> {
+    const { sampling, route } = this.#call;
+    const candidates = sampling.candidates ?? 1;
+    if (!this.#exact && this.planTokens(candidates * this.#asked()) * fewReservations > left) {
+      this.#prompt = await promptTokens(this.#call, this.#parts.countTokens);
+      this.#exact = true;
+    }
+    const most = this.planTokens(candidates * this.#asked());
+    const least = sampling.maxTokens === undefined ? this.planTokens(1) : most;
+    const usd = route.price ? (this.#prompt * route.price.input + candidates * this.#asked() * route.price.output) / 1e6 : 0;
+    return { least, most, usd };
+  }
+
+  planTokens(output: number): number {
+    const { input, output: rate } = this.#call.route.rate;
+    return Math.ceil(this.#prompt * input + output * rate);
+  }
+
+  /** Output tokens that so many plan tokens cover. */
+  outputOf(planTokens: number): number {
+    if (this.#unlimited) return Infinity;
+    const { input, output } = this.#call.route.rate;
+    return output === 0 ? Infinity : Math.floor((planTokens - this.#prompt * input) / output);
+  }
+
+  bounded(call: RoutedCall, planTokens: number): RoutedCall {
+    if (this.#unlimited || call.sampling.maxTokens !== undefined) return call;
+    if (call.stream) return withoutLane(call);
+    const candidates = call.sampling.candidates ?? 1;
+    const maxTokens = Math.max(1, Math.floor(this.outputOf(planTokens) / candidates));
+    return maxTokens < (call.route.limits.output ?? Infinity) ? { ...withoutLane(call), sampling: { ...call.sampling, maxTokens } } : call;
+  }
+
+  #asked(): number {
+    const { sampling, route } = this.#call;
+    return sampling.maxTokens === undefined ? this.#parts.reserveOutput() : Math.min(sampling.maxTokens, route.limits.output ?? sampling.maxTokens);
+  }
+}
+
+function withoutLane({ lane: _, ...call }: RoutedCall): RoutedCall {
+  return call;
+}
+
+function note(progress: Progress, balance: Balance, plan: Plan): void {
+  const allowance = balance.allowance(plan);
+  if (allowance) progress.tokens = allowance;
+}
+
+const manyBalances = 50_000;
+
+/** Balances nobody uses are loaded again when needed: memory stays bounded however many users there are. */
+function forgetIdle(balances: Map<number, Balance>): void {
+  if (balances.size < manyBalances) return;
+  for (const [userId, balance] of balances) {
+    if (balance.idle) balances.delete(userId);
+    if (balances.size < manyBalances / 2) return;
+  }
+}

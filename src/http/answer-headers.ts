@@ -1,0 +1,33 @@
+import type { Started } from '#model/event';
+import type { Allowance, Progress } from '#model/generate';
+import type { Headers } from './exchange.ts';
+
+/**
+ * What an answer says about its way: who answered, after how many tries, what could not be honoured, what is left of the limits.
+ *
+ * @param started absent while nobody has answered yet
+ */
+export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
+  const headers = [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)];
+  if (!started) return headers;
+  return [...headers, ...whoAnswered(progress), ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : [])];
+}
+
+/** The last target tried: for refusals too. */
+export function whoAnswered({ attempts }: Progress): Headers {
+  const last = attempts.at(-1);
+  if (!last) return [];
+  return ['x-dragoman-provider', last.provider, ...(last.region ? ['x-dragoman-region', last.region] : []), 'x-dragoman-attempts', String(attempts.length)];
+}
+
+/** Where a plan has no limit the figures say so by the largest whole number. */
+const unlimited: Allowance = { limit: Number.MAX_SAFE_INTEGER, remaining: Number.MAX_SAFE_INTEGER, reset: 0 };
+
+function allowance(what: 'requests' | 'tokens', { limit, remaining, reset }: Allowance = unlimited): Headers {
+  return [`x-ratelimit-limit-${what}`, String(limit), `x-ratelimit-remaining-${what}`, String(remaining), `x-ratelimit-reset-${what}`, `${reset}s`];
+}
+
+/** Header values are printable ASCII, and not endless. */
+function inHeader(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);
+}

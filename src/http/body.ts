@@ -1,0 +1,68 @@
+import { Fault } from '#model/fault';
+import type { Clock } from '#kit/clock';
+import type { Exchange } from './exchange.ts';
+
+export interface BodyLimits {
+  /** Bytes. */
+  readonly bodyBytes: number;
+  /** Seconds in which another 16 KiB or the end must arrive. */
+  readonly bodyIdleSeconds: number;
+}
+
+const progress = 16_384;
+const nothing = new Uint8Array(0);
+
+/**
+ * The whole request body.
+ *
+ * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`
+ */
+export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds }: BodyLimits, clock: Clock): Promise<Uint8Array> {
+  const { incoming } = exchange;
+  const length = Number(exchange.header('content-length') ?? (exchange.header('transfer-encoding') ? Infinity : 0));
+  if (length === 0) return nothing;
+  if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
+  refuseOtherTypes(exchange);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let counted = 0;
+  let cancel = () => {};
+  try {
+    return await new Promise<Uint8Array>((resolve, reject) => {
+      const arm = () => {
+        cancel();
+        counted = size;
+        cancel = clock.after(bodyIdleSeconds * 1000, () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
+      };
+      arm();
+      incoming.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > bodyBytes) return reject(tooLarge(bodyBytes));
+        if (size - counted >= progress) arm();
+        chunks.push(chunk);
+      });
+      incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      incoming.on('error', reject);
+      incoming.on('close', () => reject(new Fault('invalid', 'The connection closed before the body was complete.')));
+    });
+  } finally {
+    cancel();
+    incoming.removeAllListeners('data');
+    if (!incoming.complete) incoming.pause();
+  }
+}
+
+function refuseOtherTypes(exchange: Exchange): void {
+  const encoding = exchange.header('content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') throw new Fault('unsupported-type', 'Compressed request bodies are not accepted: leave out Content-Encoding.');
+  const type = exchange.header('content-type');
+  if (type === undefined) return;
+  const [essence = '', ...parameters] = type.toLowerCase().split(';').map((part) => part.trim());
+  if (essence !== '' && essence !== 'application/json' && !(essence.startsWith('application/') && essence.endsWith('+json'))) {
+    throw new Fault('unsupported-type', 'The body must be JSON: send Content-Type: application/json.');
+  }
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice(8).replaceAll('"', '');
+  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw new Fault('unsupported-type', 'The body must be JSON in UTF-8.');
+}
+
+const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);

@@ -1,0 +1,32 @@
+import { Fault } from '#model/fault';
+import type { Exchange } from './exchange.ts';
+
+/**
+ * The key or token a request carries: the first of `x-access-tokens`, `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` and, where switched on,
+ * `?key=` that is present decides, and a bad one is not saved by a later good one.
+ *
+ * @throws Fault `unauthenticated`
+ */
+export function credentialOf(exchange: Exchange, keyInQuery: boolean): string {
+  const token = exchange.header('x-access-tokens');
+  if (token !== undefined) return proper(token);
+  const authorization = exchange.header('authorization');
+  if (authorization !== undefined) {
+    const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+    if (!bearer) throw new Fault('unauthenticated', 'The Authorization header must be of the form: Bearer KEY.');
+    return proper(bearer);
+  }
+  const key = exchange.header('x-api-key') ?? exchange.header('x-goog-api-key') ?? (keyInQuery ? queryKey(exchange.url) : undefined);
+  if (key === undefined) throw new Fault('unauthenticated', 'No API key was given: send it as Authorization: Bearer KEY.');
+  return proper(key);
+}
+
+function proper(credential: string): string {
+  if (credential.length === 0 || credential.length > 8192) throw new Fault('unauthenticated', 'The API key is not valid.');
+  return credential;
+}
+
+function queryKey(url: string): string | undefined {
+  const at = url.indexOf('?');
+  return at < 0 ? undefined : (new URLSearchParams(url.slice(at)).get('key') ?? undefined);
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Fault } from '#model/fault';
+import { requestId } from '#kit/ids';
+import type { Clock } from '#kit/clock';
+
+/** Header names and values in turn, as `writeHead` takes them. */
+export type Headers = readonly string[];
+
+const always: Headers = ['cache-control', 'private, no-store', 'vary', 'authorization, x-access-tokens, x-api-key, x-goog-api-key', 'x-content-type-options', 'nosniff'];
+
+/** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
+export class Exchange {
+  readonly id = requestId();
+  readonly startedAt: number;
+  readonly params: Readonly<Record<string, string>>;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #clock: Clock;
+  readonly #draining: () => boolean;
+  readonly #abort = new AbortController();
+  #cancelExpiry: (() => void) | undefined;
+  #waiting: (() => void)[] = [];
+  /** The client left before the answer was complete. */
+  left = false;
+  status = 0;
+  /** For the log: names and figures of ours. */
+  notes: Readonly<Record<string, string | number>> = {};
+  /** Headers that a refusal carries too, such as what is left of a limit. */
+  refusalHeaders: Headers = [];
+
+  constructor(request: IncomingMessage, response: ServerResponse, params: Readonly<Record<string, string>>, clock: Clock, draining: () => boolean) {
+    this.#request = request;
+    this.#response = response;
+    this.#clock = clock;
+    this.#draining = draining;
+    this.params = params;
+    this.startedAt = clock.monotonic();
+    // The response's `close`, never the request's: that one fires as soon as the body is read.
+    response.on('close', () => this.#closed());
+    response.on('drain', () => this.#wake());
+  }
+
+  get method(): string {
+    return this.#request.method ?? '';
+  }
+
+  get url(): string {
+    return this.#request.url ?? '';
+  }
+
+  get incoming(): IncomingMessage {
+    return this.#request;
+  }
+
+  /** Aborted when the client leaves or the time given by `expire` is over; the reason says which. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Has the status line gone out? */
+  get opened(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** The first value of a request header, lower-case name. */
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  /** Ends the work on this exchange after so many seconds with this reason. */
+  expire(seconds: number, reason: () => unknown): void {
+    this.#cancelExpiry = this.#clock.after(seconds * 1000, () => this.#abort.abort(reason()));
+  }
+
+  /** A whole answer. */
+  send(status: number, headers: Headers, body: string | Uint8Array): void {
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    this.#head(status, [...headers, 'content-length', String(length)]);
+    this.#response.end(body);
+  }
+
+  sendJson(status: number, value: unknown, headers: Headers = []): void {
+    this.send(status, ['content-type', 'application/json; charset=utf-8', ...headers], JSON.stringify(value));
+  }
+
+  /** The head of an answer whose body follows by `write`. */
+  open(status: number, headers: Headers): void {
+    this.#head(status, headers);
+    this.#response.flushHeaders();
+  }
+
+  /** @returns false when the client reads slowly: await `drained` before the next. */
+  write(chunk: string | Uint8Array): boolean {
+    return this.left || this.#response.write(chunk);
+  }
+
+  /** Resolves when there is room again, or nobody reads any more. */
+  drained(): Promise<void> {
+    if (this.left || !this.#response.writableNeedDrain) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  end(chunk?: string | Uint8Array): void {
+    if (chunk === undefined) this.#response.end();
+    else this.#response.end(chunk);
+  }
+
+  /** Ends the work because the server stops; the client is told in its own words where that is still possible. */
+  cut(): void {
+    this.#abort.abort(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
+  }
+
+  /** Cuts the connection of an answer that has begun and cannot be completed. */
+  destroy(): void {
+    if (!this.#response.writableEnded) this.#response.destroy();
+  }
+
+  #head(status: number, headers: Headers): void {
+    this.status = status;
+    const { complete, headers: asked } = this.#request; // of a request without body nothing is known to be complete yet
+    const unread = !complete && (asked['transfer-encoding'] !== undefined || Number(asked['content-length'] ?? 0) > 0);
+    const closing = unread || this.#draining() ? ['connection', 'close'] : [];
+    this.#response.writeHead(status, ['x-request-id', this.id, ...always, ...headers, ...closing]);
+    if (unread) this.#response.once('finish', () => this.#linger());
+  }
+
+  /** The body was refused unread: give the client a moment to read why, then close without taking the rest. */
+  #linger(): void {
+    this.#request.pause();
+    this.#clock.after(500, () => this.#request.socket.destroy());
+  }
+
+  #closed(): void {
+    this.#cancelExpiry?.();
+    if (!this.#response.writableFinished) {
+      this.left = true;
+      this.#abort.abort(new ClientLeft());
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** The reason of the signal when the client is gone: nobody is left to be answered. */
+export class ClientLeft extends Error {
+  constructor() {
+    super('The client left.');
+    this.name = 'ClientLeft';
+  }
+}

@@ -1,0 +1,55 @@
+import type { Static, TSchema } from 'typebox';
+import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
+import { checked } from '#kit/check';
+import type { Exchange } from './exchange.ts';
+
+/** What a credential may be narrowed to (`contract.md` of the service, scopes). */
+export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;
+export type Scope = (typeof scopes)[number];
+
+/** One door of the house, as data: the router, the check, the OpenAPI document and the tests of rights are all made from it. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/server/chatcompat/v1/models/:id`; `:rest(.*)` takes slashes too. */
+  readonly path: string;
+  /** `public`: no credential is asked for. `unscoped`: a credential that was not narrowed. */
+  readonly scope: Scope | 'public' | 'unscoped';
+  /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
+  readonly owner: 'caller' | 'admin' | 'nobody';
+  readonly summary: string;
+  /** JSON body of a POST, PUT or PATCH. */
+  readonly input?: TSchema;
+  /** JSON body of the 200 answer. */
+  readonly output?: TSchema;
+  /** Answers with a value (sent as JSON) or writes to the exchange itself and gives `undefined`. Faults are thrown. */
+  readonly answer: (asked: Asked) => unknown;
+}
+
+/** What a route's function gets: who asks, the parsed JSON body (`undefined` when there is none), its bytes, and the open connection. */
+export interface Asked {
+  readonly exchange: Exchange;
+  readonly caller: Caller;
+  readonly json: unknown;
+  readonly bytes: Uint8Array;
+  /** Where the members of the body stand in its bytes (kit/json-scan). */
+  readonly places: readonly number[];
+}
+
+/** A route of the plain kind: JSON in, checked by the schema; a value out. */
+export function route<Input extends TSchema>(
+  described: Omit<Route, 'answer' | 'input'> & { readonly input: Input; readonly answer: (asked: Asked & { readonly input: Static<Input> }) => unknown },
+): Route {
+  const check = checked(described.input, ({ field, message, missing }) => new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }));
+  return { ...described, answer: (asked) => described.answer({ ...asked, input: check(asked.json ?? {}) }) };
+}
+
+/** A protocol shown to clients: its routes, and how it says no. */
+export interface Face {
+  readonly name: string;
+  /** Every address below it answers in this face's words, the unknown ones too. */
+  readonly root: string;
+  readonly routes: readonly Route[];
+  /** The JSON body of a refusal. */
+  readonly refusal: (fault: Fault, requestId: string) => unknown;
+}

@@ -1,0 +1,160 @@
+import { METHODS } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Fault, faultOf } from '#model/fault';
+import type { Caller } from '#model/generate';
+import type { Clock } from '#kit/clock';
+import { BadJson, readJson } from '#kit/json-scan';
+import { readBody, type BodyLimits } from './body.ts';
+import { credentialOf } from './credential.ts';
+import { ClientLeft, Exchange } from './exchange.ts';
+import type { Face, Route } from './route.ts';
+
+/** What the door needs from the rest of the house. */
+export interface Door {
+  /** The last one has the root `/` and answers for every unknown address. */
+  readonly faces: readonly Face[];
+  /** @throws Fault `unauthenticated` */
+  readonly identify: (credential: string) => Caller | Promise<Caller>;
+  readonly limits: () => BodyLimits & { readonly headerSeconds: number };
+  readonly keyInQuery: () => boolean;
+  readonly clock: Clock;
+  /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
+  readonly done: (exchange: Exchange, route: Route | undefined, caller: Caller | undefined, fault: Fault | undefined) => void;
+}
+
+export interface Listening {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string;
+  /** Requests being answered now. */
+  readonly inFlight: () => number;
+  /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
+  close(graceSeconds: number): Promise<void>;
+}
+
+const maxDepth = 64;
+const maxTokens = 1_000_000;
+
+/**
+ * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
+ * the route's own checks (fields, model, quota) follow.
+ */
+export async function serve(door: Door, { host, port }: { host: string; port: number }): Promise<Listening> {
+  const { headerSeconds } = door.limits();
+  let draining = false;
+  const open = new Set<Exchange>();
+  const app = Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 4096 },
+    requestTimeout: 0,
+    keepAliveTimeout: 75_000,
+    http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: 16_384, requestTimeout: 0 },
+    clientErrorHandler: refuseUnreadable,
+    frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+
+  const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
+    reply.hijack();
+    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, () => draining);
+    open.add(exchange);
+    let caller: Caller | undefined;
+    let fault: Fault | undefined;
+    try {
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
+      await answer(route, exchange, caller ?? nobody);
+    } catch (error) {
+      fault = error instanceof ClientLeft ? undefined : faultOf(error);
+      if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
+    } finally {
+      open.delete(exchange);
+      if (draining) setImmediate(() => app.server.closeIdleConnections());
+      door.done(exchange, route, caller, fault);
+    }
+  };
+
+  const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
+    const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
+    const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
+    const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
+    if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
+    const value = await route.answer({ exchange, caller, json, bytes, places });
+    if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
+  };
+
+  for (const face of door.faces) mount(app, face.routes, run);
+  app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
+  await app.listen({ host, port, listenTextResolver: () => '' });
+  const address = app.server.address() as AddressInfo;
+
+  return {
+    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    inFlight: () => open.size,
+    async close(graceSeconds) {
+      draining = true;
+      const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
+      app.server.closeIdleConnections();
+      const cancel = door.clock.after(graceSeconds * 1000, () => {
+        for (const exchange of open) exchange.cut();
+        door.clock.after(1000, () => app.server.closeAllConnections());
+      });
+      await closed;
+      cancel();
+      await app.close();
+    },
+  };
+}
+
+type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
+
+/** Each address with its methods; every other method of a known address is told which ones there are. */
+function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
+  for (const [url, group] of Map.groupBy(routes, (route) => route.path)) {
+    const methods = group.map((route) => route.method);
+    for (const route of group) app.route({ method: route.method, url, handler: (request, reply) => run(route, request, reply) });
+    const others = METHODS.filter((method) => !methods.includes(method as Route['method']));
+    app.route({ method: others, url, handler: (request, reply) => run(undefined, request, reply, methods.join(', ')) });
+  }
+}
+
+function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
+  try {
+    return readJson(bytes, { maxDepth, maxTokens });
+  } catch (error) {
+    throw error instanceof BadJson ? new Fault('invalid', error.message) : error;
+  }
+}
+
+function mayEnter(route: Route, caller: Caller): boolean {
+  if (route.scope === 'public' || caller.scopes === undefined) return true;
+  return route.scope !== 'unscoped' && caller.scopes.includes(route.scope);
+}
+
+function faceOf(faces: readonly Face[], url: string): Face {
+  return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;
+}
+
+function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | undefined): void {
+  if (exchange.opened) return exchange.destroy();
+  const { retryAfter } = fault.details;
+  exchange.sendJson(fault.status, face.refusal(fault, exchange.id), [
+    ...(allow === undefined ? [] : ['allow', allow]),
+    ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
+    ...(fault.code === 'quota-spent' ? ['x-should-retry', 'false'] : []),
+    ...exchange.refusalHeaders,
+  ]);
+}
+
+/** Bytes that are no HTTP: one plain refusal, then the connection ends. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
+
+/** Who asks at a public address. */
+const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', keyId: 0, keyName: '', scopes: [] };

@@ -1,0 +1,39 @@
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+
+/** A decoder of one content encoding, fed by chunks. */
+export interface Inflating {
+  write(chunk: Uint8Array): void;
+  end(): void;
+}
+
+const decoders = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress } as const;
+
+/** Bytes that come out for one that goes in: more is a bomb. */
+const maxRatio = 200;
+const freeBytes = 1_048_576;
+
+/**
+ * @param done told once: with the error, or without one at a good end
+ * @returns `undefined` for an encoding that is not known, and for a chain of them
+ */
+export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void, done: (error?: Error) => void): Inflating | undefined {
+  const name = encoding.trim().toLowerCase();
+  if (!Object.hasOwn(decoders, name)) return undefined;
+  const stream = decoders[name as keyof typeof decoders]();
+  let taken = 0;
+  let given = 0;
+  stream.on('data', (chunk: Uint8Array) => {
+    given += chunk.length;
+    if (given > freeBytes && given > taken * maxRatio) stream.destroy(new Error('The compressed answer grows without measure.'));
+    else arrived(chunk);
+  });
+  stream.on('end', () => done());
+  stream.on('error', (error) => done(error));
+  return {
+    write(chunk) {
+      taken += chunk.length;
+      if (!stream.destroyed) stream.write(chunk);
+    },
+    end: () => stream.end(),
+  };
+}

@@ -1,0 +1,32 @@
+import pino from 'pino';
+
+/** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
+export interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  /** Writes what is still in memory. */
+  flush(): void;
+}
+
+/** @param level `debug`, `info`, `warn`, `error` or `silent` */
+export function openLog(level: string): Log {
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 });
+  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, destination);
+  const timer = setInterval(() => destination.flush(), 250);
+  timer.unref();
+  return {
+    info: (fields, message) => log.info(fields, message),
+    warn: (fields, message) => log.warn(fields, message),
+    error: (fields, message) => log.error(fields, message),
+    flush: () => destination.flushSync(),
+  };
+}
+
+/** What an error says for the log: its kind, code and words and those of its causes, no stack of a fault. */
+export function causeOf(error: unknown): object {
+  if (!(error instanceof Error)) return { cause: String(error) };
+  const { name, message, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return { name, message, ...(typeof code === 'string' ? { code } : {}), ...(cause === undefined ? {} : { cause: causeOf(cause) }), ...(name === 'Fault' ? {} : { stack: error.stack }) };
+}

@@ -1,0 +1,38 @@
+import { relative } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { BadSettings, settingsOptions } from '#config';
+import { writeSettingsFile } from './init.ts';
+import { run } from './run.ts';
+import { WrongMasterKey } from './store/master-key.ts';
+import { version } from './version.ts';
+
+/** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
+async function main(): Promise<void> {
+  const program = new Command('dragoman').description('One server that speaks several AI protocols to its clients and several to its providers.').version(version).exitOverride();
+
+  const serve = program.command('serve', { isDefault: true }).description('Starts the server.').action(run);
+  for (const { flags, description } of settingsOptions) serve.option(flags, description);
+
+  program
+    .command('init')
+    .description('Writes a commented dragoman.yaml into this folder.')
+    .option('--json', 'Prints a JSON object.')
+    .action(({ json }: { json?: true }) => {
+      const file = writeSettingsFile(process.cwd());
+      console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is a comment: uncomment what you need.`);
+    });
+
+  await program.parseAsync();
+}
+
+try {
+  await main();
+} catch (error) {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  if (error instanceof BadSettings || error instanceof WrongMasterKey) {
+    console.error(error.message);
+    process.exit(2);
+  }
+  console.error(`dragoman: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+}

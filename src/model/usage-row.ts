@@ -1,0 +1,49 @@
+import type { Attempt } from './generate.ts';
+
+/** How a call ended. */
+export type End =
+  | 'completed'
+  | 'length'
+  | 'tool'
+  | 'refused'
+  | 'client-left'
+  | 'upstream-cut'
+  | 'upstream-failed'
+  | 'timed-out'
+  | 'quota-ended'
+  | 'gateway-died'
+  | 'cancelled';
+
+/** One line of the books: what one step of one request cost and how it went. */
+export interface UsageRow {
+  readonly requestId: string;
+  readonly step: number;
+  /** When it was admitted, milliseconds since 1970. */
+  readonly at: number;
+  readonly userId: number;
+  readonly keyId: number;
+  readonly app: string;
+  readonly face: string;
+  /** As the client wrote it; `servedModel` is what answered. */
+  readonly model: string;
+  readonly servedModel: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly attempts: readonly Attempt[];
+  /** HTTP status. */
+  readonly status: number;
+  readonly end: End;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+  readonly thoughtTokens: number;
+  /** Who counted the tokens. */
+  readonly provenance: 'provider' | 'estimated' | 'partial';
+  readonly planTokens: number;
+  /** US dollars; null where the model has no price. */
+  readonly costUsd: number | null;
+  /** Milliseconds: waited for admission, until the first event that speaks, in all. */
+  readonly queueMs: number;
+  readonly firstTokenMs: number | null;
+  readonly totalMs: number;
+}

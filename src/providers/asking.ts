@@ -1,0 +1,60 @@
+import { UpstreamError, type Answering, type Upstreams, type UpstreamRequest } from '#kit/pool';
+import { Fault } from '#model/fault';
+import type { TargetContext } from '#model/generate';
+
+/** Bytes of a whole answer, and of a refusal's body. */
+const wholeBytes = 67_108_864;
+const refusalBytes = 65_536;
+
+/** POSTs to a provider and waits for the head. @throws Fault with what failover needs to know, or the signal's reason */
+export async function ask(upstreams: Upstreams, request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>, context: TargetContext): Promise<Answering> {
+  const { signal, patience } = context;
+  try {
+    return await upstreams.post({ ...request, signal, headSeconds: patience.head, quietSeconds: patience.firstByte });
+  } catch (error) {
+    throw upstreamFault(error);
+  }
+}
+
+/** The whole body of an answer. */
+export async function whole(answering: Answering): Promise<Uint8Array> {
+  try {
+    return await answering.whole(wholeBytes);
+  } catch (error) {
+    throw upstreamFault(error, true);
+  }
+}
+
+/** The body of a refusal as text, as far as it is worth reading. */
+export async function refusalText(answering: Answering): Promise<string> {
+  try {
+    return Buffer.from(await answering.whole(refusalBytes)).toString('utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** A broken connection in the words of the house. */
+export function upstreamFault(error: unknown, begun = false): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  const details = { cause: error, elsewhere: true };
+  switch (error.problem) {
+    case 'refused':
+      return new Fault('overloaded', 'The provider cannot be reached.', details);
+    case 'broken':
+      return begun
+        ? new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' })
+        : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
+    case 'slow-head':
+    case 'slow-body':
+      return new Fault('timed-out', 'The provider was silent for too long.', details);
+    case 'garbled':
+      return new Fault('upstream-failed', 'The answer of the provider is not HTTP that we take.', details);
+    case 'too-large':
+      return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
+    case 'encoding':
+      return new Fault('upstream-failed', 'The answer of the provider cannot be decoded.', details);
+    default:
+      return error.problem satisfies never;
+  }
+}

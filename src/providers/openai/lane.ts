@@ -1,0 +1,52 @@
+import type { Decoder } from '#dialects/openai-chat/events';
+import { PassingFrames } from '#dialects/openai-chat/lane';
+import { decodeResult } from '#dialects/openai-chat/result';
+import type { Answering } from '#kit/pool';
+import { speaks, type GenerateEvent } from '#model/event';
+import type { TargetContext } from '#model/generate';
+import type { Lane } from '#model/lane';
+import { upstreamFault } from '../asking.ts';
+
+/** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
+export async function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): AsyncGenerator<GenerateEvent> {
+  const events = decodeResult(body, model);
+  yield* events.filter((event) => event.type === 'started');
+  yield { type: 'passed', tokens: 0 };
+  lane.write(bytes);
+  yield* events.filter((event) => event.type !== 'started' && !speaks(event));
+}
+
+/**
+ * A stream whose frames go straight from one connection to the other, once it has begun to speak and the door is open.
+ *
+ * @param first its first bytes; lines end in LF
+ */
+export async function* passStream(answering: Answering, first: Uint8Array | undefined, decoder: Decoder, lane: Lane, context: TargetContext): AsyncGenerator<GenerateEvent> {
+  const frames = new PassingFrames(decoder, lane.usageWanted);
+  const held: Uint8Array[] = [];
+  try {
+    for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await answering.take()) held.push(...frames.push(bytes));
+    if (!frames.spoken) held.push(...frames.end());
+    yield* frames.found.splice(0);
+    yield { type: 'passed', tokens: 0 };
+    answering.quietSeconds = context.patience.idle;
+    if (!handOn(held, lane)) await lane.drained();
+    await answering.pipe((bytes) => {
+      const ready = handOn(frames.push(bytes), lane);
+      if (!ready) void lane.drained().then(() => answering.resume());
+      return ready;
+    });
+    handOn(frames.end(), lane);
+  } catch (error) {
+    if (frames.spoken) yield { type: 'passed', tokens: frames.tokens };
+    throw upstreamFault(error, true);
+  }
+  yield* frames.found;
+}
+
+/** @returns false when the client has enough to read for now */
+function handOn(pieces: readonly Uint8Array[], lane: Lane): boolean {
+  let ready = true;
+  for (const bytes of pieces) ready = lane.write(bytes) && ready;
+  return ready;
+}

@@ -1,0 +1,42 @@
+import { readSettings, runningOllama, watchSettings, type SettingsArgs } from '#config';
+import { greeting } from './greeting.ts';
+import { causeOf, openLog } from './log.ts';
+import { startServer } from './server.ts';
+import { stopOnSignals } from './stopping.ts';
+import { version } from './version.ts';
+
+/** Seconds that what is in flight may take after a signal to stop. */
+const graceSeconds = 30;
+
+/** `dragoman serve`: starts the server, greets, takes new settings when the file changes, stops on signals. */
+export async function run(args: SettingsArgs): Promise<void> {
+  const ollama = await runningOllama();
+  const read = () => readSettings({ args, ollama });
+  const start = read();
+  const log = openLog(start.settings.logLevel);
+  // What nobody caught is a mistake of ours: the last words go out, and whoever watches us starts us again.
+  const last = (error: unknown) => {
+    log.error(causeOf(error), 'Unexpected: the server ends.');
+    log.flush();
+    process.exit(1);
+  };
+  process.on('uncaughtException', last);
+  process.on('unhandledRejection', last);
+
+  const server = await startServer({ settings: start.settings, log });
+  const watched = watchSettings({
+    start,
+    read,
+    changed({ reading, changed, restart }) {
+      server.change(reading.settings);
+      log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+    },
+    failed: (error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.'),
+  });
+  process.on('SIGHUP', () => watched.reload());
+  stopOnSignals(async () => {
+    watched.close();
+    await server.close(graceSeconds);
+  });
+  console.log(greeting({ version, url: server.url, data: start.settings.data, first: server.first, models: server.models() }));
+}

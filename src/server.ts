@@ -1,0 +1,152 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Settings } from '#config';
+import { chatcompat } from './faces/chatcompat/index.ts';
+import { watch, type OpenApiDocument } from './faces/watch/index.ts';
+import { gateway } from './gateway/index.ts';
+import { openLedger } from './gateway/ledger/index.ts';
+import { openMetrics } from './http/metrics.ts';
+import { openApi } from './http/openapi.ts';
+import type { Face } from './http/route.ts';
+import { serve } from './http/serve.ts';
+import { systemClock, type Clock } from './kit/clock.ts';
+import { randomKey } from './kit/ids.ts';
+import { openUpstreams } from './kit/pool.ts';
+import { sealer } from './kit/sealing.ts';
+import { openTokens } from './kit/tokens.ts';
+import { causeOf, type Log } from './log.ts';
+import type { Plan } from './model/plan.ts';
+import { modelsOf } from './models.ts';
+import { builtIn } from './providers/built-in/built-in.ts';
+import { openProviders } from './providers/index.ts';
+import { openIdentity } from './resources/api-keys/identify.ts';
+import { openApiKeys } from './resources/api-keys/store.ts';
+import { firstUser, type FirstUser } from './first-user.ts';
+import { openUsage } from './resources/usage/store.ts';
+import { openUsers } from './resources/users/store.ts';
+import { requestLine } from './request-line.ts';
+import { openStore, type Store } from './store/open.ts';
+import { masterKey } from './store/master-key.ts';
+import { checkMasterKey, secretRow } from './store/secrets.ts';
+import { version } from './version.ts';
+
+export interface ServerParts {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** A random number from 0 to 1. */
+  readonly chance?: () => number;
+}
+
+export interface Server {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string;
+  /** Made by this start, if it was the first. */
+  readonly first: FirstUser | undefined;
+  /** Names of the models that answer. */
+  readonly models: () => readonly string[];
+  /** Takes new settings; what needs a restart is left as it is. */
+  change(settings: Settings): void;
+  /** Stops listening, lets what is in flight finish, settles the books and lets go of the folder. */
+  close(graceSeconds: number): Promise<void>;
+}
+
+/** The folders that hold the nouns' migrations. */
+const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/'].map((folder) => new URL(folder, import.meta.url));
+
+/** Plans that need no entry; one in the settings stands above them. */
+const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
+
+/** Puts the house together and opens the door. */
+export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random }: ServerParts): Promise<Server> {
+  let settings = first;
+  const created = Math.floor(clock.now() / 1000);
+  await mkdir(settings.data, { recursive: true });
+  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
+  const store = await openStore({ folder: settings.data, ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}), migrations, clock, log });
+  await checkMasterKey(store, seal);
+  const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
+
+  const users = openUsers(store);
+  const keys = openApiKeys(store, pepper);
+  const usage = openUsage(store);
+  const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+  const made = await firstUser({ users, keys, email: settings.adminEmail, key: settings.adminApiKey });
+
+  const upstreams = openUpstreams({ clock, connectSeconds: settings.limits.connectSeconds, proxy: settings.outbound.proxy, noProxy: settings.outbound.noProxy });
+  const assemble = () => {
+    const providers = openProviders(settings.providers, upstreams, clock);
+    for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
+    const pace = settings.models['built-in']?.tokensPerSecond;
+    const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
+    return modelsOf({ settings, builtIn: own.target('built-in'), target: providers.target, created });
+  };
+  let models = assemble();
+
+  const ledger = openLedger({
+    books: usage,
+    planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
+    reserveOutput: () => settings.limits.reserveOutput,
+    countTokens: async (texts) => (await openTokens()).countAll(texts),
+    clock,
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+  const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
+
+  const metrics = openMetrics();
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
+  metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
+
+  let document: OpenApiDocument | undefined;
+  const faces: readonly Face[] = [
+    chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
+    watch({
+      metrics,
+      document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
+      missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
+    }),
+  ];
+  let stopping = false;
+  const door = await serve(
+    {
+      faces,
+      identify: identity.identify,
+      limits: () => settings.limits,
+      keyInQuery: () => settings.auth.keyInQuery,
+      clock,
+      done: (exchange, route, caller, fault) => requestLine({ log, metrics, clock }, exchange, route, caller, fault),
+    },
+    { host: settings.host, port: settings.port },
+  );
+  metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
+  const place = join(settings.data, 'server.json');
+  await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
+
+  return {
+    url: door.url,
+    first: made,
+    models: () => models.list().map(({ name }) => name),
+    change(changed) {
+      settings = { ...changed, host: settings.host, port: settings.port, data: settings.data };
+      models = assemble();
+    },
+    async close(graceSeconds) {
+      stopping = true;
+      await door.close(graceSeconds);
+      await ledger.close();
+      await upstreams.close();
+      await store.close();
+      await rm(place, { force: true });
+      log.flush();
+    },
+  };
+}
+
+async function isReady(store: Store): Promise<boolean> {
+  try {
+    await store.ready();
+    return true;
+  } catch {
+    return false;
+  }
+}

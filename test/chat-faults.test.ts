@@ -1,0 +1,317 @@
+import OpenAI from 'openai';
+import OpenAI7 from 'openai-7';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  afterDone,
+  array,
+  bom,
+  closesIdle,
+  comments,
+  contentType,
+  cut,
+  cutInCharacter,
+  cutInJson,
+  doneTwice,
+  drop,
+  dropReused,
+  empty,
+  encoded,
+  encodedTimes,
+  endless,
+  errorEvent,
+  failing,
+  fields,
+  giantHeaders,
+  gzipBomb,
+  hang,
+  headersThenHang,
+  html,
+  informational,
+  jsonNull,
+  leakyHeaders,
+  lineEnds,
+  longLine,
+  lyingLength,
+  malformed,
+  manyChoices,
+  noContent,
+  nobody,
+  noDone,
+  noFinish,
+  notFound,
+  notModified,
+  ok,
+  pace,
+  rawJsonTail,
+  redirect,
+  refusal,
+  secretWord,
+  sliced,
+  startUpstream,
+  times,
+  tooMany,
+  truncatedUtf8,
+  unterminated,
+  type Behaviour,
+  type Upstream,
+} from './fakes/upstream/index.ts';
+import { chat, openHouse, providerKey, type House } from './house.ts';
+
+let upstream: Upstream;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({
+    upstream: upstream.url,
+    yaml: `  gone: { targets: [{ provider: fake }] }
+limits: { hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 1, streamIdleSeconds: 1 }
+routing: { cooldownSeconds: 0, retryBudget: 1 }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+const request = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: 'one two three four five six' }] };
+
+interface Refusal {
+  readonly error: { readonly message: string; readonly type: string; readonly code: string };
+}
+
+/** A whole answer as the client gets it. */
+async function whole(behaviour: Behaviour) {
+  upstream.script(behaviour);
+  const answer = await house.ask(chat, request);
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, refusal: (): Refusal => JSON.parse(text) as Refusal };
+}
+
+/** A stream as the client gets it: the JSON texts of its frames, and `[DONE]` if it came. */
+async function streamed(behaviour: Behaviour) {
+  upstream.script(behaviour);
+  const answer = await house.ask(chat, { ...request, stream: true });
+  const text = await answer.text();
+  const frames = text.split('\n\n').filter((frame) => frame.startsWith('data: ')).map((frame) => frame.slice(6));
+  return { status: answer.status, text, frames, said: frames.map(contentOf).join('') };
+}
+
+function contentOf(frame: string): string {
+  if (frame === '[DONE]') return '';
+  return (JSON.parse(frame) as { choices?: { delta: { content?: string } }[] }).choices?.[0]?.delta.content ?? '';
+}
+
+describe('a stream that dies after it has spoken', () => {
+  const deaths: [string, () => Behaviour][] = [
+    ['by FIN [F-06]', () => cut({ afterEvents: 4, how: 'fin' })],
+    ['by RST [F-07]', () => cut({ afterEvents: 4, how: 'reset' })],
+    ['by RST in the middle of a character [F-07]', () => cutInCharacter()],
+    ['by RST in the middle of a JSON text [F-07]', () => cutInJson({ afterEvents: 4 })],
+    ['by its end without a finish reason [F-06]', () => noFinish()],
+    ['by silence [F-05]', () => headersThenHang({ afterEvents: 4 })],
+    ['by an error event [F-10]', () => pace(5, errorEvent({ afterEvents: 4 }))],
+    ['by an error event and [DONE] [F-10]', () => pace(5, errorEvent({ afterEvents: 4, done: true }))],
+    ['by bare JSON [F-10]', () => pace(5, rawJsonTail({ afterEvents: 4 }))],
+  ];
+
+  test.each(deaths)('%s ends in an error frame, without [DONE], and is not tried again [S-01]', async (_how, behaviour) => {
+    const { status, frames } = await streamed(behaviour());
+    expect(status).toBe(200);
+    const last = JSON.parse(frames.at(-1)!) as Refusal;
+    expect(last.error).toMatchObject({ type: 'server_error' });
+    expect(frames).not.toContain('[DONE]');
+    expect(JSON.stringify(frames)).not.toContain(secretWord);
+    for (const frame of frames.slice(0, -1)) expect(JSON.parse(frame)).toHaveProperty('choices');
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  for (const [name, Client] of [['openai 6', OpenAI], ['openai 7', OpenAI7 as unknown as typeof OpenAI]] as const) {
+    test.each(deaths)(`%s is raised by ${name}`, async (_how, behaviour) => {
+      const client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+      upstream.script(behaviour());
+      const read = async () => {
+        for await (const _chunk of await client.chat.completions.create({ ...request, stream: true }));
+      };
+      await expect(read()).rejects.toBeInstanceOf(Client.APIError);
+    });
+  }
+});
+
+describe('a stream that fails before it has spoken', () => {
+  test.each<[string, () => Behaviour, number]>([
+    ['an error event first [F-10]', () => errorEvent({ afterEvents: 0, status: 503 }), 503],
+    ['an error event after the role alone [S-02]', () => errorEvent({ afterEvents: 1, status: 503 }), 503],
+    ['a cut after the role alone [S-02]', () => cut({ afterEvents: 1 }), 502],
+    ['silence after the headers', () => headersThenHang(), 504],
+    ['429', () => tooMany({ retryAfter: 7 }), 429],
+  ])('by %s is a real status, and no frame is sent', async (_how, behaviour, status) => {
+    const answer = await streamed(behaviour());
+    expect(answer.status).toBe(status);
+    expect(answer.frames).toEqual([]);
+    expect((JSON.parse(answer.text) as Refusal).error.message).toBeTruthy();
+  });
+});
+
+describe('a stream of odd manners reads like a clean one', () => {
+  test.each<[string, () => Behaviour]>([
+    ['no [DONE]', noDone],
+    ['two [DONE]', doneTwice],
+    ['frames after [DONE]', () => afterDone('data: {"choices":[{"index":0,"delta":{"content":"late"}}]}')],
+    ['CRLF', () => lineEnds('\r\n')],
+    ['CR', () => lineEnds('\r')],
+    ['comments', comments],
+    ['event lines', fields],
+    ['a byte order mark', bom],
+    ['one byte a packet', sliced],
+  ])('with %s [F-11]', async (_how, behaviour) => {
+    const { status, frames, said } = await streamed(behaviour());
+    expect({ status, said }).toEqual({ status: 200, said: 'You said: one two three four five six' });
+    expect(frames.filter((frame) => frame === '[DONE]')).toHaveLength(1);
+    expect(frames.at(-1)).toBe('[DONE]');
+    expect(frames.some((frame) => frame.includes('"choices":[]'))).toBe(false);
+  });
+});
+
+describe('a whole answer', () => {
+  test.each<[string, () => Behaviour]>([
+    ['cut by FIN', () => cut({ how: 'fin' })],
+    ['cut by RST', () => cut({ how: 'reset' })],
+    ['without terminator [F-08]', unterminated],
+    ['shorter than its length says [F-08]', () => lyingLength()],
+    ['of malformed JSON [F-09]', malformed],
+    ['of HTML [F-09]', html],
+    ['of nothing [F-09]', empty],
+    ['of null [F-09]', jsonNull],
+    ['of an array [F-09]', array],
+    ['that is an error [F-10]', () => errorEvent({ status: 500 })],
+    ['204 [F-19]', noContent],
+    ['304 [F-19]', notModified],
+    ['a redirect [F-19]', () => redirect('http://169.254.169.254/latest/meta-data')],
+    ['encoded twice [F-17]', () => encoded('gzip', 'br')],
+    ['encoded a thousand times [F-17]', () => encodedTimes(20)],
+    ['a bomb [F-17]', () => gzipBomb(2000)],
+    ['with headers without end [F-23]', () => giantHeaders()],
+    ['without end [F-16]', endless],
+  ])('%s is a 502 that shows nothing of it', async (_how, behaviour) => {
+    const { status, text, refusal: body } = await whole(behaviour());
+    expect(status).toBe(502);
+    expect(body().error).toMatchObject({ type: 'server_error', code: 'upstream_error' });
+    expect(text).not.toContain(secretWord);
+    expect(text).not.toContain('127.0.0.1');
+  });
+
+  test.each<[string, () => Behaviour]>([
+    ['gzip [F-17]', () => encoded('gzip')],
+    ['br [F-17]', () => encoded('br')],
+    ['deflate [F-17]', () => encoded('deflate')],
+    ['zstd [F-17]', () => encoded('zstd')],
+    ['1xx before it [F-19]', () => informational(103)],
+    ['no content type', () => contentType('')],
+  ])('with %s is read', async (_how, behaviour) => {
+    const { status, text } = await whole(behaviour());
+    expect(status).toBe(200);
+    expect(text).toContain('one two three');
+  });
+
+  test('its headers stay with the provider, but for those we know [F-23]', async () => {
+    const { headers } = await whole(leakyHeaders());
+    expect(JSON.stringify([...headers])).not.toContain(secretWord);
+    for (const name of ['set-cookie', 'server', 'via', 'x-powered-by', 'alt-svc', 'access-control-allow-origin', 'strict-transport-security']) expect(headers.get(name)).toBeNull();
+    expect(headers.get('x-request-id')).toMatch(/^req_\w{22}$/);
+  });
+
+  test('a character that is cut in half is replaced, not passed on', async () => {
+    const { status, text } = await whole(truncatedUtf8());
+    expect([200, 502]).toContain(status);
+    expect(text).not.toContain('🐉');
+  });
+
+  test('100,000 choices and lines without end do not stop the others [F-16]', async () => {
+    upstream.script(manyChoices(), longLine());
+    const giants = [house.ask(chat, request), house.ask(chat, { ...request, stream: true })];
+    const others = await Promise.all(Array.from({ length: 5 }, () => house.ask(chat, request)));
+    expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const [, line] = await Promise.all(giants.map(async (giant) => (await (await giant).arrayBuffer(), (await giant).status)));
+    expect(line).toBe(502);
+  });
+});
+
+describe('a refusal of the provider', () => {
+  test.each<[string, () => Behaviour, number, string]>([
+    ['400 is the caller’s [F-14]', () => refusal(400), 400, 'invalid_request_error'],
+    ['422 is the caller’s', () => refusal(422), 400, 'invalid_request_error'],
+    ['401 is ours [F-14]', () => refusal(401), 502, 'server_error'],
+    ['402 is ours', () => refusal(402), 502, 'server_error'],
+    ['403 is ours', () => refusal(403), 502, 'server_error'],
+    ['404 of the address is ours', () => notFound('address'), 502, 'server_error'],
+    ['500 is told in its class', () => failing(500), 502, 'server_error'],
+    ['503 is told in its class [F-14]', () => failing(503), 503, 'server_error'],
+    ['529 is told in its class', () => failing(529), 503, 'server_error'],
+  ])('%s, asked once', async (_what, behaviour, status, type) => {
+    const answer = await whole(behaviour());
+    expect(answer.status).toBe(status);
+    expect(answer.refusal().error.type).toBe(type);
+    expect(answer.text).not.toContain(secretWord);
+    expect(answer.text).not.toContain(providerKey);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('404 of the model is a missing model', async () => {
+    upstream.script(notFound('model'));
+    const answer = await house.ask(chat, { ...request, model: 'gone' });
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
+  });
+
+  test.each<[string, () => Behaviour, RegExp]>([
+    ['seconds', () => tooMany({ retryAfter: 7 }), /^7$/],
+    ['a date', () => tooMany({ retryAfter: new Date(Date.now() + 20_000) }), /^(19|20|21)$/],
+    ['milliseconds', () => tooMany({ retryAfterMs: 2500 }), /^3$/],
+    ['nothing', () => tooMany(), /^1$/],
+    ['zero', () => tooMany({ retryAfter: 0 }), /^1$/],
+    ['a negative number', () => tooMany({ retryAfter: -1 }), /^1$/],
+    ['garbage', () => tooMany({ retryAfter: 'abc' }), /^1$/],
+  ])('429 with Retry-After of %s is passed on with a sane one [F-13]', async (_what, behaviour, expected) => {
+    const answer = await whole(behaviour());
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('retry-after')).toMatch(expected);
+    expect(answer.refusal().error.code).toBe('rate_limit_exceeded');
+  });
+});
+
+describe('a connection', () => {
+  test('that nobody takes is a 503 within a second, without the address [F-01]', async () => {
+    const closed = await nobody();
+    const other = await openHouse({ upstream: closed.url });
+    const startedAt = performance.now();
+    const answer = await other.ask(chat, request);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toMatch(/127\.0\.0\.1|localhost|ECONN/);
+    await other.close();
+  });
+
+  test('that stays silent is a 504 [F-04]', async () => {
+    expect((await whole(hang())).status).toBe(504);
+    await upstream.until((requests) => requests[0]?.closedEarlyAt);
+  });
+
+  test('that drops before a byte is a 503', async () => {
+    expect((await whole(drop())).status).toBe(503);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('that was kept alive and is closed as we write costs nobody an error [F-21]', async () => {
+    for (let round = 0; round < 20; round++) {
+      await whole(ok());
+      upstream.script(dropReused(round % 2 ? 'fin' : 'reset'));
+      expect((await house.ask(chat, request)).status).toBe(200);
+      upstream.reset();
+    }
+    upstream.script(times(50, closesIdle(1)));
+    for (let round = 0; round < 50; round++) expect((await house.ask(chat, request)).status).toBe(200);
+  });
+});
