@@ -34,6 +34,7 @@ export default defineConfig({
     'typescript/no-meaningless-void-operator': 'off',
     'typescript/no-misused-spread': 'off', // [...text] is how code points are counted
     'typescript/no-unsafe-type-assertion': 'off', // JSON.parse(text) as Something stands where a check has looked, or nobody looks
+    'typescript/no-unnecessary-type-conversion': 'off', // what comes from a database may be less than its type says
     'typescript/unbound-method': 'off', // our objects are closures
     'unicorn/consistent-function-scoping': 'off',
     'unicorn/require-post-message-target-origin': 'off', // for windows, not for workers
