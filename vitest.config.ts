@@ -2,15 +2,15 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 const conditions = ['source'];
 
-/** `npm test` runs the `*.test.ts`; `npm run test:long` the `*.long.ts`, which take too long for every change. */
+/** `npm test` runs the `*.test.ts`; `npm run test:long` the `*.long.test.ts`, which take too long for every change. */
 export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
     pool: 'forks',
     execArgv: ['--conditions=source'],
-    include: mode === 'long' ? ['test/**/*.long.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, 'test/walls/planted/**'],
+    include: mode === 'long' ? ['{src,test}/**/*.long.test.ts'] : ['{src,test}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])],
     passWithNoTests: mode === 'long',
     testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,

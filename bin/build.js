@@ -1,5 +1,5 @@
 // Makes dist/ from src/: JavaScript, and beside it what the program reads while it runs (SQL, catalogues). Tests and recordings stay behind.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,8 @@ const root = new URL('../', import.meta.url);
 const at = (path) => fileURLToPath(new URL(path, root));
 
 rmSync(at('dist'), { recursive: true, force: true });
-execFileSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '--project', at('tsconfig.build.json')], { stdio: 'inherit' });
+const { status } = spawnSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '--project', at('tsconfig.build.json')], { stdio: 'inherit' });
+if (status !== 0) process.exit(1);
 cpSync(at('src'), at('dist'), { recursive: true, filter: isShipped });
 
 function isShipped(path) {

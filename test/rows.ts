@@ -300,5 +300,5 @@ export const unproven: Readonly<Record<Part, readonly string[]>> = {
   outbound: ['N-01', 'N-02', 'N-03', 'N-04', 'N-05', 'N-06', 'N-08', 'N-09', 'N-11', 'N-12'],
   simulator: ['X-01', 'X-05'],
   store: ['D-02', 'D-04', 'D-05', 'D-06', 'D-07', 'D-09', 'B-01', 'B-02', 'B-03', 'B-04'],
-  'supply-chain': ['C-01', 'C-02', 'C-07', 'C-10'],
+  'supply-chain': ['C-10'],
 };

@@ -1,0 +1,19 @@
+import type { KnipConfig } from 'knip';
+
+const config: KnipConfig = {
+  entry: [
+    'src/main.ts!',
+    'src/**/{worker,*-worker}.ts!', // started by path, whose ending depends on where they stand
+    'bin/*.js',
+    '.ci/*.js',
+    '{src,test}/**/*.test.ts',
+    'bench/**/*.ts', // what it measures is started by path
+  ],
+  project: ['src/**/*.ts!', 'test/**/*.ts', 'bench/**/*.ts', 'bin/*.js', '.ci/*.js', '*.ts'],
+  ignore: ['test/walls/planted/**'],
+  ignoreDependencies: ['oxfmt'], // started by bin/run.js, with a configuration that knip does not know
+  ignoreBinaries: ['cc', 'taskset', 'mount', 'umount', 'strace'], // of the machine: tests and bench say what they leave out without them
+  ignoreExportsUsedInFile: { interface: true, type: true }, // a type is part of what the exported function says
+};
+
+export default config;
