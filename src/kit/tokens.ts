@@ -72,10 +72,10 @@ class Counter {
   ranks(): Promise<Ranks> {
     this.#ready ??= new Promise((resolve, reject) => {
       const worker = new Worker(new URL(`./tokens/worker${extname(import.meta.filename)}`, import.meta.url));
-      worker.unref();
       worker.once('message', (ranks: Ranks) => {
         resolve(ranks);
         worker.on('message', ({ id, count }: Counted) => this.#take(id)?.resolve(count));
+        worker.unref(); // after the listener: it holds the process again
       });
       const died = (error: unknown) => {
         if (this.#worker !== worker) return;

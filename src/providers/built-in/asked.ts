@@ -1,0 +1,90 @@
+import type { GenerateCall } from '#model/call';
+import type { MediaPart, Part, ToolResultPart, Turn } from '#model/conversation';
+import { sentencesOf, type Sentence } from './sentences.ts';
+
+/** What the rules look at: the last thing the user said, and what stands around it. */
+export interface Asked {
+  /** The text of the user's last turn, its first 64 KB. */
+  readonly message: string;
+  /** Its last 64 KB. */
+  readonly ending: string;
+  /** What in it is the question. */
+  readonly question: string;
+  /** Images, sounds and files of that turn. */
+  readonly media: readonly MediaPart[];
+  /** What tools answered, where that is the last thing that happened. */
+  readonly results: readonly ToolResultPart[];
+  /** What the system turns open with. */
+  readonly orders: readonly string[];
+  /** Everything said before, and the rest of the message: at most the last 64 KB of it. */
+  readonly sentences: readonly Sentence[];
+}
+
+/** So much text any rule considers, in UTF-16 units: every rule is linear in it, so that one call holds the event loop for some 20 ms at worst. */
+export const most = 1 << 16;
+/** So many parts are looked through. */
+const mostParts = 10_000;
+
+export function readAsked(call: GenerateCall): Asked {
+  const lastModel = call.turns.findLastIndex((turn) => turn.role === 'model');
+  const last = call.turns.findLastIndex((turn) => turn.role === 'user' && turn.parts.some((part) => part.type === 'text' || part.type === 'media'));
+  const turn = call.turns[last] ?? call.turns.at(-1);
+  const text = turn ? textOf(turn) : '';
+  const ending = text.slice(-most);
+  const { question, rest } = questionOf(ending);
+  const sentences = [...earlier(call.turns.toSpliced(last, last < 0 ? 0 : 1), most - rest.length), ...sentencesOf(rest, 'user')];
+  return {
+    message: text.slice(0, most),
+    ending,
+    question,
+    media: (turn?.parts ?? []).filter((part) => part.type === 'media').slice(0, 100),
+    results: resultsOf(call.turns, lastModel),
+    orders: call.turns.flatMap((one) => (one.role === 'system' ? [textOf(one).slice(0, most)] : [])).slice(0, 100),
+    sentences,
+  };
+}
+
+function textOf(turn: Turn): string {
+  const texts = turn.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  return texts.length === 1 ? texts[0]! : texts.join('\n');
+}
+
+function resultsOf(turns: readonly Turn[], lastModel: number): ToolResultPart[] {
+  const results = (parts: readonly Part[]) => parts.filter((part) => part.type === 'tool-result');
+  if (results(turns.at(-1)?.parts ?? []).length === 0) return [];
+  return turns.slice(lastModel + 1).flatMap((turn) => results(turn.parts));
+}
+
+/** Goes back through the conversation until there is enough. */
+function earlier(turns: readonly Turn[], room: number): Sentence[] {
+  const found: Sentence[][] = [];
+  let left = room;
+  let parts = mostParts;
+  for (let at = turns.length - 1; at >= 0 && left > 0 && parts > 0; at--) {
+    const { role, parts: said } = turns[at]!;
+    for (let place = said.length - 1; place >= 0 && left > 0 && parts > 0; place--, parts--) {
+      for (const text of texts(said[place]!)) {
+        const considered = text.slice(-left);
+        left -= considered.length;
+        found.push(sentencesOf(considered, role));
+      }
+    }
+  }
+  return found.reverse().flat();
+}
+
+function texts(part: Part): string[] {
+  if (part.type === 'text') return [part.text];
+  return part.type === 'tool-result' ? part.parts.flatMap((inner) => (inner.type === 'text' ? [inner.text] : [])) : [];
+}
+
+/** The question of a message that may bring its passages along: what follows `Question:`, else its last question, else its last paragraph. */
+function questionOf(message: string): { question: string; rest: string } {
+  let end = 0;
+  for (const { index, 0: label } of message.matchAll(/^[ \t]{0,8}(?:question|query|q)[ \t]{0,4}:/gim)) end = index + label.length;
+  if (end > 0) return { question: message.slice(end).trim(), rest: message.slice(0, 1 + message.lastIndexOf('\n', end - 1)) };
+  const asked = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
+  if (asked) return { question: asked.text, rest: message.slice(0, asked.from) + '\n' + message.slice(asked.to) };
+  const paragraph = message.trimEnd().lastIndexOf('\n\n');
+  return { question: message.slice(paragraph + 1).trim(), rest: paragraph < 0 ? '' : message.slice(0, paragraph) };
+}

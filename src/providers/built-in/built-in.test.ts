@@ -1,0 +1,453 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { openTokens } from '#kit/tokens';
+import type { Part, ToolCallPart, Turn } from '#model/conversation';
+import { fold } from '#model/fold';
+import { promptTokens } from '#model/measure';
+import { ask, callOf, capital, contextOf, distinct, eventsOf, holds, target, textOf, tool, turn, usesOf, word, words } from './testing.ts';
+
+const tokens = await openTokens();
+const text = { type: 'string' };
+const json = async (...asked: Parameters<typeof textOf>): Promise<unknown> => JSON.parse(await textOf(...asked));
+
+describe('rule 1, repeating', () => {
+  test.each([
+    'Say exactly: X',
+    'Repeat: X',
+    'say: X',
+    'Echo: X',
+    'Please repeat after me: X',
+    'Reply with exactly: X',
+    'Respond with the following text: X',
+    'Could you please say exactly: X',
+    'Hello there. Say exactly: X',
+    'Output exactly: X',
+  ])('“%s” gives the words back to the last character', (form) =>
+    holds(fc.tuple(words, fc.constantFrom('', '.', '!', '?', ' "', ':', '\n\nand a line', ' — [1] {}')), async ([said, end]) => {
+      expect(await textOf(form.replace('X', said + end))).toBe(said + end);
+    }),
+  );
+
+  test.each(['Say exactly: "X"', 'Repeat: “X”.', 'Say "X"', "Repeat the words 'X' please", 'Reply only with "X".', 'Repeat: «X»'])(
+    '“%s” gives the words back without quotation marks',
+    (form) => holds(words, async (said) => expect(await textOf(form.replace('X', said))).toBe(said)),
+  );
+
+  test.each(['Say X', 'Just say X', 'Say exactly X', 'Can you say X?', 'Respond with exactly X', 'Reply with the word X', 'Say X in two words'])(
+    '“%s” gives the words back',
+    (form) => holds(words, async (said) => expect(await textOf(form.replace('X', said))).toBe(said)),
+  );
+
+  test('a system turn that opens with the order is obeyed', () =>
+    holds(distinct(2), async ([order, said]) =>
+      expect(await textOf([turn('system', `Always reply with exactly: ${order}`), turn('user', said!)])).toBe(order),
+    ));
+
+  test.each(['Write a poem about X', 'Say something about X', 'Answer: X', 'What did X say?', 'Output a list of X'])('“%s” asks for something else', (form) =>
+    holds(word, async (said) => expect(await textOf(form.replace('X', said))).toContain('built-in model')),
+  );
+});
+
+describe('rule 2, answering from the conversation', () => {
+  test('what the user told is found again', () =>
+    holds(distinct(3), async ([thing, value, other]) => {
+      const turns = [turn('user', `My ${thing} is ${value}. I also like ${other}.`), turn('model', 'Noted.'), turn('user', `What is my ${thing}?`)];
+      const answer = await textOf(turns);
+      expect(answer).toContain(`“My ${thing} is ${value}.”`);
+      expect(answer).not.toContain(other);
+    }));
+
+  test('what was said last holds', () =>
+    holds(distinct(3), async ([thing, old, now]) => {
+      const turns = [turn('user', `My ${thing} is ${old}.`), turn('user', `My ${thing} is ${now}.`), turn('user', `What is my ${thing}?`)];
+      expect(await textOf(turns)).toContain(now);
+    }));
+
+  test('the text may come in the message itself', () =>
+    holds(distinct(3), async ([a, b, c]) =>
+      expect(await textOf(`The ${a} of ${b} is called ${c}. Water is wet.\n\nWhat is the ${a} of ${b} called?`)).toContain(c),
+    ));
+
+  test('a number of turns without anything about it gives no answer', () =>
+    holds(distinct(4), async ([a, b, c, d]) => {
+      const answer = await textOf([turn('user', `My ${a} is ${b}.`), turn('user', `Where does ${c} keep ${d}?`)]);
+      expect(answer).toContain('built-in model');
+      expect(answer).not.toContain(b);
+    }));
+});
+
+describe('rule 3, citing passages', () => {
+  const forms = ['[N] X', 'Passage N: X', 'Document N. X', '(N) X', '<doc id="N">X</doc>'];
+  test.each(forms)('an answer out of passages like “%s” names the passage', (form) =>
+    holds(
+      fc.tuple(distinct(9), fc.nat(2), fc.boolean()),
+      async ([all, at, inSystem]) => {
+        const facts = [0, 3, 6].map((from) => ({
+          sentence: `The ${all[from]} of ${all[from + 1]} is ${all[from + 2]}`,
+          question: `What is the ${all[from]} of ${all[from + 1]}?`,
+        }));
+        const passages = facts.map(({ sentence }, index) => form.replace('N', String(index + 1)).replace('X', `${sentence}. Nothing more.`)).join('\n');
+        const question = facts[at]!.question;
+        const turns = inSystem
+          ? [turn('system', `Use these passages.\n\n${passages}`), turn('user', question)]
+          : [turn('user', `${passages}\n\nQuestion: ${question}`)];
+        expect(await textOf(turns)).toBe(`${facts[at]!.sentence} [${at + 1}].`);
+      },
+      20,
+    ),
+  );
+
+  test('several passages that say it are all cited', async () => {
+    const answer = await textOf('[1] The zorblat was built by Mara Quill.\n[2] Cats purr.\n[3] Mara Quill built the zorblat.\n\nWho built the zorblat?');
+    expect(answer).toMatch(/\[1\]\..*\[3\]\.|\[3\]\..*\[1\]\./);
+    expect(answer).not.toContain('[2]');
+  });
+
+  test('passages that say nothing about it are not cited', () =>
+    holds(distinct(3), async ([a, b, c]) => {
+      const answer = await textOf(`[1] The ${a} is old.\n[2] The ${b} is new.\n\nWhat is a ${c}?`);
+      expect(answer).toMatch(/passages/);
+      expect(answer).not.toMatch(/\[\d\]/);
+    }));
+});
+
+describe('rule 4, saying what it is', () => {
+  test.each([
+    'hello',
+    'Hi!',
+    'good morning',
+    '你好',
+    'hi there friend',
+    'who are you?',
+    'What can you do?',
+    'help',
+    'what is 2+2?',
+    'What is the capital of France?',
+    '',
+    '???',
+  ])('“%s” is answered by the built-in model as such', async (said) => expect(await textOf(said)).toContain('built-in model'));
+
+  test('a call without any turn is answered too', async () => expect(await textOf([])).toContain('built-in model'));
+
+  test('what it is told is noted', () =>
+    holds(distinct(2), async ([a, b]) => expect(await textOf(`My ${a} is ${b}.`)).toBe('Noted. Ask me about it and I will find it again.')));
+});
+
+describe('rule 5, media', () => {
+  const png = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAUCAYAAAC07w7bAAAAAElFTkSuQmCC';
+  const media = (over: object) => ({ type: 'media', kind: 'image', ...over }) as Part;
+
+  test('type and size of an image are named', async () => {
+    expect(await textOf([turn('user', 'What is this?', media({ base64: png, mediaType: 'image/png' }))])).toContain('a PNG image of 10 × 20 pixels, 45 bytes');
+  });
+
+  test('an address is named by its host and never fetched', async () => {
+    const answer = await textOf([turn('user', 'Look', media({ url: 'https://example.com/secret/path.jpg?key=1' }))]);
+    expect(answer).toContain('an image at example.com, which I do not fetch');
+    expect(answer).not.toMatch(/secret|key/);
+  });
+
+  test('sounds and files are named by type and size', async () => {
+    const answer = await textOf([
+      turn(
+        'user',
+        media({ kind: 'audio', mediaType: 'audio/wav', base64: 'A'.repeat(4000) }),
+        media({ kind: 'file', mediaType: 'application/pdf', name: 'a.pdf', base64: 'AAAA' }),
+      ),
+    ]);
+    expect(answer).toContain('a WAV sound, 3.0 KB');
+    expect(answer).toContain('a PDF file “a.pdf”, 3 bytes');
+  });
+});
+
+describe('rule 6, tools', () => {
+  const weather = tool('get_weather', { city: text, unit: { type: 'string', enum: ['celsius', 'fahrenheit'] } }, ['city']);
+
+  test('with auto the tool that the message names is called, with arguments out of the message', () =>
+    holds(distinct(4), async ([a, b, name, value]) => {
+      const tools = [tool(`${a}_${b}`, { [name!]: text, count: { type: 'integer' } }), tool('other')];
+      for (const named of [`${a}_${b}`, `${a} ${b}`, `${a}${capital(b!)}`]) {
+        expect(await usesOf(`Please call ${named} with ${name}: ${value} and count = 17`, { tools })).toEqual([[`${a}_${b}`, { [name!]: value, count: 17 }]]);
+      }
+    }));
+
+  test('with auto and no tool named, none is called', () =>
+    holds(distinct(3), async ([a, b, c]) => {
+      const { candidates } = await ask(`Tell me about ${c}`, { tools: [tool(a!), tool(b!)] });
+      expect(candidates[0]).toMatchObject({ reason: 'stop', parts: [{ type: 'text' }] });
+    }));
+
+  test('the tool that must be called is called, whatever the message says', () =>
+    holds(distinct(3), async ([a, b, said]) => {
+      const tools = [tool(a!), tool(b!, { x: { type: 'integer', minimum: 5 } })];
+      expect(await usesOf(`Say exactly: ${said}`, { tools, toolChoice: { type: 'tool', name: b! } })).toEqual([[b, { x: 5 }]]);
+      expect(await usesOf(said!, { tools, toolChoice: { type: 'required' } })).toEqual([[a, {}]]);
+      expect(await usesOf(`${b} please`, { tools, toolChoice: { type: 'required' } })).toEqual([[b, { x: 5 }]]);
+      expect(await usesOf(`${a} ${b}`, { tools, toolChoice: { type: 'allowed', mode: 'required', names: [b!] } })).toEqual([[b, { x: 5 }]]);
+      expect(await usesOf(`${a} ${b}`, { tools, toolChoice: { type: 'allowed', mode: 'auto', names: [a!] } })).toEqual([[a, {}]]);
+    }));
+
+  test('with none no tool is ever called', () =>
+    holds(word, async (name) => expect(await usesOf(`call ${name}`, { tools: [tool(name)], toolChoice: { type: 'none' } })).toEqual([])));
+
+  test('two named tools are two calls, in the order of the message, each with its own arguments', () =>
+    holds(distinct(4), async ([a, b, one, two]) => {
+      const tools = [tool(b!, { it: text }), tool(a!, { it: text })];
+      const said = `call ${a} with it: ${one} and ${b} with it: ${two}`;
+      expect(await usesOf(said, { tools })).toEqual([
+        [a, { it: one }],
+        [b, { it: two }],
+      ]);
+      expect(await usesOf(said, { tools, parallelToolCalls: false })).toHaveLength(1);
+    }));
+
+  test.each([
+    ['What is the weather in Paris? Use get_weather.', { city: 'Paris' }],
+    ['get_weather for New York in fahrenheit', { city: 'New York', unit: 'fahrenheit' }],
+    ['get_weather(city="Rio de Janeiro", unit="celsius")', { city: 'Rio de Janeiro', unit: 'celsius' }],
+    ['get weather where city is oslo', { city: 'oslo' }],
+  ])('the arguments of “%s” are %j', async (said, expected) => expect(await usesOf(said, { tools: [weather] })).toEqual([['get_weather', expected]]));
+
+  test('a longer name hides the shorter one inside it', async () => {
+    expect(await usesOf('call get_weather_forecast now', { tools: [tool('get_weather'), tool('get_weather_forecast')] })).toEqual([
+      ['get_weather_forecast', {}],
+    ]);
+    expect(await usesOf('call get_weather_forecast now', { tools: [tool('get_weather')] })).toEqual([]);
+  });
+
+  test('a custom tool is given free text', () =>
+    holds(distinct(3), async ([name, a, b]) => {
+      expect(await usesOf(`use ${name}: ${a} ${b};`, { tools: [{ type: 'custom', name: name! }] })).toEqual([[name, `${a} ${b};`]]);
+    }));
+
+  const result = (...answers: string[]): Turn[] => [
+    turn('user', 'call get_weather'),
+    turn('model', { type: 'tool-call', id: 'a', name: 'get_weather', json: '{}' }),
+    ...answers.map((answer, at) => turn('user', { type: 'tool-result', id: `a${at}`, parts: [{ type: 'text', text: answer }] })),
+  ];
+
+  test('after a tool has answered, its text is the answer', () =>
+    holds(distinct(2), async ([a, b]) => {
+      expect(await textOf(result(a!, b!), { tools: [weather] })).toBe(`${a}\n${b}`);
+      expect(await textOf(result(''), { tools: [weather] })).toBe('The tool answered nothing.');
+    }));
+
+  test('a tool that is not there is the caller’s mistake', async () => {
+    await expect(ask('x', { tools: [weather], toolChoice: { type: 'tool', name: 'nowhere' } })).rejects.toMatchObject({
+      code: 'invalid',
+      details: { field: 'tool_choice' },
+    });
+    await expect(ask('x', { toolChoice: { type: 'required' } })).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('parameters that nothing satisfies are named', async () => {
+    const tools = [tool('a'), tool('b', { n: { type: 'integer', minimum: 2, maximum: 1 } })];
+    await expect(ask('b', { tools })).rejects.toMatchObject({
+      code: 'invalid',
+      details: { field: 'tools[1].parameters' },
+      message: expect.stringContaining('#/properties/n'),
+    });
+  });
+
+  test('calls finish with tool and ids of their own, the same for the same call', async () => {
+    const tools = [tool('one'), tool('two')];
+    const { candidates } = await ask('one and two', { tools, sampling: { candidates: 2 } });
+    expect(candidates.map((one) => one.reason)).toEqual(['tool', 'tool']);
+    const ids = candidates.flatMap((one) => one.parts.map((part) => (part as ToolCallPart).id));
+    expect(new Set(ids).size).toBe(4);
+    expect(await ask('one and two', { tools, sampling: { candidates: 2 } })).toMatchObject({ candidates });
+  });
+});
+
+describe('rule 7, JSON', () => {
+  const person = {
+    type: 'object',
+    properties: { name: text, age: { type: 'integer' }, city: text },
+    required: ['name', 'age', 'city'],
+    additionalProperties: false,
+  };
+
+  test('values come from the message', () =>
+    holds(fc.tuple(distinct(2), fc.integer({ min: 0, max: 999_999 })), async ([[name, city], age]) => {
+      const output = { type: 'schema', schema: person } as const;
+      expect(await json(`name: ${name}, the age is ${age} and city = "${city} ${city}"`, { output })).toEqual({ name, age, city: `${city} ${city}` });
+      expect(await json(`${capital(name!)} is ${age} years old and lives in ${capital(city!)}.`, { output })).toEqual({
+        name: capital(name!),
+        age,
+        city: capital(city!),
+      });
+    }));
+
+  test('what is not in the message conforms all the same', async () =>
+    expect(await json('json', { output: { type: 'schema', schema: person } })).toEqual({ name: 'unknown', age: 0, city: 'unknown' }));
+
+  test('JSON that conforms and is asked to be repeated is the answer', () =>
+    holds(fc.tuple(word, fc.nat()), async ([name, age]) => {
+      const value = { name, age, city: 'Zürich "old town"' };
+      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'schema', schema: person } })).toEqual(value);
+      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'json' } })).toEqual(value);
+    }));
+
+  test('without a schema it is an object, with the keys that the message wants', () =>
+    holds(distinct(3), async ([a, b, value]) => {
+      expect(await json(`Answer in JSON with the keys "${a}" and "${b}". ${a}: ${value}.`, { output: { type: 'json' } })).toEqual({
+        [a!]: value,
+        [b!]: 'unknown',
+      });
+      expect(await json('Tell me a joke as JSON.', { output: { type: 'json' } })).toEqual({ answer: expect.stringContaining('built-in model') });
+    }));
+
+  test('a member for the answer holds what would have been said', async () => {
+    const schema = { type: 'object', properties: { answer: text }, required: ['answer'] };
+    expect(await json('My name is Ada. What is my name?', { output: { type: 'schema', schema } })).toEqual({ answer: 'You told me: “My name is Ada.”' });
+  });
+
+  test('a schema that nothing satisfies is named', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', minLength: 3, maxLength: 2 } }, required: ['a'] };
+    await expect(ask('x', { output: { type: 'schema', schema } })).rejects.toMatchObject({
+      code: 'invalid',
+      details: { field: 'output.schema' },
+      message: expect.stringContaining('#/properties/a'),
+    });
+  });
+});
+
+describe('rule 8, lengths and ends', () => {
+  test('an answer has at most max tokens, then it finishes with length', () =>
+    holds(
+      fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 30 })),
+      async ([said, maxTokens]) => {
+        const whole = await textOf(`Say exactly: x${said}`);
+        const { candidates, usage } = await ask(`Say exactly: x${said}`, { sampling: { maxTokens } });
+        const cut = candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+        expect(whole.startsWith(cut)).toBe(true);
+        expect(candidates[0]!.reason).toBe(tokens.count(whole) > maxTokens ? 'length' : 'stop');
+        expect(usage!.output).toBe(Math.min(tokens.count(whole), maxTokens));
+      },
+      100,
+    ));
+
+  test('thoughts and arguments count too', async () => {
+    const reasoning = { effort: 'high' } as const;
+    expect((await ask('hello', { reasoning, sampling: { maxTokens: 3 } })).candidates[0]).toMatchObject({
+      reason: 'length',
+      parts: [{ type: 'thought', text: 'This is a' }],
+    });
+    expect((await ask('f', { tools: [tool('f', { text })], sampling: { maxTokens: 2 } })).candidates[0]).toMatchObject({
+      reason: 'length',
+      parts: [{ name: 'f' }],
+    });
+  });
+
+  test('a stop sequence and what follows it is not said', () =>
+    holds(distinct(5), async ([a, b, c, d, e]) => {
+      const { candidates } = await ask(`Say exactly: ${a} ${b} ${c} ${d}`, { sampling: { stop: [e!, d!, c!] } });
+      expect(candidates[0]).toMatchObject({ reason: 'stop', parts: [{ text: `${a} ${b} ` }] });
+    }));
+
+  test('a stop sequence at the start leaves nothing', async () =>
+    expect((await ask('Say exactly: one', { sampling: { stop: ['o'] } })).candidates[0]).toMatchObject({ reason: 'stop', parts: [] }));
+});
+
+describe('rule 9, candidates and seed', () => {
+  test('as many candidates as are wanted, each finished, in different words where there are some', () =>
+    holds(fc.integer({ min: 1, max: 5 }), async (candidates) => {
+      const result = await ask('hello', { sampling: { candidates } });
+      expect(result.candidates).toHaveLength(candidates);
+      expect(new Set(result.candidates.map((one) => JSON.stringify(one.parts))).size).toBe(Math.min(3, candidates));
+      expect(result.candidates.every((one) => one.reason === 'stop')).toBe(true);
+    }));
+
+  test('the same seed gives the same events, another only other words', () =>
+    holds(fc.tuple(fc.integer(), distinct(2)), async ([seed, [a, b]]) => {
+      const call = callOf([turn('user', `My ${a} is ${b}.`), turn('user', `What is my ${a}?`)], { sampling: { seed, candidates: 2 }, reasoning: {} });
+      expect(await eventsOf(call)).toEqual(await eventsOf(call));
+      expect(await textOf(call.turns, { sampling: { seed } })).toContain(`“My ${a} is ${b}.”`);
+    }));
+});
+
+describe('rule 10, thoughts and log probabilities', () => {
+  test('a thought comes first where reasoning is wanted, and none where it is not', async () => {
+    const kinds = async (over: Parameters<typeof ask>[1]) => (await ask('hello', over)).candidates[0]!.parts.map((part) => part.type);
+    expect(await kinds({})).toEqual(['text']);
+    expect(await kinds({ reasoning: { effort: 'none' } })).toEqual(['text']);
+    expect(await kinds({ reasoning: {} })).toEqual(['thought', 'text']);
+    expect(await kinds({ reasoning: { effort: 'low' } })).toEqual(['thought', 'text']);
+    const { usage, candidates } = await ask('hello', { reasoning: { effort: 'high' } });
+    expect(usage!.thought).toBe(tokens.count((candidates[0]!.parts[0] as { text: string }).text));
+  });
+
+  test('each token has its log probability, the likeliest first, and their sum is a probability', () =>
+    holds(fc.tuple(words, fc.integer({ min: 0, max: 20 })), async ([said, logprobs]) => {
+      const { candidates } = await ask(`Say exactly: ${said}`, { sampling: { logprobs } });
+      const scores = candidates[0]!.logprobs!;
+      expect(scores.map((one) => one.token)).toEqual(tokens.split(said));
+      expect(Buffer.from(scores.flatMap((one) => one.bytes!)).toString()).toBe(said);
+      for (const { top = [], token, logprob } of scores) {
+        expect(top).toHaveLength(logprobs);
+        expect(top[0] ?? { token, logprob }).toMatchObject({ token, logprob });
+        expect(top.map((one) => one.logprob)).toEqual(top.map((one) => one.logprob).toSorted((a, b) => b - a));
+        expect(top.reduce((sum, one) => sum + Math.exp(one.logprob), 0)).toBeLessThanOrEqual(1.000001);
+        expect(new Set(top.map((one) => one.token)).size).toBe(top.length);
+      }
+      expect(await ask(`Say exactly: ${said}`, { sampling: { logprobs } })).toMatchObject({ candidates });
+    }));
+});
+
+describe('every answer', () => {
+  const calls = fc
+    .record({
+      said: fc.oneof(
+        fc.string({ unit: 'grapheme' }),
+        words,
+        words.map((some) => `Say exactly: ${some}`),
+        fc.constantFrom('hello', 'zuko', 'call zuko'),
+      ),
+      candidates: fc.integer({ min: 1, max: 3 }),
+      effort: fc.option(fc.constantFrom('none', 'low', 'high')),
+      json: fc.boolean(),
+    })
+    .map(({ said, candidates, effort, json }) =>
+      callOf(said, {
+        sampling: { candidates, logprobs: 2 },
+        tools: [tool('zuko', { text })],
+        ...(effort ? { reasoning: { effort } } : {}),
+        ...(json ? { output: { type: 'json' } } : {}),
+      }),
+    );
+
+  test('comes as started, then what is said, one finish a candidate, and usage that is counted exactly', () =>
+    holds(
+      calls,
+      async (call) => {
+        const events = await eventsOf(call);
+        expect(events[0]).toEqual({ type: 'started', model: 'built-in', ignored: [] });
+        expect(events.at(-1)!.type).toBe('usage');
+        expect(events.filter((event) => event.type === 'finished')).toHaveLength(call.sampling.candidates!);
+        const { candidates, usage } = await fold(target.generate(call, contextOf()));
+        const count = candidates
+          .flatMap((one) => one.parts)
+          .reduce(
+            (sum, part) =>
+              sum + (part.type === 'tool-call' ? tokens.count(part.name) + tokens.count(part.json) : tokens.count((part as { text: string }).text)),
+            0,
+          );
+        expect(usage).toMatchObject({ input: await promptTokens(call, tokens.countAll), output: count, source: 'provider' });
+      },
+      100,
+    ));
+
+  test('comes in words', async () => {
+    const events = await eventsOf(callOf('Say exactly: one two three, four\n five'));
+    expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['one', ' two', ' three,', ' four', '\n', ' five']);
+  });
+
+  test('names what it ignores, and refuses it where that is wanted', async () => {
+    const call = callOf('hello', { sampling: { temperature: 0.7, topP: 1, presencePenalty: 0 }, tools: [{ type: 'foreign', dialect: 'd', value: {} }] });
+    expect((await eventsOf(call))[0]).toMatchObject({
+      ignored: ['temperature: nothing is drawn by chance', 'tools: only functions and custom tools are called'],
+    });
+    await expect(eventsOf(call, contextOf({ strict: true }))).rejects.toMatchObject({ code: 'invalid', details: { field: 'temperature' } });
+    await expect(eventsOf(callOf('hello', { sampling: { temperature: 0 } }), contextOf({ strict: true }))).resolves.toBeDefined();
+  });
+});

@@ -1,0 +1,99 @@
+import type { Clock } from '#kit/clock';
+import type { Tokens } from '#kit/tokens';
+import type { GenerateCall, Reasoning } from '#model/call';
+import { Fault } from '#model/fault';
+import type { Generate } from '#model/generate';
+import { promptTokens } from '#model/measure';
+import type { Target } from '#model/target';
+import { hashOf } from './logprobs.ts';
+import { answer, type Answer } from './rules.ts';
+import { speak } from './speak.ts';
+
+export interface BuiltInParts {
+  readonly clock: Clock;
+  readonly tokens: () => Promise<Tokens>;
+  /** The pace of an answer; absent: as fast as it is taken. */
+  readonly tokensPerSecond?: number;
+}
+
+const mostCandidates = 128;
+const mostStops = 16;
+
+/** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
+export function builtIn({ clock, tokens, tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
+  const generate: Generate = async function* (call, { signal, strict }) {
+    signal.throwIfAborted();
+    const ignored = ignoredIn(call);
+    if (strict && ignored[0]) throw new Fault('invalid', `The built-in model cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    const answers = candidates(call);
+    const counter = await orAborted(tokens(), signal);
+    const input = promptTokens(call, (texts) => counter.countAll(texts));
+    input.catch(() => {}); // who leaves early does not wait for it
+    yield { type: 'started', model: 'built-in', ignored };
+
+    const { maxTokens, stop = [], logprobs } = call.sampling;
+    const manner = {
+      tokens: counter,
+      clock,
+      signal,
+      stop: stop.slice(0, mostStops),
+      turns: call.turns.length,
+      ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(logprobs === undefined ? {} : { logprobs }),
+    };
+    const spoken = { output: 0, thought: 0 };
+    yield* speak(answers, manner, spoken);
+
+    const thought = call.reasoning ? { thought: spoken.thought } : {};
+    yield { type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } };
+  };
+  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, generate }) };
+}
+
+/** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */
+function candidates(call: GenerateCall): Answer[] {
+  const wording = answer(call);
+  const first = call.sampling.seed === undefined ? 0 : hashOf(String(call.sampling.seed));
+  const count = Math.min(mostCandidates, call.sampling.candidates ?? 1);
+  return Array.from({ length: count }, (_, candidate) => {
+    const made = wording(first + candidate);
+    return { ...made, thoughts: made.thoughts.slice(0, sentencesFor(call.reasoning)) };
+  });
+}
+
+function sentencesFor(reasoning: Reasoning | undefined): number {
+  if (!reasoning || reasoning.effort === 'none') return 0;
+  return reasoning.effort === 'minimal' || reasoning.effort === 'low' ? 1 : 2;
+}
+
+/** What was asked for and has no effect here. A value that asks for nothing is honoured. */
+function ignoredIn({ sampling, tools }: GenerateCall): string[] {
+  const { temperature = 0, topP = 1, topK, frequencyPenalty = 0, presencePenalty = 0, logitBias = {}, candidates = 1, stop = [] } = sampling;
+  const chance = 'nothing is drawn by chance';
+  return [
+    ...(temperature > 0 ? [`temperature: ${chance}`] : []),
+    ...(topP < 1 ? [`topP: ${chance}`] : []),
+    ...(topK !== undefined ? [`topK: ${chance}`] : []),
+    ...(frequencyPenalty !== 0 ? [`frequencyPenalty: ${chance}`] : []),
+    ...(presencePenalty !== 0 ? [`presencePenalty: ${chance}`] : []),
+    ...(Object.keys(logitBias).length > 0 ? [`logitBias: ${chance}`] : []),
+    ...(candidates > mostCandidates ? [`candidates: at most ${mostCandidates} are made`] : []),
+    ...(stop.length > mostStops ? [`stop: the first ${mostStops} are looked for`] : []),
+    ...(tools.some((tool) => tool.type === 'foreign') ? ['tools: only functions and custom tools are called'] : []),
+  ];
+}
+
+async function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  signal.throwIfAborted();
+  let leave = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}

@@ -1,0 +1,213 @@
+/** Values that stand in a message, found in one pass and handed out once each. */
+export interface Findings {
+  /** What the message says under a name: `city: Paris`, `"city": "Paris"`, `city=Paris`, `the city is Paris`, `city Paris`. */
+  labelled(name: string): string | undefined;
+  /** Does the message mention these words as they are? */
+  mentions(words: string): boolean;
+  /** The next number that nobody took. */
+  number(accept: (value: number) => boolean): number | undefined;
+  /** The items that stand under a name: `tags: red, green and blue`. */
+  listed(name: string): string[];
+  /** The next text that nobody took: in quotation marks, else a name, else what follows `in`, `for`, `at`; for a place the latter first. */
+  text(place: boolean, accept: (value: string) => boolean): string | undefined;
+  /** The first text of a well-known form. */
+  formed(format: string): string | undefined;
+}
+
+/** So much of a message is read for values: its end, in UTF-16 units. */
+const most = 1 << 14;
+const longestValue = 300;
+
+/** @param names what is only the name of something: no text to hand out */
+export function findingsIn(message: string, names: readonly string[] = []): Findings {
+  const text = message.slice(-most);
+  const words = [...text.matchAll(/[\p{L}\p{N}_]+(?:[-'.@/][\p{L}\p{N}_]+)*|[^\s\p{L}\p{N}_]/gu)].map((match) => ({
+    text: match[0],
+    from: match.index,
+    to: match.index + match[0].length,
+  }));
+  const labels = labelsIn(text, words);
+  const numbers = [...text.matchAll(/(?<![\p{L}\p{N}_.:-])[-+]?(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,15})?(?![\p{L}\p{N}_:]|[-.]\d)/gu)].map(
+    (match) => ({
+      value: Number(match[0].replaceAll(',', '')),
+      labelled: /(?:[:=]|\b(?:is|are|equals|was))\s{0,4}$/i.test(text.slice(Math.max(0, match.index - 12), match.index)),
+      taken: false,
+    }),
+  );
+  const [quotations, objects] = [quotationsIn(text), objectsIn(words)];
+  const people = namesIn(words).filter((name) => !objects.includes(name));
+  const taken = new Set(names);
+  const flat = ` ${flattened(text)} `;
+  return {
+    labelled(name) {
+      const value = labels.get(flattened(name))?.value;
+      if (value !== undefined) taken.add(value);
+      return value;
+    },
+    listed(name) {
+      const label = labels.get(flattened(name));
+      return label ? itemsIn(text.slice(label.from, label.from + longestValue)) : [];
+    },
+    mentions: (name) => flat.includes(` ${flattened(name)} `),
+    number(accept) {
+      const found = numbers.find((one) => !one.taken && !one.labelled && accept(one.value)) ?? numbers.find((one) => !one.taken && accept(one.value));
+      if (found) found.taken = true;
+      return found?.value;
+    },
+    text(place, accept) {
+      const found = (place ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
+      if (found !== undefined) taken.add(found);
+      return found;
+    },
+    formed: (format) => forms[format]?.exec(text)?.[0],
+  };
+}
+
+/** `userName`, `user_name`, `user-name` and `User name` are one name. */
+export function flattened(name: string): string {
+  return name
+    .slice(0, most)
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+const forms: Readonly<Record<string, RegExp>> = {
+  email: /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/,
+  uri: /https?:\/\/[^\s"'<>)\]]{1,500}/,
+  url: /https?:\/\/[^\s"'<>)\]]{1,500}/,
+  'date-time': /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
+  date: /\d{4}-\d\d-\d\d/,
+  time: /\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
+  uuid: /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i,
+  ipv4: /\d{1,3}(?:\.\d{1,3}){3}/,
+};
+
+interface Word {
+  readonly text: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+const isWord = (word: Word | undefined) => word !== undefined && /^[\p{L}\p{N}_]/u.test(word.text);
+const separators = new Set([':', '=', 'is', 'are', 'equals', 'was']);
+const isSeparator = (word: Word | undefined) => word !== undefined && separators.has(word.text.toLowerCase());
+
+interface Label {
+  readonly value: string;
+  /** Where the value stands. */
+  readonly from: number;
+}
+
+/** Of two values under one name the later one holds; what merely stands beside a word counts where nothing else does. */
+function labelsIn(text: string, words: readonly Word[]): Map<string, Label> {
+  const labels = new Map<string, Label>();
+  const beside = new Map<string, Label>();
+  for (const [at, word] of words.entries()) {
+    if (isSeparator(word)) {
+      const quote = /["'`]/.test(words[at - 1]?.text ?? '') ? 1 : 0;
+      const value = valueAfter(text, words, at);
+      if (value === '') continue;
+      for (let count = 1; count <= 3; count++) {
+        const first = words[at - quote - count];
+        if (!isWord(first) || isSeparator(first)) break;
+        const name = flattened(text.slice(first!.from, words[at - quote - 1]!.to));
+        labels.set(name, { value, from: word.to });
+      }
+    } else if (isWord(word)) {
+      const next = words[at + 1];
+      const quoted = next !== undefined && /["'“`]/.test(next.text);
+      const value = quoted ? valueAfter(text, words, at) : next && /^[\p{Lu}\p{N}]/u.test(next.text) ? phraseFrom(words, at + 1) : '';
+      const name = flattened(word.text);
+      if (value) beside.set(name, { value, from: word.to });
+    }
+  }
+  for (const [name, label] of beside) if (!labels.has(name)) labels.set(name, label);
+  return labels;
+}
+
+const closing: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '[': ']', '(': ')' };
+
+/** The value behind the word at `at`: what is in quotation marks or brackets, else the words up to the next stop. */
+function valueAfter(text: string, words: readonly Word[], at: number): string {
+  const first = words[at + 1];
+  if (!first) return '';
+  const rest = text.slice(first.from, first.from + longestValue);
+  const close = closing[first.text];
+  const closed = close === undefined ? -1 : rest.indexOf(close, 1);
+  if (closed > 0) return rest.slice(1, closed).trim();
+  let last = at;
+  while (last + 1 < words.length && last < at + 40 && !stops(text, words, last + 1)) last++;
+  return last === at ? '' : text.slice(first.from, words[last]!.to).replace(/ (?:and|then)$/i, '');
+}
+
+function stops(text: string, words: readonly Word[], at: number): boolean {
+  const word = words[at]!;
+  const next = words[at + 1];
+  if (/^[;!?(){}[\]"]$/.test(word.text) || text.slice(words[at - 1]!.to, word.from).includes('\n')) return true;
+  if (/^[.,:]$/.test(word.text)) return !next || next.from > word.to;
+  return word.text.toLowerCase() === 'and' && opensAnother(words.slice(at + 1, at + 5));
+}
+
+/** Does what follows an `and` have a name or a speaker of its own? */
+function opensAnother(next: readonly Word[]): boolean {
+  return (
+    next.some(isSeparator) ||
+    /^(?:i|he|she|it|we|they|the|my|his|her|our|their|then|call|use)$/i.test(next[0]?.text ?? '') ||
+    /^[\p{Lu}\p{N}"]/u.test(next[1]?.text ?? '')
+  );
+}
+
+/** Capitalised words, or a number, that stand together. */
+function phraseFrom(words: readonly Word[], at: number): string {
+  let end = at + 1;
+  if (/^\p{Lu}/u.test(words[at]!.text)) while (end < words.length && end < at + 5 && /^\p{Lu}/u.test(words[end]!.text)) end++;
+  return words
+    .slice(at, end)
+    .map((word) => word.text)
+    .join(' ');
+}
+
+/** `red, green and blue`, up to the end of the sentence or to an item that has a name of its own; also `["red", "green"]`. */
+function itemsIn(text: string): string[] {
+  const list = text.trimStart();
+  const end = list.startsWith('[') ? list.indexOf(']') : list.search(/[;\n!?]|\.(?:\s|$)/);
+  const parts = list
+    .slice(list.startsWith('[') ? 1 : 0, end < 0 ? undefined : end)
+    .split(/,(?:\s?and\s)?|\sand\s/)
+    .map((part) => part.trim().replace(/^["'`]|["'`]$/g, ''));
+  const other = parts.findIndex((part) => /[:=]|\s(?:is|are)\s/.test(part));
+  return parts.slice(0, other < 0 ? undefined : other).filter((part) => part !== '');
+}
+
+function quotationsIn(text: string): string[] {
+  return [...text.matchAll(/"([^"\n]{1,300})"|“([^”\n]{1,300})”|`([^`\n]{1,300})`|(?<![\p{L}\p{N}])'([^'\n]{1,300})'(?![\p{L}\p{N}])/gu)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? match[4]!,
+  );
+}
+
+const openers =
+  /^(?:i|a|an|the|my|it|is|are|what|what's|who|where|when|why|how|which|can|could|would|will|do|does|did|please|call|use|get|give|find|show|tell|say|return|answer|extract|make|create|write|list|json|then|and|or|if|in|on|at|for|to|from|of|with|hi|hello|yes|no|ok|this|that|these|those|there|here|you|your|he|she|we|they|let|let's|look|search|set|send|check|run|ask|weather)$/i;
+
+/** Names: capitalised words, those that open a sentence last. */
+function namesIn(words: readonly Word[]): string[] {
+  const inside: string[] = [];
+  const opening: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    if (!/^\p{Lu}/u.test(words[at]!.text) || openers.test(words[at]!.text)) continue;
+    const name = phraseFrom(words, at);
+    const opens = at === 0 || /^[.!?:]$/.test(words[at - 1]!.text);
+    (opens ? opening : inside).push(name);
+    at += name.split(' ').length - 1;
+  }
+  return [...inside, ...opening];
+}
+
+/** What follows a preposition: `the weather in paris`. */
+function objectsIn(words: readonly Word[]): string[] {
+  return words.flatMap((word, at) => {
+    const next = words[at + 1];
+    return /^(?:in|for|at|near|about)$/i.test(word.text) && isWord(next) && !openers.test(next!.text) ? [phraseFrom(words, at + 1)] : [];
+  });
+}

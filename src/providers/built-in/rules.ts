@@ -1,0 +1,158 @@
+import type { GenerateCall } from '#model/call';
+import type { Json, JsonObject } from '#model/json';
+import { most, readAsked, type Asked } from './asked.ts';
+import { cited, findAnswers, shortened } from './extract.ts';
+import { findingsIn } from './findings.ts';
+import { describeMedia } from './media.ts';
+import { isOwn, phrase } from './phrases.ts';
+import { toRepeat } from './repeat.ts';
+import { schemaValue } from './schema/value.ts';
+import { conforms, isObject, propertiesOf, Work } from './schema/conforms.ts';
+import type { Sentence } from './sentences.ts';
+import { demandedUses, namedUses, type Use } from './tool-use.ts';
+
+/** What is going to be said, before it is cut, paced and counted. */
+export interface Answer {
+  /** Why, in a sentence for each step. */
+  readonly thoughts: readonly string[];
+  readonly text: string;
+  readonly uses: readonly Use[];
+}
+
+/**
+ * The rules in their order; the first that applies answers. README.md says them in words.
+ *
+ * @param variant chooses among wordings of the same answer
+ * @throws Fault `invalid` for a schema that nothing satisfies and a tool that is not there
+ */
+export function answer(call: GenerateCall): (variant: number) => Answer {
+  const asked = readAsked(call);
+  const demanded = demandedUses(call, asked.ending);
+  if (demanded.length > 0) return used(demanded, 'I have to call a tool');
+  if (call.output.type !== 'text') {
+    const named = asked.results.length === 0 ? namedUses(call, asked.ending) : [];
+    if (named.length > 0) return used(named, 'The message names a tool');
+    const json = written(call, asked);
+    return () => ({ thoughts: ['The answer has to be JSON.', 'I take its values from the message where they stand there.'], text: json, uses: [] });
+  }
+  if (asked.results.length > 0) return toldBy(asked);
+  const repeated = wordsToRepeat(asked);
+  if (repeated !== undefined) return () => ({ thoughts: ['I am asked to repeat something.', 'I give it back as it is.'], text: repeated, uses: [] });
+  const named = namedUses(call, asked.ending);
+  if (named.length > 0) return used(named, 'The message names a tool');
+  return spoken(asked);
+}
+
+function used(uses: readonly Use[], why: string): () => Answer {
+  const names = uses.map((use) => use.name.slice(0, 100)).join(' and ');
+  return () => ({ thoughts: [`${why}: ${names}.`, 'Its arguments come from the message where they stand there.'], text: '', uses });
+}
+
+function wordsToRepeat({ message, orders }: Asked): string | undefined {
+  const repeated = toRepeat(message);
+  if (repeated !== undefined) return repeated;
+  const order = orders.findLast((one) => /^\s*(?:please |always |just |only )?(?:say|repeat|echo|reply|respond|answer)(?!\p{L})/iu.test(one.slice(0, 200)));
+  return order === undefined ? undefined : toRepeat(order.replace(/^\s*always /i, ''));
+}
+
+/** What tools answered is the answer. */
+function toldBy({ results }: Asked): (variant: number) => Answer {
+  return (variant) => {
+    const lines = results.map((result) => {
+      const text = result.parts.map((part) => (part.type === 'text' ? part.text : describeMedia(part))).join('\n');
+      return `${result.failed ? phrase('failed', variant) : ''}${text === '' ? phrase('silence', variant) : text}`;
+    });
+    return { thoughts: ['The tool has answered.', 'I pass on what it said.'], text: lines.join('\n'), uses: [] };
+  };
+}
+
+const greeting =
+  /^(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|day|afternoon|evening)|bonjour|salut|hallo|guten tag|hola|ciao|olá|привет|здравствуйте|你好|こんにちは|안녕하세요|مرحبا|नमस्ते)(?![\p{L}\p{N}])/iu;
+const aboutMe =
+  /(?:^|[\s,])(?:who|what) are you|what(?: else)? can you do|what do you do|how (?:can|do) you (?:help|work)|are you (?:a|an|real|there|chatgpt|gpt|human)|what(?:'s|’s| is) your name|(?:which|what) model|introduce yourself|^\/?help[.!?]?$/i;
+const thanks = /^(?:thanks|thank you|thx|cheers|merci|danke|gracias|bye|goodbye|ok|okay)(?![\p{L}\p{N}])/iu;
+const statement = /^(?:my|i am|i'm|i’m|i have|i live|i like|i work|i was|remember|note|keep in mind|for your information|fyi)(?![\p{L}\p{N}])/iu;
+
+function spoken(asked: Asked): (variant: number) => Answer {
+  const { question, media } = asked;
+  if (media.length > 0) return said(() => seen(asked), 'There is something that is not text.', 'I can name its type and size.');
+  const short = question.length <= 100 ? question : '';
+  if (aboutMe.test(short)) return said((variant) => phrase('self', variant), 'I am asked about myself.', 'I say what I am.');
+  const greets = greeting.test(short) && short.length <= 40;
+  const hello = said((variant) => phrase('hello', variant), 'This is a greeting.', 'I greet back and say what I am.');
+  if (greets && !/[?？]/.test(short)) return hello;
+  if (statement.test(question) && !/[?？]/.test(question) && question.length <= 1000)
+    return said((variant) => phrase('noted', variant), 'I am told something.', 'I can find it again later.');
+  const sources = asked.sentences.filter((sentence) => sentence.by !== 'model' || !isOwn(sentence.text));
+  const found = findAnswers(question, sources);
+  if (found.length > 0)
+    return said((variant) => quoted(found, variant), 'I look for what was said about this.', 'I give the sentence that shares most with the question.');
+  if (greets) return hello;
+  if (thanks.test(short) && short.length <= 40) return said((variant) => phrase('thanks', variant), 'I am thanked.', 'I stay polite.');
+  const passages = asked.sentences.some((sentence) => sentence.passage !== undefined);
+  return said((variant) => phrase(passages ? 'noPassage' : 'cannot', variant), 'Nothing I was given speaks of this.', 'I say that I cannot.');
+}
+
+const said =
+  (text: (variant: number) => string, ...thoughts: string[]) =>
+  (variant: number): Answer => ({ thoughts, text: text(variant), uses: [] });
+
+function seen({ media }: Asked): string {
+  const list = media.slice(0, 20).map(describeMedia);
+  const more = media.length > list.length ? `, and ${media.length - list.length} more` : '';
+  return `I was given ${list.join('; ')}${more}. As Dragoman’s built-in model I see no further than that.`;
+}
+
+function quoted(found: readonly Sentence[], variant: number): string {
+  const best = found[0]!;
+  if (best.passage !== undefined) return cited(found);
+  const from = best.by === 'user' ? 'told' : best.by === 'system' ? 'given' : 'earlier';
+  return `${phrase(from, variant)}“${shortened(best.text)}”`;
+}
+
+/** JSON in the form that is asked for: what the message brings ready-made, else made from the schema, else an object of what the message names. */
+function written(call: GenerateCall, asked: Asked): string {
+  const ready = readyMade(asked);
+  const words = () => (asked.results.length > 0 ? toldBy(asked)(0) : spoken(asked)(0)).text;
+  const told = asked.results.flatMap((result) => result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))).join('\n');
+  const values = `${told.slice(0, most)}\n${asked.ending}`;
+  const made = (schema: JsonObject, field: string) =>
+    JSON.stringify(schemaValue(schema, { findings: findingsIn(values, Object.keys(propertiesOf(schema))), asked: asked.ending.trim(), said: words }, field));
+  if (call.output.type === 'schema') {
+    const { schema } = call.output;
+    return ready !== undefined && conforms(schema, schema, ready, new Work(40_000)) ? JSON.stringify(ready) : made(schema, 'output.schema');
+  }
+  if (isObject(ready)) return JSON.stringify(ready);
+  const keys = keysIn(asked.ending);
+  if (keys.length === 0) return JSON.stringify({ answer: words() });
+  return made({ type: 'object', properties: Object.fromEntries(keys.map((key) => [key, {}])), required: keys }, 'output');
+}
+
+/** JSON that stands in the message, or that it asks to repeat. */
+function readyMade({ message }: Asked): Json | undefined {
+  const text = (toRepeat(message) ?? message).slice(0, 1 << 14);
+  const [from, to] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))];
+  for (const candidate of [text, text.slice(Math.max(0, from), to + 1)]) {
+    try {
+      return JSON.parse(candidate) as Json;
+    } catch {
+      continue;
+    }
+  }
+  return undefined;
+}
+
+/** The keys that a message wants: `with the keys "city" and "country"`, `fields: city, country`. */
+function keysIn(message: string): string[] {
+  const text = message.slice(-4000);
+  const named = /(?:keys?|fields?|properties|property|members?|attributes?)(?: named| called)?[ :]{1,3}(?=["'`\p{L}_])/iu.exec(text);
+  if (!named) return [];
+  const keys: string[] = [];
+  const pattern = /["'`]?([\p{L}_][\p{L}\p{N}_-]{0,60})["'`]?(?:\s?(?:,|and|&|or)\s{0,2}(?:and\s)?)?/uy;
+  pattern.lastIndex = named.index + named[0].length;
+  for (let match = pattern.exec(text); match && keys.length < 50; match = pattern.exec(text)) {
+    keys.push(match[1]!);
+    if (/^["'`]?[\p{L}\p{N}_-]+["'`]?$/u.test(match[0])) break;
+  }
+  return [...new Set(keys)];
+}

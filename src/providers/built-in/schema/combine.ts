@@ -1,0 +1,110 @@
+import type { Json, JsonObject } from '#model/json';
+import { isObject, isSchema, lengthOf, schemasOf, textsOf, typesOf, type Schema } from './conforms.ts';
+
+const deepest = 50;
+
+/**
+ * One schema that asks what both ask; `false` where they contradict. A second `anyOf`, `oneOf` or `if` waits under `allOf`; a second pattern or format is left out,
+ * for every value is checked against the schemas it was made for in the end.
+ */
+export function combined(a: Schema, b: Schema, depth = 0): Schema {
+  if (a === false || b === false) return false;
+  if (a === true) return b;
+  if (b === true || a === b) return a;
+  if (depth > deepest) return { allOf: [a, b] };
+  const joined: Record<string, Json> = { ...a };
+  const apart: Record<string, Json> = {};
+  const conditional = 'if' in a && 'if' in b;
+  for (const [key, value] of Object.entries(b)) {
+    const waits = conditional && (key === 'if' || key === 'then' || key === 'else');
+    if (!waits && !Object.hasOwn(a, key)) joined[key] = value;
+    else if (waits || ((key === 'anyOf' || key === 'oneOf') && a[key] !== value)) apart[key] = value;
+    else {
+      const one = joinedKeyword(key, a, b, depth);
+      if (one === contradiction) return false;
+      joined[key] = one;
+    }
+  }
+  if (Object.keys(apart).length > 0) joined['allOf'] = [...schemasOf(joined['allOf']), apart];
+  return joined;
+}
+
+const contradiction = Symbol('nothing satisfies both');
+
+function joinedKeyword(key: string, a: JsonObject, b: JsonObject, depth: number): Json | typeof contradiction {
+  const [one, other] = [a[key]!, b[key]!];
+  if (one === other) return one;
+  switch (key) {
+    case 'type':
+      return joinedTypes(typesOf(a) ?? [], typesOf(b) ?? []);
+    case 'required':
+      return [...new Set([...textsOf(one), ...textsOf(other)])];
+    case 'enum': {
+      if (!Array.isArray(one) || !Array.isArray(other)) return one;
+      const known = new Set(other.map((value) => JSON.stringify(value)));
+      const both = one.filter((value) => known.has(JSON.stringify(value)));
+      return both.length > 0 ? both : contradiction;
+    }
+    case 'const':
+      return JSON.stringify(one) === JSON.stringify(other) ? one : contradiction;
+    case 'minimum':
+    case 'exclusiveMinimum':
+    case 'minLength':
+    case 'minItems':
+    case 'minProperties':
+      return Math.max(lengthOf(a, key) ?? -Infinity, lengthOf(b, key) ?? -Infinity);
+    case 'maximum':
+    case 'exclusiveMaximum':
+    case 'maxLength':
+    case 'maxItems':
+    case 'maxProperties':
+      return Math.min(lengthOf(a, key) ?? Infinity, lengthOf(b, key) ?? Infinity);
+    case 'properties':
+    case 'patternProperties':
+    case '$defs':
+    case 'definitions':
+      return joinedMembers(one, other, depth);
+    case 'items':
+    case 'additionalProperties':
+      return isSchema(one) && isSchema(other) ? combined(one, other, depth + 1) : one;
+    case 'allOf':
+      return [...schemasOf(one), ...schemasOf(other)];
+    case 'uniqueItems':
+      return true;
+    case 'not':
+      return isSchema(one) && isSchema(other) ? { anyOf: [one, other] } : one;
+    case 'multipleOf':
+      return leastCommon(Number(one), Number(other));
+    default:
+      return one;
+  }
+}
+
+function joinedTypes(a: readonly string[], b: readonly string[]): Json | typeof contradiction {
+  const both = a.flatMap((type) => {
+    if (b.includes(type)) return [type];
+    return (type === 'integer' && b.includes('number')) || (type === 'number' && b.includes('integer')) ? ['integer'] : [];
+  });
+  return both.length > 0 ? both : contradiction;
+}
+
+function joinedMembers(one: Json, other: Json, depth: number): Json {
+  if (!isObject(one) || !isObject(other)) return one;
+  const members = { ...one };
+  for (const [name, schema] of Object.entries(other)) {
+    const mine = Object.hasOwn(members, name) ? members[name] : undefined;
+    Object.defineProperty(members, name, {
+      value: isSchema(mine) && isSchema(schema) ? combined(mine, schema, depth + 1) : schema,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return members;
+}
+
+function leastCommon(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (Number.isInteger(x) && Number.isInteger(y) && y > 0) [x, y] = [y, x % y];
+  return Number.isInteger(x) && x > 0 ? (a / x) * b : a;
+}

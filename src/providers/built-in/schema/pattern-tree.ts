@@ -1,0 +1,202 @@
+/** A regular expression as it is built. */
+export type Tree =
+  | { readonly type: 'one'; readonly is: (point: string) => boolean; readonly samples: string }
+  | { readonly type: 'row' | 'choice'; readonly of: readonly Tree[] }
+  | { readonly type: 'repeat'; readonly of: Tree; readonly min: number; readonly max: number }
+  | { readonly type: 'start' | 'end' };
+
+/** @returns nothing where the pattern is not understood */
+export function readTree(source: string): Tree | undefined {
+  const reader = new Reader(source);
+  const tree = reader.choice(0);
+  return reader.done ? tree : undefined;
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz';
+const digits = '0123456789';
+const printable = `${letters}${letters.toUpperCase()}${digits} -_.,:;!?@#$%&*+/='"()[]{}<>|~^\\\``;
+
+class Reader {
+  readonly #points: readonly string[];
+  #at = 0;
+
+  constructor(source: string) {
+    this.#points = [...source];
+  }
+
+  get done(): boolean {
+    return this.#at === this.#points.length;
+  }
+
+  choice(depth: number): Tree | undefined {
+    if (depth > 30) return undefined;
+    const rows: Tree[] = [];
+    do {
+      const row = this.#row(depth);
+      if (!row) return undefined;
+      rows.push(row);
+    } while (this.#take('|'));
+    return rows.length === 1 ? rows[0] : { type: 'choice', of: rows };
+  }
+
+  #row(depth: number): Tree | undefined {
+    const of: Tree[] = [];
+    while (!this.done && this.#peek() !== '|' && this.#peek() !== ')') {
+      const one = this.#one(depth);
+      const repeated = one && this.#repeated(one);
+      if (!repeated) return undefined;
+      of.push(repeated);
+    }
+    return { type: 'row', of };
+  }
+
+  #repeated(of: Tree): Tree | undefined {
+    let min: number;
+    let max: number;
+    if (this.#take('*')) [min, max] = [0, Infinity];
+    else if (this.#take('+')) [min, max] = [1, Infinity];
+    else if (this.#take('?')) [min, max] = [0, 1];
+    else {
+      const braces = this.#peek() === '{' ? /^\{(\d{1,4})(,(\d{0,4}))?\}/.exec(this.#points.slice(this.#at, this.#at + 12).join('')) : null;
+      if (!braces) return of;
+      this.#at += braces[0].length;
+      min = Number(braces[1]);
+      max = braces[2] === undefined ? min : braces[3] ? Number(braces[3]) : Infinity;
+    }
+    this.#take('?');
+    return max < min || of.type === 'start' || of.type === 'end' ? undefined : { type: 'repeat', of, min, max };
+  }
+
+  #one(depth: number): Tree | undefined {
+    const point = this.#points[this.#at++]!;
+    switch (point) {
+      case '^':
+        return { type: 'start' };
+      case '$':
+        return { type: 'end' };
+      case '.':
+        return { type: 'one', is: (one) => !/[\n\r\u2028\u2029]/.test(one), samples: printable };
+      case '(': {
+        if (this.#take('?')) {
+          if (this.#take('<')) {
+            if (this.#peek() === '=' || this.#peek() === '!') return undefined;
+            while (!this.done && !this.#take('>')) this.#at++;
+          } else if (!this.#take(':')) return undefined;
+        }
+        const inner = this.choice(depth + 1);
+        return this.#take(')') ? inner : undefined;
+      }
+      case '[':
+        return this.#set();
+      case '\\':
+        return this.#escape();
+      case '*':
+      case '+':
+      case '?':
+        return undefined;
+      default:
+        return literal(point);
+    }
+  }
+
+  #set(): Tree | undefined {
+    const negative = this.#take('^');
+    const parts: Extract<Tree, { type: 'one' }>[] = [];
+    while (!this.#take(']')) {
+      if (this.done) return undefined;
+      const from = this.#member();
+      if (!from) return undefined;
+      if (this.#peek() === '-' && this.#points[this.#at + 1] !== ']' && [...from.samples].length === 1) {
+        this.#at++;
+        const to = this.done ? undefined : this.#member();
+        if (!to || [...to.samples].length !== 1) return undefined;
+        const [low, high] = [from.samples.codePointAt(0)!, to.samples.codePointAt(0)!];
+        if (high < low) return undefined;
+        const samples = Array.from({ length: Math.min(26, high - low + 1) }, (_, step) => String.fromCodePoint(low + step)).join('');
+        parts.push({ type: 'one', is: (one) => one.codePointAt(0)! >= low && one.codePointAt(0)! <= high, samples });
+      } else parts.push(from);
+    }
+    const is = (one: string) => parts.some((part) => part.is(one)) !== negative;
+    const samples = negative ? [...printable].filter(is).join('') : parts.map((part) => part.samples).join('');
+    return { type: 'one', is, samples };
+  }
+
+  #member(): Extract<Tree, { type: 'one' }> | undefined {
+    const point = this.#points[this.#at++]!;
+    if (point !== '\\') return literal(point);
+    if (this.#take('b')) return literal('\b');
+    const escape = this.#escape();
+    return escape?.type === 'one' ? escape : undefined;
+  }
+
+  #escape(): Tree | undefined {
+    const point = this.#points[this.#at++];
+    switch (point) {
+      case undefined:
+      case 'b':
+      case 'B':
+      case 'k':
+        return undefined;
+      case 'd':
+      case 'D':
+        return set(/[0-9]/, digits, point === 'D');
+      case 'w':
+      case 'W':
+        return set(/\w/, letters + digits, point === 'W');
+      case 's':
+      case 'S':
+        return set(/\s/, ' \t\n', point === 'S');
+      case 'p':
+      case 'P': {
+        const end = this.#points.indexOf('}', this.#at);
+        const name = this.#points.slice(this.#at, end + 1).join('');
+        if (end < 0 || !/^\{[A-Za-z_]{1,40}(?:=[A-Za-z_]{1,40})?\}$/.test(name)) return undefined;
+        this.#at = end + 1;
+        try {
+          return set(new RegExp(`\\p${name}`, 'u'), 'aA1 ÄäЖ中!', point === 'P');
+        } catch {
+          return undefined;
+        }
+      }
+      case 'x':
+        return this.#coded(/^[0-9a-f]{2}/i);
+      case 'u':
+        return this.#coded(/^(?:[0-9a-f]{4}|\{[0-9a-f]{1,6}\})/i);
+      case 'n':
+      case 'r':
+      case 't':
+      case 'f':
+      case 'v':
+      case '0':
+        return literal({ n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', 0: '\0' }[point]);
+      default:
+        return /[1-9]/.test(point) ? undefined : literal(point);
+    }
+  }
+
+  #coded(form: RegExp): Tree | undefined {
+    const digits = form.exec(this.#points.slice(this.#at, this.#at + 8).join(''))?.[0];
+    if (digits === undefined) return undefined;
+    this.#at += digits.length;
+    const point = Number.parseInt(digits.replace(/[{}]/g, ''), 16);
+    return point <= 0x10ffff ? literal(String.fromCodePoint(point)) : undefined;
+  }
+
+  #peek(): string | undefined {
+    return this.#points[this.#at];
+  }
+
+  #take(point: string): boolean {
+    if (this.#points[this.#at] !== point) return false;
+    this.#at++;
+    return true;
+  }
+}
+
+const literal = (point: string) => ({ type: 'one', is: (one: string) => one === point, samples: point }) as const;
+
+function set(member: RegExp, samples: string, negative: boolean): Tree | undefined {
+  const is = (one: string) => member.test(one) !== negative;
+  const fitting = [...samples, ...printable].filter(is).join('');
+  return { type: 'one', is, samples: fitting };
+}

@@ -1,0 +1,153 @@
+import type { Json, JsonObject } from '#model/json';
+import type { Findings } from '../findings.ts';
+import { formats, lengthOf, numberOf, type Schema, type Work } from './conforms.ts';
+
+/** Where values come from. */
+export interface Given {
+  readonly findings: Findings;
+  /** What was asked: the value of a `query`, a `question`, a `prompt`. */
+  readonly asked: string;
+  /** What the answer would be in words: the value of an `answer`, a `summary`, a `text`. */
+  readonly said: () => string;
+}
+
+/** Where in the schema a value is made. */
+export interface Place {
+  /** The name of the property that it is for. */
+  readonly name: string;
+  readonly path: string;
+  readonly depth: number;
+  /** The references that lead here: none is followed twice. */
+  readonly refs: readonly string[];
+  /** Counts the attempts to make another value for the same schema. */
+  readonly variant: number;
+}
+
+/** What the making of one value has at hand. */
+export interface Making {
+  readonly given: Given;
+  readonly work: Work;
+  is(schema: Schema, value: Json): boolean;
+  fail(place: Place, why: string): undefined;
+}
+
+const longestText = 1 << 16;
+
+/** One of an enumeration: the one the message gives the property or mentions, else the default, else the first. */
+export function memberFor(schema: JsonObject, members: readonly Json[], place: Place, making: Making): Json | undefined {
+  const { enum: _, ...others } = schema;
+  const allowed = members.slice(0, 1000).filter((one) => making.is(others, one));
+  const { findings } = making.given;
+  const said = findings.labelled(place.name)?.toLowerCase();
+  const texts = making.work.spend(allowed.length * 4) ? allowed.filter((one) => typeof one === 'string') : [];
+  const meant = texts.find((one) => one.toLowerCase() === said) ?? texts.find((one) => one !== '' && findings.mentions(one));
+  if (allowed.length === 0) return making.fail(place, 'none of its values is allowed');
+  const inOrder = allowed.includes(schema['default'] as Json) ? [schema['default']!, ...allowed] : allowed;
+  return place.variant === 0 && meant !== undefined ? meant : inOrder[place.variant % inOrder.length];
+}
+
+export function truthFor(schema: JsonObject, place: Place, { given }: Making): boolean {
+  const said = given.findings.labelled(place.name);
+  if (said !== undefined && /^(?:true|yes|on)(?!\p{L})/iu.test(said)) return true;
+  if (said !== undefined && /^(?:false|no|not|off)(?!\p{L})/iu.test(said)) return false;
+  return (schema['default'] === true) !== (place.variant % 2 === 1);
+}
+
+/** A number under the property's name, else the next one of the message that is allowed, else the default, an example, or the allowed one nearest to 0. */
+export function numberFor(schema: JsonObject, whole: boolean, place: Place, making: Making): number | undefined {
+  const fits = (value: unknown): value is number => Number.isFinite(value) && (!whole || Number.isInteger(value)) && making.is(schema, value as number);
+  if (place.variant === 0) {
+    const { findings } = making.given;
+    const said = /[-+]?\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,15})?/.exec(findings.labelled(place.name) ?? '')?.[0];
+    const found = [Number(said?.replaceAll(',', ''))].find(fits) ?? findings.number(fits) ?? [schema['default'], ...examplesOf(schema)].find(fits);
+    if (found !== undefined) return found;
+  }
+  const step = stepOf(numberOf(schema, 'multipleOf'), whole);
+  const low = Math.max(numberOf(schema, 'minimum') ?? -Infinity, numberOf(schema, 'exclusiveMinimum') ?? -Infinity);
+  const high = Math.min(numberOf(schema, 'maximum') ?? Infinity, numberOf(schema, 'exclusiveMaximum') ?? Infinity);
+  const near = [0, low, high, (low + high) / 2, low + 1, high - 1].filter(Number.isFinite);
+  const first = (step > 0 ? near.flatMap((one) => [0, 1, -1].map((by) => (Math.ceil(one / step) + by) * step)) : near).find(fits);
+  if (first === undefined) return making.fail(place, 'no number lies within its bounds');
+  const apart = step || (Number.isFinite(high - low) ? (high - low) / 1000 : 1);
+  return [first + place.variant * apart, first - place.variant * apart].find(fits) ?? making.fail(place, 'it has too few numbers');
+}
+
+/** How far apart allowed numbers lie: multiples of 0.4 are whole every 2. */
+function stepOf(multiple: number | undefined, whole: boolean): number {
+  if (multiple === undefined || multiple <= 0) return whole ? 1 : 0;
+  if (!whole || Number.isInteger(multiple)) return multiple;
+  for (let times = 2; times <= 1000; times++) if (Number.isInteger(multiple * times)) return multiple * times;
+  return multiple;
+}
+
+/** A text under the property's name, of its format or out of the message; else the default, an example, one made from the pattern, or `unknown`. */
+export function textFor(schema: JsonObject, place: Place, making: Making): string | undefined {
+  const shortest = lengthOf(schema, 'minLength') ?? 0;
+  const longest = Math.min(lengthOf(schema, 'maxLength') ?? longestText, longestText);
+  if (shortest > longestText) return making.fail(place, `it is longer than ${longestText} characters`);
+  const fits = (value: unknown): value is string => typeof value === 'string' && making.is(schema, value);
+  const found = place.variant === 0 ? foundText(schema, place, making, fits) : undefined;
+  if (found !== undefined) return found;
+  const formed = samples[String(schema['format'])]?.(place.variant);
+  const candidates = formed === undefined ? [unknown(place.variant, shortest, longest), ...patterned(schema, shortest, place.variant, making)] : [formed];
+  return candidates.find(fits) ?? making.fail(place, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it');
+}
+
+function unknown(variant: number, shortest: number, longest: number): string {
+  const word = variant === 0 ? 'unknown' : `unknown ${variant + 1}`;
+  return word.length > longest ? `${variant || word}`.slice(0, Math.max(0, longest)) : word.padEnd(shortest, '.');
+}
+
+function foundText(schema: JsonObject, place: Place, { given, work }: Making, fits: (value: unknown) => value is string): string | undefined {
+  const { findings, asked, said } = given;
+  const labelled = findings.labelled(place.name);
+  if (fits(labelled)) return labelled;
+  const { format } = schema;
+  const formed = typeof format === 'string' && format in formats ? findings.formed(format) : undefined;
+  if (fits(formed)) return formed;
+  const word = lastWord(place.name);
+  const whole = asks.test(word) ? asked : answers.test(word) && work.spend(100) ? said() : undefined;
+  const cut = whole?.slice(0, Math.min(2000, lengthOf(schema, 'maxLength') ?? 2000)).toWellFormed();
+  if (fits(cut)) return cut;
+  const fallback = [schema['default'], ...(format === undefined ? [findings.text(places.test(word), fits)] : []), ...examplesOf(schema)];
+  return fallback.find(fits);
+}
+
+const lastWord = (name: string) => (/[^_\-\s]+$/.exec(name.slice(-100))?.[0] ?? '').replace(/^.*\p{Ll}(?=\p{Lu})/u, '').toLowerCase();
+const asks = /^(?:query|question|prompt|input|message|q|search|request|instruction|task)$/;
+const answers = /^(?:text|answer|response|reply|output|result|content|summary|explanation|description|reasoning|thought|body|comment)$/;
+const places = /^(?:city|town|place|location|country|region|state|destination|address|where|area)$/;
+
+/** Texts that the pattern allows, with more and more repetitions until they are long enough. */
+function patterned(schema: JsonObject, shortest: number, variant: number, { work }: Making): string[] {
+  const pattern = typeof schema['pattern'] === 'string' ? work.pattern(schema['pattern']) : undefined;
+  const found: string[] = [];
+  for (let extra = 0; pattern && extra <= longestText; extra = extra * 2 || 1) {
+    const sample = pattern.sample(extra, variant);
+    if (!work.spend(10 + sample.length / 100) || (sample === found[0] && extra > 2)) break;
+    found.unshift(...(sample.length < shortest ? [sample.padEnd(shortest, 'a')] : [sample, sample.slice(0, shortest)]));
+    if (sample.length > shortest + 64) break;
+  }
+  return found.reverse();
+}
+
+const examplesOf = (schema: JsonObject): readonly unknown[] =>
+  Array.isArray(schema['examples']) ? schema['examples'].slice(0, 20) : 'example' in schema ? [schema['example']] : [];
+
+const samples: Readonly<Record<string, (variant: number) => string>> = {
+  'date-time': (variant) => new Date(variant * 1000).toISOString().replace('.000', ''),
+  date: (variant) => new Date(variant * 86_400_000).toISOString().slice(0, 10),
+  time: (variant) => `${new Date(variant * 1000).toISOString().slice(11, 19)}Z`,
+  duration: (variant) => `PT${variant}S`,
+  email: (variant) => `nobody${variant || ''}@example.com`,
+  hostname: (variant) => `host${variant || ''}.example.com`,
+  uri: (variant) => `https://example.com/${variant || ''}`,
+  url: (variant) => `https://example.com/${variant || ''}`,
+  'uri-reference': (variant) => `/${variant || ''}`,
+  iri: (variant) => `https://example.com/${variant || ''}`,
+  uuid: (variant) => `00000000-0000-0000-0000-${String(variant).padStart(12, '0')}`,
+  ipv4: (variant) => `127.0.0.${1 + (variant % 254)}`,
+  ipv6: (variant) => `::${(variant + 1).toString(16)}`,
+  regex: () => '.*',
+  'json-pointer': (variant) => (variant ? `/${variant}` : ''),
+};

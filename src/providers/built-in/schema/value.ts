@@ -1,0 +1,244 @@
+import { Fault } from '#model/fault';
+import type { Json, JsonObject } from '#model/json';
+import { combined } from './combine.ts';
+import {
+  conforms,
+  isObject,
+  isSchema,
+  itemsOf,
+  lengthOf,
+  memberSchemas,
+  propertiesOf,
+  resolved,
+  schemasOf,
+  textsOf,
+  typesOf,
+  Work,
+  type Schema,
+} from './conforms.ts';
+import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type Place } from './scalar.ts';
+
+/** 40,000 steps are some 30 ms. */
+const steps = 40_000;
+const deepest = 100;
+
+/**
+ * A value that conforms to a schema, made of what the message says where it says it: `city: Paris` for a property `city`, the next number for an integer, a mentioned word of
+ * an enum; else the default, an example, or the smallest thing allowed. Optional members are there when the message names them (all of them where the schema requires none).
+ *
+ * @throws Fault `invalid` naming the place in the schema that nothing can satisfy
+ */
+export function schemaValue(schema: JsonObject, given: Given, field: string): Json {
+  const maker = new Maker(schema, given);
+  const value = maker.make(schema, { name: '', path: '#', depth: 0, refs: [], variant: 0 });
+  if (value !== undefined) return value;
+  const { path, why } = maker.trouble ?? { path: '#', why: 'it allows no value' };
+  throw new Fault('invalid', `The built-in model finds no value for the schema ${field} at ${path}: ${why}.`, { field });
+}
+
+class Maker implements Making {
+  /** The first place that could not be filled. */
+  trouble: { readonly path: string; readonly why: string } | undefined;
+  readonly #root: Schema;
+  readonly given: Given;
+  readonly work = new Work(steps);
+
+  constructor(root: Schema, given: Given) {
+    this.#root = root;
+    this.given = given;
+  }
+
+  /** @returns undefined where nothing conforms; the first reason is kept as `trouble` */
+  make(schema: Schema, place: Place): Json | undefined {
+    const before = this.trouble;
+    const value = this.#made(schema, place);
+    if (value !== undefined) this.trouble = before;
+    return value;
+  }
+
+  #made(schema: Schema, place: Place): Json | undefined {
+    if (!this.work.spend()) return this.fail(place, 'it is too large or too entangled for the built-in model');
+    if (place.depth > deepest) return this.fail(place, `it is nested more than ${deepest} levels deep`);
+    if (schema === false) return this.fail(place, 'it allows no value');
+    if (schema === true) return this.make({ type: 'string' }, place);
+    if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], place);
+    const choices = choicesOf(schema);
+    if (!choices) {
+      const value = this.#checked(schema, this.#plain(schema, place), place);
+      return value === undefined ? this.#again(schema, place) : value;
+    }
+    for (const choice of choices) {
+      if (isObject(choice) && !this.work.spend(Object.keys(propertiesOf(choice)).length / 8)) break;
+      const value = this.make(choice, { ...place, depth: place.depth + 1 });
+      if (value !== undefined && this.is(schema, value)) return value;
+    }
+    return this.fail(place, 'its alternatives exclude each other');
+  }
+
+  /** A schema with a reference means both: what it refers to and what stands beside it. */
+  #followed(schema: JsonObject, reference: string, place: Place): Json | undefined {
+    const target = resolved(this.#root, reference);
+    this.work.spend(reference.length / 16);
+    if (target === undefined) return this.fail(place, `${reference.slice(0, 100)} leads nowhere`);
+    if (place.refs.includes(reference)) return this.fail(place, `${reference.slice(0, 100)} needs itself without end`);
+    const { $ref: _, $defs: __, definitions: ___, ...beside } = schema;
+    const whole = Object.keys(beside).length === 0 ? target : combined(target, beside);
+    return this.make(whole, { ...place, depth: place.depth + 1, refs: [...place.refs, reference] });
+  }
+
+  /** `not` and keywords that are only checked may refuse the first value: a few others are tried. */
+  #again(schema: JsonObject, place: Place): Json | undefined {
+    if (!('not' in schema) || place.variant > 3) return undefined;
+    return this.make(schema, { ...place, variant: place.variant + 1 });
+  }
+
+  #checked(schema: JsonObject, value: Json | undefined, place: Place): Json | undefined {
+    if (value === undefined || this.is(schema, value)) return value;
+    return this.fail(place, 'its keywords contradict each other');
+  }
+
+  #plain(schema: JsonObject, place: Place): Json | undefined {
+    if ('const' in schema) return schema['const'];
+    if (Array.isArray(schema['enum'])) return memberFor(schema, schema['enum'] as readonly Json[], place, this);
+    for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(place.name))])) {
+      const value = this.#ofType(type, schema, place);
+      if (value !== undefined) return value;
+    }
+    return this.fail(place, 'no type is left for it');
+  }
+
+  #ofType(type: string, schema: JsonObject, place: Place): Json | undefined {
+    switch (type) {
+      case 'null':
+        return null;
+      case 'boolean':
+        return truthFor(schema, place, this);
+      case 'integer':
+      case 'number':
+        return numberFor(schema, type === 'integer', place, this);
+      case 'string':
+        return textFor(schema, place, this);
+      case 'array':
+        return this.#list(schema, place);
+      case 'object':
+        return this.#object(schema, place);
+      default:
+        return this.fail(place, `the type ${type.slice(0, 40)} is unknown`);
+    }
+  }
+
+  #list(schema: JsonObject, place: Place): Json[] | undefined {
+    const { first, rest } = itemsOf(schema);
+    const fewest = lengthOf(schema, 'minItems') ?? 0;
+    const most = lengthOf(schema, 'maxItems') ?? Infinity;
+    const named = place.variant === 0 && first.length === 0 ? this.#named(rest, place) : [];
+    const items: Json[] = named.slice(0, most);
+    const wanted = Math.max(fewest, Math.min(first.length, most));
+    for (let tries = 0; items.length < wanted && tries < wanted + 16; tries++) {
+      const at = items.length;
+      const variant = first[at] === undefined && schema['uniqueItems'] === true ? tries : place.variant;
+      const item = this.make(first[at] ?? rest, { ...place, path: `${place.path}/items`, depth: place.depth + 1, variant });
+      if (item !== undefined && (schema['uniqueItems'] !== true || !this.is({ enum: items }, item))) items.push(item);
+      else if (schema['uniqueItems'] !== true) return undefined;
+    }
+    const contains = schema['contains'];
+    for (let count = 0; isSchema(contains) && count < 16 && !this.is(schema, items); count++) {
+      const item = this.make(combined(contains, rest), { ...place, path: `${place.path}/contains`, depth: place.depth + 1, variant: count });
+      if (item === undefined) return undefined;
+      items.push(item);
+    }
+    return this.is(schema, items) ? items : this.fail(place, 'no list has such items in such number');
+  }
+
+  /** The items that the message enumerates under the name: `tags: red, green and blue`. */
+  #named(item: Schema, place: Place): Json[] {
+    if (!isObject(item)) return [];
+    const numeric = typesOf(item)?.some((type) => type === 'integer' || type === 'number');
+    const values = this.given.findings.listed(place.name).map((one): Json => (numeric ? Number(one) : one));
+    return values.filter((value) => !Number.isNaN(value) && this.is(item, value));
+  }
+
+  #object(schema: JsonObject, place: Place): JsonObject | undefined {
+    const properties = propertiesOf(schema);
+    const required = new Set(textsOf(schema['required']));
+    const declared = Object.keys(properties);
+    const most = lengthOf(schema, 'maxProperties') ?? Infinity;
+    const fewest = lengthOf(schema, 'minProperties') ?? 0;
+    const entries: [string, Json][] = [];
+    const add = (name: string): boolean => {
+      const members = memberSchemas(schema, name, this.work);
+      const inner = members.length > 1 ? members.reduce((all, one) => combined(all, one)) : (members[0] ?? true);
+      const value = this.make(inner, { ...place, name, path: `${place.path}/properties/${name.slice(0, 60)}`, depth: place.depth + 1 });
+      if (value !== undefined) entries.push([name, value]);
+      return value !== undefined;
+    };
+    const all = !Array.isArray(schema['required']);
+    let missing = required.size;
+    for (const name of declared) {
+      if (required.delete(name)) {
+        if (!add(name)) return undefined;
+        missing--;
+      } else if (entries.length + missing < most && (all || this.#wanted(name, properties[name]))) this.#optional(() => add(name));
+    }
+    for (const name of required) if (!add(name)) return undefined;
+    for (const name of declared) if (entries.length < fewest && !entries.some(([key]) => key === name)) this.#optional(() => add(name));
+    for (let count = 1; entries.length < fewest && count <= fewest; count++) if (!add(`key${count}`)) return undefined;
+    return Object.fromEntries(entries);
+  }
+
+  /** Does the message speak of a member that may be left out? */
+  #wanted(name: string, schema: Json | undefined): boolean {
+    const { findings } = this.given;
+    if (findings.labelled(name) !== undefined) return true;
+    const members = isObject(schema) ? textsOf(schema['enum']).slice(0, 100) : [];
+    return members.some((one) => one !== '' && this.work.spend(4) && findings.mentions(one));
+  }
+
+  /** What may be left out is no trouble when it cannot be made. */
+  #optional(add: () => boolean): void {
+    const before = this.trouble;
+    add();
+    this.trouble = before;
+  }
+
+  is(schema: Schema, value: Json): boolean {
+    return conforms(this.#root, schema, value, this.work);
+  }
+
+  fail({ path }: Place, why: string): undefined {
+    this.trouble ??= { path, why };
+    return undefined;
+  }
+}
+
+/** A schema that combines others as one schema for each way to satisfy it, or nothing where it is plain. What may be null is so last. */
+function choicesOf(schema: JsonObject): Iterable<Schema> | undefined {
+  const { allOf, anyOf, oneOf, if: condition, then, else: otherwise, ...base } = schema;
+  const keep = (parts: Readonly<Record<string, Json | undefined>>) =>
+    ({ ...base, ...Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)) }) as JsonObject;
+  if (Array.isArray(anyOf)) return branches(keep({ allOf, oneOf, if: condition, then, else: otherwise }), anyOf);
+  if (Array.isArray(oneOf)) return branches(keep({ allOf, if: condition, then, else: otherwise }), oneOf);
+  if (isSchema(condition)) {
+    const yes = isSchema(then) ? combined(condition, then) : condition;
+    return [combined(keep({ allOf }), yes), isSchema(otherwise) ? combined(keep({ allOf }), otherwise) : keep({ allOf })];
+  }
+  const [first, ...others] = schemasOf(allOf);
+  if (first === undefined) return undefined;
+  return [combined(others.length > 0 ? keep({ allOf: others }) : base, first)];
+}
+
+function* branches(base: JsonObject, all: readonly unknown[]): Generator<Schema> {
+  for (const one of schemasOf(all).toSorted((a, b) => Number(isNull(a)) - Number(isNull(b)))) yield combined(base, one);
+}
+
+const isNull = (schema: Schema) => isObject(schema) && (schema['type'] === 'null' || schema['const'] === null);
+const inOrder = (types: readonly string[]) => types.toSorted((a, b) => Number(a === 'null') - Number(b === 'null'));
+
+function guessed(schema: JsonObject, said: string | undefined): string {
+  const has = (...keys: string[]) => keys.some((key) => key in schema);
+  if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'minProperties', 'maxProperties')) return 'object';
+  if (has('items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'contains')) return 'array';
+  return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf') || /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(said ?? '')
+    ? 'number'
+    : 'string';
+}

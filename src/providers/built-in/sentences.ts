@@ -1,0 +1,76 @@
+import type { Role } from '#model/conversation';
+
+export interface Sentence {
+  readonly text: string;
+  /** Who said it. */
+  readonly by: Role;
+  /** The number of the passage it stands in, where passages are numbered. */
+  readonly passage?: string;
+  /** Where it stands in the text. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How a numbered passage begins: `[1]`, `(1)`, `Passage 1:`, `<doc id="1">`. */
+const opening =
+  /^[ \t]{0,8}(?:\[(\d{1,4})\]|\((\d{1,4})\)|(?:passage|document|doc|source|context|chunk|excerpt|snippet|reference|result)[ \t]{0,2}#?\[?(\d{1,4})\]?[ \t]{0,2}[:.)]|<(?:passage|document|doc|source|chunk|result)[ \t][^>\n]{0,40}?(?:id|index|n|number)="?(\d{1,4})"?[^>\n]{0,80}>)/i;
+const closing = /^[ \t]{0,8}<\/[a-z]{1,20}>/i;
+const label = /^[ \t]{0,8}(?:context|text|passages?|documents?|sources?)[ \t]{0,2}:/i;
+
+/** A text in sentences, in order; a line break ends one. A last paragraph without a number of its own is in no passage: there the question stands. */
+export function sentencesOf(text: string, by: Role): Sentence[] {
+  const sentences: Sentence[] = [];
+  const lastParagraph = text.trimEnd().lastIndexOf('\n\n');
+  let passage: string | undefined;
+  for (let from = 0; from < text.length;) {
+    const newline = text.indexOf('\n', from);
+    const end = newline < 0 ? text.length : newline;
+    const line = text.slice(from, end);
+    const open = opening.exec(line.slice(0, 200));
+    if (open) passage = open[1] ?? open[2] ?? open[3] ?? open[4];
+    else if (closing.test(line.slice(0, 40)) || (lastParagraph >= 0 && from > lastParagraph)) passage = undefined;
+    const skipped = open?.[0].length ?? label.exec(line.slice(0, 40))?.[0].length ?? 0;
+    for (const [start, stop] of ends(line, skipped)) {
+      const raw = line.slice(start, stop);
+      const said = raw.trim().replace(/<\/[a-z]{1,20}>$/i, '');
+      const at = from + start + raw.length - raw.trimStart().length;
+      if (/[\p{L}\p{N}]/u.test(said)) sentences.push({ text: said, by, from: at, to: from + stop, ...(passage === undefined ? {} : { passage }) });
+    }
+    from = end + 1;
+  }
+  return sentences;
+}
+
+/** Where the sentences of a line lie. A point after one or two letters (`Dr.`, `J.`, `e.g.`) ends none. */
+function* ends(line: string, from: number): Generator<[number, number]> {
+  let start = from;
+  for (const { index, 0: mark } of line.matchAll(/[.!?]["”')]?(?=\s)|[。！？]/g)) {
+    if (index < start) continue;
+    if (mark.startsWith('.') && /(?:^|[\s.(])\p{L}{1,2}$/u.test(line.slice(Math.max(start, index - 4), index))) continue;
+    yield [start, index + mark.length];
+    start = index + mark.length;
+  }
+  if (start < line.length) yield [start, line.length];
+}
+
+/** Lower-case words in their stem; scripts without spaces give each character. */
+export function wordsOf(text: string): string[] {
+  const words = text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}]+/gu) ?? [];
+  return words.map(stem);
+}
+
+/** Crude on purpose: lives, lived, living and live are one word. */
+function stem(word: string): string {
+  const cut = word.length > 4 ? word.replace(/(?:ing|ed|es|s)$/, '') : word.length > 3 && !word.endsWith('ss') ? word.replace(/s$/, '') : word;
+  return cut.length > 3 ? cut.replace(/e$/, '') : cut;
+}
+
+/** Words that say nothing about the matter. */
+export const empty: ReadonlySet<string> = new Set(
+  wordsOf(
+    `a an the is are was were be been being am do does did done have has had i you he she it we they me him them my your his her its our their mine yours this that these those
+    what which who whom whose where when why how of in on at to for from by with about as into and or but not no nor if then than so can could will would shall should may might must
+    please tell say give know there here any some all just only also very there's what's i'm it's s t re m ll ve d
+    answer question context passage passages document documents source sources according based cite using use given following above below`,
+  ),
+);

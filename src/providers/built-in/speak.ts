@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '#kit/clock';
+import type { Tokens } from '#kit/tokens';
+import type { FinishReason, GenerateEvent } from '#model/event';
+import { logprobsOf } from './logprobs.ts';
+import type { Answer } from './rules.ts';
+
+export interface Manner {
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+  /** Absent: as fast as they are taken. */
+  readonly tokensPerSecond?: number;
+  readonly signal: AbortSignal;
+  /** Tokens for each candidate, thoughts included. */
+  readonly maxTokens?: number;
+  readonly stop: readonly string[];
+  /** Of the conversation: the ids of tool calls differ from turn to turn. */
+  readonly turns: number;
+  /** Alternatives for each token; absent: no log probabilities. */
+  readonly logprobs?: number;
+}
+
+/** What was said, in tokens. */
+export interface Spoken {
+  output: number;
+  thought: number;
+}
+
+/** The longest answer of this model, in UTF-16 units. */
+const longest = 1 << 16;
+
+/**
+ * Says all candidates at once, a word of each in turn, and keeps the pace of `tokensPerSecond` for each. Counts into `spoken`.
+ *
+ * @throws the signal's reason, as soon as it is aborted
+ */
+export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<GenerateEvent> {
+  const { clock, signal, tokensPerSecond } = manner;
+  let speakers = answers.map((answer, candidate) => words(answer, candidate, manner, spoken));
+  let due = clock.monotonic();
+  let rested = due;
+  for (let round = 1; speakers.length > 0; round++) {
+    const speaking: typeof speakers = [];
+    let most = 0;
+    for (const speaker of speakers) {
+      signal.throwIfAborted();
+      const { done, value } = speaker.next();
+      if (done) continue;
+      speaking.push(speaker);
+      most = Math.max(most, value.tokens);
+      yield value.event;
+      if (clock.monotonic() - rested > 8) {
+        await setImmediate();
+        rested = clock.monotonic();
+      }
+    }
+    speakers = speaking;
+    if (tokensPerSecond) {
+      due += (most * 1000) / tokensPerSecond;
+      const wait = due - clock.monotonic();
+      if (wait > 0) await clock.sleep(wait, signal).catch(() => signal.throwIfAborted());
+    } else if (round % 32 === 0) await setImmediate();
+  }
+}
+
+interface Word {
+  readonly event: GenerateEvent;
+  readonly tokens: number;
+}
+
+function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoken): Generator<Word, void> {
+  const { tokens, maxTokens = Infinity, logprobs } = manner;
+  let left = maxTokens;
+  const spend = (count: number) => {
+    left -= count;
+    spoken.output += count;
+  };
+  const finished = (reason: FinishReason): Word => ({ event: { type: 'finished', candidate, reason, raw: reason }, tokens: 0 });
+
+  const thoughts = tokens.split(answer.thoughts.join(' '));
+  for (const { text, count } of grouped(thoughts.slice(0, left))) {
+    spend(count);
+    spoken.thought += count;
+    yield { event: { type: 'thought', candidate, text }, tokens: count };
+  }
+  if (left < 1) return yield finished('length');
+
+  const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
+  const said = text === '' ? [] : tokens.split(text);
+  let from = 0;
+  for (const { text: word, count } of grouped(said.slice(0, left))) {
+    spend(count);
+    const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(said.slice(from, from + count), from, logprobs) };
+    from += count;
+    yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
+  }
+  if (from < said.length) return yield finished('length');
+  if (stopped) return yield finished('stop');
+  if (answer.text.length > longest) return yield finished('length');
+
+  for (const [call, use] of answer.uses.entries()) {
+    const id = `call_${createHash('sha256').update(`${manner.turns} ${candidate} ${call} ${use.name} ${use.json}`).digest('hex').slice(0, 24)}`;
+    const named = tokens.count(use.name);
+    if (left < named) return yield finished('length');
+    spend(named);
+    yield { event: { type: 'tool-call', candidate, call, id, name: use.name, json: '', ...(use.custom ? { custom: true } : {}) }, tokens: named };
+    const written = tokens.split(use.json.slice(0, longest).toWellFormed());
+    const cut = written.length > left || use.json.length > longest;
+    for (const { text: json, count } of grouped(written.slice(0, left))) {
+      spend(count);
+      yield { event: { type: 'tool-call', candidate, call, id, json }, tokens: count };
+    }
+    if (cut) return yield finished('length');
+  }
+  yield finished(answer.uses.length > 0 ? 'tool' : 'stop');
+}
+
+/** Tokens as words: a word begins where a token begins with white space, and has four tokens at most. What is no whole character yet waits. */
+function* grouped(tokens: readonly string[]): Generator<{ text: string; count: number }> {
+  let text = '';
+  let count = 0;
+  for (const token of tokens) {
+    if (count > 0 && text !== '' && token !== '' && (count >= 4 || /^\s/.test(token))) {
+      yield { text, count };
+      text = '';
+      count = 0;
+    }
+    text += token;
+    count++;
+  }
+  if (count > 0) yield { text, count };
+}
+
+/** The text before the first stop sequence in it. */
+function untilStop(text: string, stop: readonly string[]): { text: string; stopped: boolean } {
+  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((place) => place >= 0);
+  return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true };
+}

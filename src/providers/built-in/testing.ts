@@ -1,0 +1,79 @@
+import { systemClock } from '#kit/clock';
+import { openTokens } from '#kit/tokens';
+import type { GenerateCall } from '#model/call';
+import type { Part, Role, Tool, Turn } from '#model/conversation';
+import type { GenerateEvent } from '#model/event';
+import { fold, type GenerateResult } from '#model/fold';
+import type { Context } from '#model/generate';
+import fc from 'fast-check';
+import { builtIn } from './built-in.ts';
+
+/** For the tests of this folder: calls, and the model that answers them. */
+export const target = builtIn({ clock: systemClock, tokens: openTokens }).target('built-in');
+
+export function turn(role: Role, ...parts: (string | Part)[]): Turn {
+  return { role, parts: parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)) };
+}
+
+/** A message, or a whole conversation. */
+export function callOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
+  const turns = typeof said === 'string' ? [turn('user', said)] : said;
+  return { model: 'built-in', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {}, ...over };
+}
+
+export function contextOf(over: Partial<Context> = {}): Context {
+  const caller = { userId: 1, email: 'a@example.com', role: 'user', plan: 'free', keyId: 1, keyName: 'k' } as const;
+  return {
+    requestId: 'req_1',
+    step: 0,
+    caller,
+    face: 'test',
+    app: 'test',
+    signal: new AbortController().signal,
+    strict: false,
+    headers: {},
+    progress: { attempts: [] },
+    ...over,
+  };
+}
+
+export async function eventsOf(call: GenerateCall, context = contextOf()): Promise<GenerateEvent[]> {
+  return Array.fromAsync(target.generate(call, context));
+}
+
+export function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
+  return fold(target.generate(callOf(said, over), contextOf()));
+}
+
+/** The text of the first candidate. */
+export async function textOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<string> {
+  return (await ask(said, over)).candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** The tools that the first candidate calls, with their arguments. */
+export async function usesOf(said: string | readonly Turn[], over: Partial<GenerateCall>): Promise<[string, unknown][]> {
+  const { parts } = (await ask(said, over)).candidates[0]!;
+  return parts.flatMap((part): [string, unknown][] => (part.type === 'tool-call' ? [[part.name, part.custom ? part.json : JSON.parse(part.json)]] : []));
+}
+
+export function tool(name: string, properties: Record<string, object> = {}, required = Object.keys(properties)): Tool {
+  return { type: 'function', name, parameters: { type: 'object', properties, required, additionalProperties: false } as never };
+}
+
+/** Made-up words, so that no answer can be there by accident. */
+export const word = fc
+  .array(fc.constantFrom('ba', 'ko', 'zu', 'mi', 're', 'lo', 'ta', 'fe', 'gu', 'ni', 'vo', 'pa', 'xe', 'qua', 'dri'), { minLength: 3, maxLength: 4 })
+  .map((syllables) => syllables.join(''));
+export const words = fc.uniqueArray(word, { minLength: 1, maxLength: 6 }).map((all) => all.join(' '));
+export const distinct = <Count extends number>(count: Count) => fc.uniqueArray(word, { minLength: count, maxLength: count });
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Holds for words drawn by chance. */
+export async function holds<Value>(values: fc.Arbitrary<Value>, check: (value: Value) => unknown, numRuns = 40): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(values, async (value) => {
+      await check(value);
+    }),
+    { numRuns },
+  );
+}

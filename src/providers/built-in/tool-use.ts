@@ -1,0 +1,116 @@
+import type { GenerateCall } from '#model/call';
+import type { CustomTool, FunctionTool } from '#model/conversation';
+import { Fault } from '#model/fault';
+import { findingsIn, flattened } from './findings.ts';
+import { toRepeat } from './repeat.ts';
+import { propertiesOf } from './schema/conforms.ts';
+import { schemaValue } from './schema/value.ts';
+
+export interface Use {
+  readonly name: string;
+  /** JSON of the arguments, or the free text of a custom tool. */
+  readonly json: string;
+  readonly custom: boolean;
+}
+
+type Usable = FunctionTool | CustomTool;
+
+/** So many tools are looked for in a message, and so many called at once. */
+const mostTools = 10_000;
+const mostUses = 32;
+
+/**
+ * The tools that a call has to use: the one it names, or at least one where some must.
+ *
+ * @throws Fault `invalid` where the tool is not there
+ */
+export function demandedUses(call: GenerateCall, message: string): Use[] {
+  const choice = call.toolChoice;
+  const usable = usableTools(call);
+  if (choice?.type === 'tool') {
+    const tool = usable.find((one) => one.name === choice.name);
+    if (!tool) throw new Fault('invalid', `tool_choice names ${choice.name.slice(0, 100)}, which is not among the tools.`, { field: 'tool_choice' });
+    return [use(tool, message, call)];
+  }
+  if (choice?.type !== 'required' && !(choice?.type === 'allowed' && choice.mode === 'required')) return [];
+  if (usable.length === 0)
+    throw new Fault('invalid', 'tool_choice asks for a tool, and there is none that the built-in model can call.', { field: 'tool_choice' });
+  const named = namedUses(call, message);
+  return named.length > 0 ? named : [use(usable[0]!, message, call)];
+}
+
+/** The tools that a message names, in the order in which it does. */
+export function namedUses(call: GenerateCall, message: string): Use[] {
+  if (call.toolChoice?.type === 'none') return [];
+  const mentions = mentioned(usableTools(call).slice(0, mostTools), message);
+  const chosen = mentions.slice(0, call.parallelToolCalls === false ? 1 : mostUses);
+  return chosen.map(({ tool, from }, at) => {
+    const own = chosen.length === 1 ? message : message.slice(at === 0 ? 0 : from, chosen[at + 1]?.from);
+    return use(tool, own, call);
+  });
+}
+
+function usableTools(call: GenerateCall): Usable[] {
+  const usable = call.tools.filter((tool) => tool.type !== 'foreign');
+  const choice = call.toolChoice;
+  if (choice?.type !== 'allowed') return usable;
+  const allowed = new Set(choice.names);
+  return usable.filter((tool) => allowed.has(tool.name));
+}
+
+interface Mention {
+  readonly tool: Usable;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A tool is named by its name in one word (`get_weather`, `getWeather`) or in several (`get weather`). A longer name hides the shorter one inside it. */
+function mentioned(tools: readonly Usable[], message: string): Mention[] {
+  const byName = new Map<string, Usable>();
+  let longest = 1;
+  for (const tool of tools) {
+    const name = flattened(tool.name.slice(0, 200));
+    if (name === '' || byName.has(name)) continue;
+    byName.set(name, tool);
+    longest = Math.max(longest, Math.min(8, name.split(' ').length));
+  }
+  const words = [...message.slice(-(1 << 14)).matchAll(/[\p{L}\p{N}_]+(?:[-.][\p{L}\p{N}_]+)*/gu)];
+  const start = Math.max(0, message.length - (1 << 14));
+  const flat = words.map(([word]) => flattened(word));
+  const found = new Map<Usable, Mention>();
+  for (let at = 0; at < words.length; at++) {
+    for (let count = Math.min(longest, words.length - at); count > 0; count--) {
+      const tool = byName.get(flat.slice(at, at + count).join(' '));
+      if (!tool) continue;
+      const last = words[at + count - 1]!;
+      if (!found.has(tool)) found.set(tool, { tool, from: start + words[at]!.index, to: start + last.index + last[0].length });
+      at += count - 1;
+      break;
+    }
+  }
+  return [...found.values()].toSorted((a, b) => a.from - b.from);
+}
+
+function use(tool: Usable, message: string, call: GenerateCall): Use {
+  if (tool.type === 'custom') return { name: tool.name, json: freeText(tool.name, message), custom: true };
+  const { parameters } = tool;
+  if (!parameters) return { name: tool.name, json: '{}', custom: false };
+  const field = `tools[${call.tools.indexOf(tool)}].parameters`;
+  const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
+  return {
+    name: tool.name,
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, Object.keys(propertiesOf(schema))), asked: message, said: () => message }, field)),
+    custom: false,
+  };
+}
+
+/** What a message wants a tool to be given: what it asks to repeat, else what stands behind the tool's name and a colon or in quotation marks, else the message. */
+function freeText(name: string, message: string): string {
+  const repeated = toRepeat(message);
+  if (repeated !== undefined) return repeated;
+  const at = message.toLowerCase().indexOf(name.toLowerCase());
+  const behind = at < 0 ? '' : message.slice(at + name.length);
+  const marked = /^[^\n:]{0,40}:\s{0,8}(?=\S)/.exec(behind);
+  if (marked) return behind.slice(marked[0].length).trim();
+  return findingsIn(behind).text(false, () => true) ?? message.trim();
+}
