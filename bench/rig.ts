@@ -1,6 +1,8 @@
 /** What every question needs: a folder, a provider, clients, PostgreSQL, contestants. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +52,7 @@ export type Rig = Awaited<ReturnType<typeof openRig>>;
 
 /** Opens the rig: a temporary folder, the tools, PostgreSQL where it is installed. `close` ends and removes all of it. */
 export async function openRig(wishes: Wishes) {
+  await beAlone();
   standAside();
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-bench-'));
   const remarks = new Set<string>();
@@ -140,4 +143,12 @@ export async function openRig(wishes: Wishes) {
       remove();
     },
   };
+}
+
+/** Two benches on one machine would measure each other. The name goes with the process. */
+async function beAlone(): Promise<void> {
+  const name = createServer().listen('\0dragoman-bench').unref();
+  await once(name, 'listening').catch((cause: unknown) => {
+    throw new Error('Another bench is running on this machine: wait for it.', { cause });
+  });
 }

@@ -57,7 +57,10 @@ setTimeout(() => process.exit(1), longestMinutes * 60_000).unref();
 
 if (values.portkey && spawnSync('sh', [join(import.meta.dirname, 'portkey.sh')], { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) process.exit(1);
 
-const rig = await openRig({ rounds: Number(values.rounds), seconds: Number(values.seconds), who: values.who?.split(',') });
+const rig = await openRig({ rounds: Number(values.rounds), seconds: Number(values.seconds), who: values.who?.split(',') }).catch((error: Error) => {
+  console.error(error.message);
+  process.exit(1);
+});
 try {
   const busy = loadavg()[0]!;
   if (busy > 0.5) rig.remarks.add(`The machine was busy before (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
