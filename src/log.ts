@@ -42,5 +42,11 @@ export function causeOf(error: unknown): object {
   if (!(error instanceof Error)) return { cause: String(error) };
   const { name, message, cause } = error;
   const code = (error as { code?: unknown }).code;
-  return { name, message, ...(typeof code === 'string' ? { code } : {}), ...(cause === undefined ? {} : { cause: causeOf(cause) }), ...(name === 'Fault' ? {} : { stack: error.stack }) };
+  return {
+    name,
+    message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(cause === undefined ? {} : { cause: causeOf(cause) }),
+    ...(name === 'Fault' ? {} : { stack: error.stack }),
+  };
 }

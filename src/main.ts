@@ -8,7 +8,10 @@ import { version } from './version.ts';
 
 /** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
 async function main(): Promise<void> {
-  const program = new Command('dragoman').description('One server that speaks several AI protocols to its clients and several to its providers.').version(version).exitOverride();
+  const program = new Command('dragoman')
+    .description('One server that speaks several AI protocols to its clients and several to its providers.')
+    .version(version)
+    .exitOverride();
 
   const serve = program.command('serve', { isDefault: true }).description('Starts the server.').action(run);
   for (const { flags, description } of settingsOptions) serve.option(flags, description);

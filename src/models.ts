@@ -13,7 +13,16 @@ export interface ModelsParts {
 
 /** The models of the settings by name and alias, the built-in one, and `"*"` for every other name. */
 export function modelsOf({ settings, builtIn, target, created }: ModelsParts): Models {
-  const builtInModel: Model = { name: 'built-in', kind: 'chat', targets: [{ target: builtIn }], limits: {}, rate: even, price: free, created, ownedBy: 'dragoman' };
+  const builtInModel: Model = {
+    name: 'built-in',
+    kind: 'chat',
+    targets: [{ target: builtIn }],
+    limits: {},
+    rate: even,
+    price: free,
+    created,
+    ownedBy: 'dragoman',
+  };
   const named = new Map<string, Model>([['built-in', builtInModel]]);
   const aliases = new Map<string, Model>();
   const { '*': any, ...models } = settings.models;
@@ -44,7 +53,7 @@ export function modelsOf({ settings, builtIn, target, created }: ModelsParts): M
   }
 
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
-    const { kind = 'chat', limits = {}, rate = even, price, tier } = model;
+    const { kind, limits, rate, price, tier } = model;
     return { name, kind, targets, limits, rate, ...(price ? { price } : {}), ...(tier ? { tier } : {}), created, ownedBy: targets[0]!.target.provider };
   }
 }

@@ -7,7 +7,13 @@ import type { Fault } from './model/fault.ts';
 import type { Caller } from './model/generate.ts';
 
 /** One answered request in the log and in the figures. Only what we chose ourselves is written: no address as it came, no header, no body. */
-export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metrics; clock: Clock }, exchange: Exchange, route: Route | undefined, caller: Caller | undefined, fault: Fault | undefined): void {
+export function requestLine(
+  { log, metrics, clock }: { log: Log; metrics: Metrics; clock: Clock },
+  exchange: Exchange,
+  route: Route | undefined,
+  caller: Caller | undefined,
+  fault: Fault | undefined,
+): void {
   const milliseconds = clock.monotonic() - exchange.startedAt;
   const status = exchange.left ? 499 : exchange.status;
   const path = route?.path ?? 'unknown';

@@ -73,7 +73,12 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
   const made = await firstUser({ users, keys, email: settings.adminEmail, key: settings.adminApiKey });
 
-  const upstreams = openUpstreams({ clock, connectSeconds: settings.limits.connectSeconds, proxy: settings.outbound.proxy, noProxy: settings.outbound.noProxy });
+  const upstreams = openUpstreams({
+    clock,
+    connectSeconds: settings.limits.connectSeconds,
+    proxy: settings.outbound.proxy,
+    noProxy: settings.outbound.noProxy,
+  });
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');

@@ -36,8 +36,14 @@ export async function openHouse({ yaml = '', upstream, databaseUrl, folder, log 
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, `${upstream === undefined ? '' : providerYaml(upstream)}${yaml}`);
   const key = 'k'.repeat(64);
-  const env = { DRAGOMAN_CONFIG: file, PORT: '0', DRAGOMAN_DATA: join(home, 'data'), DRAGOMAN_ADMIN_API_KEY: key, ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}) };
-  const { settings } = await readSettings({ args: {}, env, cwd: home });
+  const env = {
+    DRAGOMAN_CONFIG: file,
+    PORT: '0',
+    DRAGOMAN_DATA: join(home, 'data'),
+    DRAGOMAN_ADMIN_API_KEY: key,
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+  };
+  const { settings } = readSettings({ args: {}, env, cwd: home });
   const server = await startServer({ settings, log });
   return {
     url: server.url,

@@ -69,7 +69,10 @@ describe('numbers', () => {
 
 describe('keys', () => {
   test('__proto__ is refused wherever it stands [I-04]', async () => {
-    for (const body of ['{"__proto__":{"a":1},"model":"gpt-4o-mini","messages":[]}', '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"metadata":{"__proto__":"x"}}']) {
+    for (const body of [
+      '{"__proto__":{"a":1},"model":"gpt-4o-mini","messages":[]}',
+      '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"metadata":{"__proto__":"x"}}',
+    ]) {
       expect(await status(body)).toBe(400);
     }
     expect(({} as { a?: number }).a).toBeUndefined();
@@ -81,10 +84,13 @@ describe('keys', () => {
     expect(upstream.requests[0]?.json).toMatchObject({ metadata: { constructor: 'x', toString: 'y' } });
   });
 
-  test.each(['"model":"a"', '"mod\\u0065l":"a"', '"max_tokens":1,"max_tokens":2', '"stream":true,"stream":false'])('a key given twice is refused: %s [I-05]', async (twice) => {
-    expect(await status(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],${twice}}`)).toBe(400);
-    expect(upstream.requests).toEqual([]);
-  });
+  test.each(['"model":"a"', '"mod\\u0065l":"a"', '"max_tokens":1,"max_tokens":2', '"stream":true,"stream":false'])(
+    'a key given twice is refused: %s [I-05]',
+    async (twice) => {
+      expect(await status(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],${twice}}`)).toBe(400);
+      expect(upstream.requests).toEqual([]);
+    },
+  );
 });
 
 describe('characters', () => {
@@ -101,14 +107,28 @@ describe('characters', () => {
     upstream.script(always(ok()));
     const content = 'a\u0000b \u202Eabc 🐉 e\u0301\u0301\u0301';
     expect(await status(JSON.stringify({ ...good, messages: [{ role: 'user', content }] }))).toBe(200);
-    expect((upstream.requests[0]?.json as typeof good).messages[0]?.content).toBe(content);
+    expect((upstream.requests[0]!.json as typeof good).messages[0]?.content).toBe(content);
     expect(await status('{"model":"gpt-4o-mini","messages":[{"role":"user","content":"\\ud800"}]}')).toBe(200);
-    expect((upstream.requests[1]?.json as typeof good).messages[0]?.content).toBe('\ud800');
+    expect((upstream.requests[1]!.json as typeof good).messages[0]?.content).toBe('\ud800');
   });
 });
 
 describe('names that become part of a request upstream', () => {
-  test.each(['../../etc', 'a/../b', '%2e%2e%2f', 'a#b', 'a?x=1', 'evil@host', '//evil', 'http://evil/', 'a\r\nx-evil: 1', 'a\\b', '．．／', 'm'.repeat(300), '\u0000'])('the model %j changes neither address nor headers [I-21] [I-19]', async (model) => {
+  test.each([
+    '../../etc',
+    'a/../b',
+    '%2e%2e%2f',
+    'a#b',
+    'a?x=1',
+    'evil@host',
+    '//evil',
+    'http://evil/',
+    'a\r\nx-evil: 1',
+    'a\\b',
+    '．．／',
+    'm'.repeat(300),
+    '\u0000',
+  ])('the model %j changes neither address nor headers [I-21] [I-19]', async (model) => {
     expect([200, 400, 404]).toContain(await status(JSON.stringify({ ...good, model })));
     for (const { path, headers } of upstream.requests) {
       expect(path).toBe('/v1/chat/completions');
@@ -149,7 +169,24 @@ describe('shapes', () => {
 test('whatever is sent, the answer is no 5xx, and in the dialect [I-01]', async () => {
   upstream.script(always(ok()));
   const json = fc.jsonValue({ maxDepth: 3 });
-  const field = fc.constantFrom('model', 'messages', 'temperature', 'max_tokens', 'n', 'stop', 'tools', 'tool_choice', 'response_format', 'stream', 'stream_options', 'metadata', 'logit_bias', 'user', 'seed', 'unknown');
+  const field = fc.constantFrom(
+    'model',
+    'messages',
+    'temperature',
+    'max_tokens',
+    'n',
+    'stop',
+    'tools',
+    'tool_choice',
+    'response_format',
+    'stream',
+    'stream_options',
+    'metadata',
+    'logit_bias',
+    'user',
+    'seed',
+    'unknown',
+  );
   await fc.assert(
     fc.asyncProperty(field, json, async (name, value) => {
       expect(await status(JSON.stringify({ ...good, [name]: value }))).toBeLessThan(500);

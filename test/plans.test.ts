@@ -26,8 +26,11 @@ test('a plan without tokens stops the first call: 429 insufficient_quota, with t
 test('the openai SDK raises it as RateLimitError and does not try again', async () => {
   const { url, key } = await withPlan('{ monthlyTokens: 0 }');
   let asked = 0;
-  const client = new OpenAI({ apiKey: key, baseURL: `${url}/server/chatcompat/v1`, fetch: (...request) => (asked++, fetch(...request)) });
-  await expect(client.chat.completions.create(body as OpenAI.ChatCompletionCreateParamsNonStreaming)).rejects.toMatchObject({ constructor: OpenAI.RateLimitError, code: 'insufficient_quota' });
+  const client = new OpenAI({ apiKey: key, baseURL: `${url}/server/chatcompat/v1`, fetch: (...request) => fetch(...request).finally(() => asked++) });
+  await expect(client.chat.completions.create(body as OpenAI.ChatCompletionCreateParamsNonStreaming)).rejects.toMatchObject({
+    constructor: OpenAI.RateLimitError,
+    code: 'insufficient_quota',
+  });
   expect(asked).toBe(1);
 });
 

@@ -52,7 +52,16 @@ let generate = make();
 
 function make() {
   const waits = () => ({ hangSeconds: { stream: 60, whole: 90 }, firstByteSeconds: 300, streamIdleSeconds: 120 });
-  return failover({ health: openHealth(() => settings, clock, () => chance), budget: openRetryBudget(() => 0.2, clock), waits, clock });
+  return failover({
+    health: openHealth(
+      () => settings,
+      clock,
+      () => chance,
+    ),
+    budget: openRetryBudget(() => 0.2, clock),
+    waits,
+    clock,
+  });
 }
 
 beforeEach(() => {
@@ -68,7 +77,8 @@ async function ask(targets: readonly (Target & { weight?: number })[], signal = 
   const heard: string[] = [];
   let fault: unknown;
   try {
-    for await (const event of generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context)) heard.push(event.type === 'text' ? event.text : event.type);
+    for await (const event of generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context))
+      heard.push(event.type === 'text' ? event.text : event.type);
   } catch (error) {
     fault = error;
   }

@@ -83,4 +83,3 @@ function allOut(faults: readonly Fault[], model: string, wait: number): Fault {
   if (limited) return limited;
   return faults.at(-1) ?? new Fault('overloaded', `No provider of ${model} can be asked right now.`, { retryAfter: wait });
 }
-

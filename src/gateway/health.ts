@@ -48,7 +48,8 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     next(left) {
       const present = left.filter((target) => !isAbsent(target));
       const sound = present.find((target) => !cooling.has(target.name));
-      const found = sound ?? present.filter((target) => !cooling.get(target.name)!.probing).toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
+      const found =
+        sound ?? present.filter((target) => !cooling.get(target.name)!.probing).toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
       if (!found) return undefined;
       const due = sound && present.find((target) => left.indexOf(target) < left.indexOf(sound) && isDue(cooling.get(target.name), clock));
       const target = due ?? found;
@@ -95,7 +96,10 @@ function drawn(targets: readonly WeightedTarget[], chance: () => number): readon
   const order: Target[] = [];
   while (pool.length > 0) {
     let lot = chance() * pool.reduce((sum, { weight = 0 }) => sum + weight, 0);
-    const at = Math.max(0, pool.findIndex(({ weight = 0 }) => (lot -= weight) < 0));
+    const at = Math.max(
+      0,
+      pool.findIndex(({ weight = 0 }) => (lot -= weight) < 0),
+    );
     order.push(...pool.splice(at, 1).map(({ target }) => target));
   }
   return [...order, ...targets.filter(({ weight }) => weight === undefined).map(({ target }) => target)];

@@ -54,14 +54,21 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
 
 function refuseOtherTypes(exchange: Exchange): void {
   const encoding = exchange.header('content-encoding');
-  if (encoding !== undefined && encoding !== 'identity') throw new Fault('unsupported-type', 'Compressed request bodies are not accepted: leave out Content-Encoding.');
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new Fault('unsupported-type', 'Compressed request bodies are not accepted: leave out Content-Encoding.');
   const type = exchange.header('content-type');
   if (type === undefined) return;
-  const [essence = '', ...parameters] = type.toLowerCase().split(';').map((part) => part.trim());
+  const [essence = '', ...parameters] = type
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
   if (essence !== '' && essence !== 'application/json' && !(essence.startsWith('application/') && essence.endsWith('+json'))) {
     throw new Fault('unsupported-type', 'The body must be JSON: send Content-Type: application/json.');
   }
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice(8).replaceAll('"', '');
+  const charset = parameters
+    .find((parameter) => parameter.startsWith('charset='))
+    ?.slice(8)
+    .replaceAll('"', '');
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw new Fault('unsupported-type', 'The body must be JSON in UTF-8.');
 }
 

@@ -6,7 +6,14 @@ import type { Clock } from '#kit/clock';
 /** Header names and values in turn, as `writeHead` takes them. */
 export type Headers = readonly string[];
 
-const always: Headers = ['cache-control', 'private, no-store', 'vary', 'authorization, x-access-tokens, x-api-key, x-goog-api-key', 'x-content-type-options', 'nosniff'];
+const always: Headers = [
+  'cache-control',
+  'private, no-store',
+  'vary',
+  'authorization, x-access-tokens, x-api-key, x-goog-api-key',
+  'x-content-type-options',
+  'nosniff',
+];
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
 export class Exchange {

@@ -17,7 +17,13 @@ export function openMetrics(): Metrics {
   collectDefaultMetrics({ register: registry });
   const labelNames = ['face', 'route', 'status'] as const;
   const requests = new Counter({ name: 'dragoman_requests_total', help: 'Answered requests.', labelNames, registers: [registry] });
-  const seconds = new Histogram({ name: 'dragoman_request_seconds', help: 'Time from the request to the end of its answer.', labelNames: ['face', 'route'], buckets, registers: [registry] });
+  const seconds = new Histogram({
+    name: 'dragoman_request_seconds',
+    help: 'Time from the request to the end of its answer.',
+    labelNames: ['face', 'route'],
+    buckets,
+    registers: [registry],
+  });
   // Looking a label up costs more than counting: each combination is looked up once.
   const children = new Map<string, { inc(): void; observe(value: number): void }>();
   return {

@@ -28,14 +28,22 @@ function documented(path: string): string {
 }
 
 function operation(route: Route, face: Face) {
-  const parameters = Array.from(documented(route.path).matchAll(/\{(\w+)\}/g), ([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  const parameters = Array.from(documented(route.path).matchAll(/\{(\w+)\}/g), ([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${route.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: route.summary,
     tags: [face.name],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.input ? { requestBody: { required: true, content: json(route.input) } } : {}),
-    responses: { 200: { description: 'Done.', ...(route.output ? { content: json(route.output) } : {}) }, default: { description: 'Refused, in the words of this interface.' } },
+    responses: {
+      200: { description: 'Done.', ...(route.output ? { content: json(route.output) } : {}) },
+      default: { description: 'Refused, in the words of this interface.' },
+    },
     ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),
   };
 }

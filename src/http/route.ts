@@ -40,7 +40,10 @@ export interface Asked {
 export function route<Input extends TSchema>(
   described: Omit<Route, 'answer' | 'input'> & { readonly input: Input; readonly answer: (asked: Asked & { readonly input: Static<Input> }) => unknown },
 ): Route {
-  const check = checked(described.input, ({ field, message, missing }) => new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }));
+  const check = checked(
+    described.input,
+    ({ field, message, missing }) => new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
+  );
   return { ...described, answer: (asked) => described.answer({ ...asked, input: check(asked.json ?? {}) }) };
 }
 

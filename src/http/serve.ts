@@ -64,7 +64,8 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
-      if (!route || exchange.params['*'] === '') throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (!route || exchange.params['*'] === '')
+        throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
@@ -152,7 +153,12 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
 /** Bytes that are no HTTP: one plain refusal, then the connection ends. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request';
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 

@@ -28,7 +28,7 @@ export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void
     else arrived(chunk);
   });
   stream.on('end', () => done());
-  stream.on('error', (error) => done(error));
+  stream.on('error', (error: Error) => done(error));
   return {
     write(chunk) {
       taken += chunk.length;

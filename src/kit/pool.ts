@@ -1,7 +1,5 @@
-import { subscribe } from 'node:diagnostics_channel';
-import type { IncomingHttpHeaders } from 'node:http';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
-import { inflating, type Inflating } from './inflate.ts';
+import { Answering, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './answering.ts';
 import type { Clock } from './clock.ts';
 
 export interface PoolSettings {
@@ -10,31 +8,6 @@ export interface PoolSettings {
   /** Address of an HTTP proxy for all origins but those in `noProxy`; empty: none. */
   readonly proxy: string;
   readonly noProxy: string;
-}
-
-export interface UpstreamRequest {
-  readonly url: URL;
-  /** Path and query, exactly as sent. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string;
-  readonly signal: AbortSignal;
-  /** Seconds until the response head must be there, and between two reads of the body. */
-  readonly headSeconds: number;
-  readonly quietSeconds: number;
-}
-
-export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'encoding';
-
-/** The connection failed: nothing in it is for the client's eyes. */
-export class UpstreamError extends Error {
-  readonly problem: UpstreamProblem;
-
-  constructor(problem: UpstreamProblem, cause?: unknown) {
-    super(`Upstream: ${problem}`, { cause });
-    this.name = 'UpstreamError';
-    this.problem = problem;
-  }
 }
 
 /** One connection pool for each upstream origin. */
@@ -69,8 +42,9 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy }: PoolSet
       try {
         return await ask(dispatcher, request, watch);
       } catch (error) {
-        // A kept-alive connection may have been closed by the other side while the request was on its way: no answer has begun, so it is asked once more.
-        if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection) return await ask(dispatcher, request, watch);
+        // Nothing of an answer has begun: asked once more, on a fresh connection.
+        if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
+          return await ask(dispatcher, request, watch);
         throw error;
       }
     },
@@ -87,217 +61,6 @@ function ask(dispatcher: Dispatcher, request: UpstreamRequest, watch: Watch): Pr
     const answering = new Answering(request, watch, resolve, reject);
     dispatcher.dispatch({ origin: request.url.origin, path: request.path, method: 'POST', headers: request.headers, body: request.body }, answering);
   });
-}
-
-class StaleConnection extends Error {}
-
-/** Which sockets have carried a request before. The channel tells it in the same turn as `onRequestStart`. */
-const used = new WeakSet<object>();
-let starting: Answering | undefined;
-subscribe('undici:client:sendHeaders', (message) => {
-  const { socket } = message as { socket: object };
-  starting?.onSocket(used.has(socket));
-  used.add(socket);
-});
-
-const highWater = 1_048_576;
-
-/** A response that arrives: its head, then its bytes by `take`, `whole` or `pipe`. */
-export class Answering implements Dispatcher.DispatchHandler {
-  status = 0;
-  headers: IncomingHttpHeaders = {};
-  readonly #request: UpstreamRequest;
-  readonly #watch: Watch;
-  readonly #resolve: (answering: Answering) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #onAbort: () => void;
-  #controller: Dispatcher.DispatchController | undefined;
-  #reused = false;
-  #chunks: Uint8Array[] = [];
-  #buffered = 0;
-  #ended = false;
-  #error: unknown;
-  #wake: (() => void) | undefined;
-  #sink: ((chunk: Uint8Array) => boolean) | undefined;
-  #inflating: Inflating | undefined;
-  /** Monotonic milliseconds of the last sign of life, and how many may pass until the next. */
-  lastAt: number;
-  patience: number;
-
-  constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
-    this.#request = request;
-    this.#watch = watch;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.lastAt = watch.clock.monotonic();
-    this.patience = request.headSeconds * 1000;
-    this.#onAbort = () => this.stop(request.signal.reason);
-    if (request.signal.aborted) this.#onAbort();
-    else {
-      request.signal.addEventListener('abort', this.#onAbort);
-      watch.add(this);
-    }
-  }
-
-  /** Seconds that may pass between two reads from now on. */
-  set quietSeconds(seconds: number) {
-    this.patience = seconds * 1000;
-  }
-
-  /** The next bytes, all that have arrived; `undefined` at the end. */
-  async take(): Promise<Uint8Array | undefined> {
-    while (this.#chunks.length === 0) {
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#ended) return undefined;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-    const taken = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    this.#chunks = [];
-    this.#buffered = 0;
-    this.#controller?.resume();
-    return taken;
-  }
-
-  /** @throws UpstreamError `too-large` past the limit (bytes) */
-  async whole(limit: number): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for (let chunk = await this.take(); chunk; chunk = await this.take()) {
-      size += chunk.length;
-      if (size > limit) {
-        const error = new UpstreamError('too-large');
-        this.stop(error);
-        throw error;
-      }
-      chunks.push(chunk);
-    }
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  }
-
-  /** Hands every chunk on as it comes; a sink that answers false is left alone until `resume`. Resolves at the end. */
-  async pipe(sink: (chunk: Uint8Array) => boolean): Promise<void> {
-    const rest = this.#chunks.splice(0);
-    this.#buffered = 0;
-    this.#sink = sink;
-    let ready = true;
-    for (const chunk of rest) ready = sink(chunk) && ready;
-    if (ready) this.#controller?.resume();
-    while (!this.#ended && this.#error === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
-    if (this.#error !== undefined) throw this.#error;
-  }
-
-  resume(): void {
-    this.lastAt = this.#watch.clock.monotonic();
-    this.#controller?.resume();
-  }
-
-  /** Nobody wants the rest: closes the connection, if it is not over yet. */
-  leave(): void {
-    if (!this.#ended) this.stop(new UpstreamError('broken'));
-  }
-
-  /** Ends the exchange for this reason and closes the connection, if it is not over yet. */
-  stop(reason: unknown): void {
-    if (this.#ended) return;
-    this.#fail(reason);
-    this.#controller?.abort(reason instanceof Error ? reason : new Error('stopped', { cause: reason }));
-  }
-
-  onSocket(reused: boolean): void {
-    this.#reused = reused;
-    starting = undefined;
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    starting = this;
-    if (this.#error !== undefined) controller.abort(new Error('stopped', { cause: this.#error }));
-  }
-
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200) return;
-    this.status = status;
-    this.headers = headers;
-    this.lastAt = this.#watch.clock.monotonic();
-    this.patience = this.#request.quietSeconds * 1000;
-    const encoding = headers['content-encoding'];
-    if (encoding && encoding !== 'identity') {
-      this.#inflating = inflating(String(encoding), (chunk) => this.#arrived(chunk), (error) => (error ? this.stop(new UpstreamError('encoding', error)) : this.#finish()));
-      if (!this.#inflating) return this.stop(new UpstreamError('encoding'));
-    }
-    this.#resolve(this);
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.lastAt = this.#watch.clock.monotonic();
-    if (this.#inflating) this.#inflating.write(chunk);
-    else this.#arrived(chunk);
-  }
-
-  onResponseEnd(): void {
-    if (this.#inflating) this.#inflating.end();
-    else this.#finish();
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#error !== undefined || this.#ended) return;
-    const code = (error as { code?: string }).code ?? '';
-    const stale = this.status === 0 && this.#reused && brokenCodes.has(code);
-    this.#fail(new UpstreamError(problemOf(code), stale ? new StaleConnection(error.message) : error));
-  }
-
-  #arrived(chunk: Uint8Array): void {
-    if (this.#sink) return this.#pass(this.#sink, chunk);
-    this.#chunks.push(chunk);
-    this.#buffered += chunk.length;
-    if (this.#buffered > highWater) this.#controller?.pause();
-    this.#wakeUp();
-  }
-
-  #pass(sink: (chunk: Uint8Array) => boolean, chunk: Uint8Array): void {
-    try {
-      if (!sink(chunk)) this.#controller?.pause();
-    } catch (error) {
-      this.stop(error);
-    }
-  }
-
-  #finish(): void {
-    this.#ended = true;
-    this.#release();
-  }
-
-  #fail(error: unknown): void {
-    this.#error ??= error ?? new UpstreamError('broken');
-    this.#release();
-    this.#reject(this.#error);
-  }
-
-  #release(): void {
-    this.#watch.delete(this);
-    this.#request.signal.removeEventListener('abort', this.#onAbort);
-    this.#wakeUp();
-  }
-
-  #wakeUp(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
-  }
-}
-
-function problemOf(code: string): UpstreamProblem {
-  if (refusedCodes.has(code)) return 'refused';
-  return code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') ? 'garbled' : 'broken';
-}
-
-const refusedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'EADDRNOTAVAIL']);
-const brokenCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
-
-interface Watch {
-  readonly clock: Clock;
-  add(answering: Answering): void;
-  delete(answering: Answering): void;
 }
 
 /** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */

@@ -1,4 +1,5 @@
-import { UpstreamError, type Answering, type Upstreams, type UpstreamRequest } from '#kit/pool';
+import { UpstreamError, type Answering, type UpstreamRequest } from '#kit/answering';
+import type { Upstreams } from '#kit/pool';
 import { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
 
@@ -7,7 +8,11 @@ const wholeBytes = 67_108_864;
 const refusalBytes = 65_536;
 
 /** POSTs to a provider and waits for the head. @throws Fault with what failover needs to know, or the signal's reason */
-export async function ask(upstreams: Upstreams, request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>, context: TargetContext): Promise<Answering> {
+export async function ask(
+  upstreams: Upstreams,
+  request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>,
+  context: TargetContext,
+): Promise<Answering> {
   const { signal, patience } = context;
   try {
     return await upstreams.post({ ...request, signal, headSeconds: patience.head, quietSeconds: patience.firstByte });

@@ -77,7 +77,12 @@ function chatOf(asked: Asked): Chat {
     headers: beta === undefined ? {} : { 'openai-beta': beta },
     progress: { attempts: [] },
   };
-  return { call, context, usageWanted, withLane: (sink) => (body === json ? { ...call, lane: { dialect: 'openai-chat', body: bytes, places, usageWanted, ...sink } } : call) };
+  return {
+    call,
+    context,
+    usageWanted,
+    withLane: (sink) => (body === json ? { ...call, lane: { dialect: 'openai-chat', body: bytes, places, usageWanted, ...sink } } : call),
+  };
 }
 
 /** `app_name` is for our books and does not go upstream. */
@@ -99,7 +104,10 @@ async function whole({ generate, clock }: ChatParts, exchange: Exchange, { conte
   };
   const said: GenerateEvent[] = [];
   for await (const event of generate(withLane(sink), context)) said.push(event);
-  const headers = answerHeaders(context.progress, said.find((event) => event.type === 'started'));
+  const headers = answerHeaders(
+    context.progress,
+    said.find((event) => event.type === 'started'),
+  );
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
   else exchange.sendJson(200, encodeResult(sumOf(said), { id: completionId(exchange), created: seconds(clock) }), headers);
 }

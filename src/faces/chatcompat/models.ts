@@ -10,7 +10,12 @@ export interface ModelList {
   list(): readonly Model[];
 }
 
-const ModelObject = Type.Object({ id: Type.String(), object: Type.Literal('model'), created: Type.Integer({ description: 'Unix seconds.' }), owned_by: Type.String() });
+const ModelObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer({ description: 'Unix seconds.' }),
+  owned_by: Type.String(),
+});
 
 /** `GET /models` and `GET /models/{id}`. An id may have slashes in it. */
 export function modelRoutes(models: () => ModelList): readonly Route[] {

@@ -21,7 +21,11 @@ interface Operation {
 }
 
 /** The OpenAPI document as a page that needs no script. */
-export function docsPage(document: { readonly info: { readonly title: string; readonly version: string }; readonly servers: readonly { readonly url: string }[]; readonly paths: object }): string {
+export function docsPage(document: {
+  readonly info: { readonly title: string; readonly version: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: object;
+}): string {
   const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );

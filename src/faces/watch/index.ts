@@ -32,11 +32,17 @@ export function watch({ metrics, missing, document }: WatchParts): Face {
       page('/healthz', 'The process is up.', () => ({ status: 'ok' })),
       page('/readyz', 'Requests can be taken; if not, 503 with what is missing.', async (exchange) => {
         const lacking = await missing();
-        exchange.sendJson(lacking.length === 0 ? 200 : 503, { status: lacking.length === 0 ? 'ok' : 'unready', missing: lacking }, lacking.length === 0 ? [] : ['retry-after', '1']);
+        exchange.sendJson(
+          lacking.length === 0 ? 200 : 503,
+          { status: lacking.length === 0 ? 'ok' : 'unready', missing: lacking },
+          lacking.length === 0 ? [] : ['retry-after', '1'],
+        );
       }),
       page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await metrics.text())),
       page('/openapi.json', 'This document.', document),
-      page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], docsPage(document()))),
+      page('/docs', 'This document, to be read.', (exchange) =>
+        exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], docsPage(document())),
+      ),
       page('/docs.css', 'The style sheet of that page.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
     ],
   };

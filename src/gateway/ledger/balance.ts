@@ -112,6 +112,10 @@ export class Balance {
 
   allowance({ monthlyTokens }: Plan): Allowance | undefined {
     if (monthlyTokens === undefined) return undefined;
-    return { limit: monthlyTokens, remaining: Math.max(0, monthlyTokens - this.#spent.planTokens - this.#heldTokens), reset: secondsToNextMonth(this.#clock.now()) };
+    return {
+      limit: monthlyTokens,
+      remaining: Math.max(0, monthlyTokens - this.#spent.planTokens - this.#heldTokens),
+      reset: secondsToNextMonth(this.#clock.now()),
+    };
   }
 }

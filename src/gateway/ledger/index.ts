@@ -85,7 +85,8 @@ export function openLedger(parts: LedgerParts): Ledger {
     reserve(call, context) {
       const plan = planOf(context.caller);
       if (!plan) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(clock.now()) });
-      if (plan.monthlyUsd !== undefined && !call.route.price) throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
+      if (plan.monthlyUsd !== undefined && !call.route.price)
+        throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
       const held = balances.get(context.caller.userId);
       if (!held?.ready || held.month !== monthOf(clock.now())) return balanceOf(context.caller.userId).then((balance) => counted(call, context, plan, balance));
       return counted(call, context, plan, held);
@@ -114,9 +115,15 @@ export function openLedger(parts: LedgerParts): Ledger {
       const hold = balance.hold(wants.now(), plan, call.stream);
       if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, clock.monotonic() - startedAt);
       note(context.progress, balance, plan);
-      if (hold === 'spent') throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
+      if (hold === 'spent')
+        throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
       const waited = clock.monotonic() - startedAt;
-      if (waited >= patience) throw new Fault('rate-limited', hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.', { retryAfter: 1 });
+      if (waited >= patience)
+        throw new Fault(
+          'rate-limited',
+          hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.',
+          { retryAfter: 1 },
+        );
       await balance.freed(patience - waited, context.signal);
     }
   }

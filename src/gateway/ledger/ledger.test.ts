@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#model/call';
-import { Fault } from '#model/fault';
+import type { Fault } from '#model/fault';
 import type { Context, Progress } from '#model/generate';
 import type { Plan } from '#model/plan';
 import type { Model } from '#model/target';
@@ -13,7 +13,17 @@ const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: {
 
 /** A call whose prompt counts as ten tokens. */
 function call(sampling: GenerateCall['sampling'] = {}, more: Partial<RoutedCall> = {}): RoutedCall {
-  return { model: 'm', turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }], tools: [], output: { type: 'text' }, sampling, stream: false, extra: {}, route, ...more };
+  return {
+    model: 'm',
+    turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }],
+    tools: [],
+    output: { type: 'text' },
+    sampling,
+    stream: false,
+    extra: {},
+    route,
+    ...more,
+  };
 }
 
 let clock: TestClock;
@@ -51,7 +61,11 @@ async function reserve(asked: RoutedCall, signal = new AbortController().signal)
   return { reservation: await ledger.reserve(asked, context), progress };
 }
 
-const refusal = (asked: RoutedCall) => reserve(asked).then(() => undefined, (fault: Fault) => fault.code);
+const refusal = (asked: RoutedCall) =>
+  reserve(asked).then(
+    () => undefined,
+    (fault: Fault) => fault.code,
+  );
 const row = (planTokens: number): UsageRow => ({ requestId: String(written.length), step: 0, planTokens, costUsd: 0 }) as UsageRow;
 
 describe('a reservation', () => {

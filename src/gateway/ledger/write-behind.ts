@@ -13,7 +13,11 @@ const pauseMilliseconds = 200;
 const longestPause = 10_000;
 const closingTries = 5;
 
-export function writeBehind<Item>(write: (batch: readonly Item[]) => Promise<void>, clock: Clock, log: (problem: string, cause: unknown) => void): WriteBehind<Item> {
+export function writeBehind<Item>(
+  write: (batch: readonly Item[]) => Promise<void>,
+  clock: Clock,
+  log: (problem: string, cause: unknown) => void,
+): WriteBehind<Item> {
   let items: Item[] = [];
   let writing: Promise<boolean> | undefined;
   let failures = 0;
@@ -38,10 +42,9 @@ export function writeBehind<Item>(write: (batch: readonly Item[]) => Promise<voi
   const arm = () => {
     if (armed || closed) return;
     armed = true;
-    clock.after(failures === 0 && items.length >= batchSize ? 0 : Math.min(pauseMilliseconds * 2 ** failures, longestPause), async () => {
+    clock.after(failures === 0 && items.length >= batchSize ? 0 : Math.min(pauseMilliseconds * 2 ** failures, longestPause), () => {
       armed = false;
-      await flushOnce();
-      if (items.length > 0) arm();
+      void flushOnce().then(() => items.length > 0 && arm());
     });
   };
 
@@ -55,7 +58,7 @@ export function writeBehind<Item>(write: (batch: readonly Item[]) => Promise<voi
     },
     async close() {
       closed = true;
-      for (let tries = 0; items.length > 0 && tries < closingTries; ) if (!(await flushOnce())) tries++;
+      for (let tries = 0; items.length > 0 && tries < closingTries;) if (!(await flushOnce())) tries++;
     },
   };
 }

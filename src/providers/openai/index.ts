@@ -1,7 +1,8 @@
 import { decoder, type Decoder } from '#dialects/openai-chat/events';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
-import type { Answering, Upstreams } from '#kit/pool';
+import type { Answering } from '#kit/answering';
+import type { Upstreams } from '#kit/pool';
 import { splitter } from '#kit/sse';
 import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
@@ -58,7 +59,7 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
   const { settings, upstreams, keys, model, quirks } = place;
   const { url, path } = addressOf(settings, model);
   const turns = [...keys.inTurn()];
-  for (let key = turns.shift() ?? ''; ; ) {
+  for (let key = turns.shift() ?? ''; ;) {
     const { body, ignored, lane } = requestBody(call, model, quirks.get(model));
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const answering = await ask(upstreams, { url, path, headers: headersOf(settings, key, context), body }, context);

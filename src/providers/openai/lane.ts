@@ -1,7 +1,7 @@
 import type { Decoder } from '#dialects/openai-chat/events';
 import { PassingFrames } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
-import type { Answering } from '#kit/pool';
+import type { Answering } from '#kit/answering';
 import { speaks, type GenerateEvent } from '#model/event';
 import type { TargetContext } from '#model/generate';
 import type { Lane } from '#model/lane';
@@ -21,7 +21,13 @@ export async function* passWhole(bytes: Uint8Array, body: unknown, model: string
  *
  * @param first its first bytes; lines end in LF
  */
-export async function* passStream(answering: Answering, first: Uint8Array | undefined, decoder: Decoder, lane: Lane, context: TargetContext): AsyncGenerator<GenerateEvent> {
+export async function* passStream(
+  answering: Answering,
+  first: Uint8Array | undefined,
+  decoder: Decoder,
+  lane: Lane,
+  context: TargetContext,
+): AsyncGenerator<GenerateEvent> {
   const frames = new PassingFrames(decoder, lane.usageWanted);
   const held: Uint8Array[] = [];
   try {

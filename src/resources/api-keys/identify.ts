@@ -54,7 +54,8 @@ export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSec
     const now = clock.monotonic();
     const fresh = found ? freshMilliseconds : unknownMilliseconds;
     // What was read before a revocation arrived is not remembered after it.
-    if (asked === epoch) remember(known, name, { caller: found?.caller, expiresAt: found?.expiresAt, freshUntil: now + fresh, staleUntil: now + staleSeconds() * 1000 });
+    if (asked === epoch)
+      remember(known, name, { caller: found?.caller, expiresAt: found?.expiresAt, freshUntil: now + fresh, staleUntil: now + staleSeconds() * 1000 });
     return good(found?.caller, found?.expiresAt, clock);
   };
 
