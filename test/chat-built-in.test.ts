@@ -67,7 +67,12 @@ describe.each([
         json_schema: {
           name: 'city',
           strict: true,
-          schema: { type: 'object', properties: { city: { type: 'string' }, population: { type: 'integer' } }, required: ['city', 'population'], additionalProperties: false },
+          schema: {
+            type: 'object',
+            properties: { city: { type: 'string' }, population: { type: 'integer' } },
+            required: ['city', 'population'],
+            additionalProperties: false,
+          },
         },
       },
     });
@@ -108,7 +113,15 @@ describe.each([
     const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     const answer = await client.chat.completions.create({
       model: 'built-in',
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'What is this?' }, { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } }] }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
+          ],
+        },
+      ],
     });
     expect(answer.choices[0]?.message.content).toMatch(/png/i);
   });
@@ -124,7 +137,11 @@ describe.each([
   });
 
   test('an unknown model is a NotFoundError', async () => {
-    await expect(say('hi', { model: 'no-such-model-xyz' })).rejects.toMatchObject({ constructor: Client.NotFoundError, code: 'model_not_found', param: 'model' });
+    await expect(say('hi', { model: 'no-such-model-xyz' })).rejects.toMatchObject({
+      constructor: Client.NotFoundError,
+      code: 'model_not_found',
+      param: 'model',
+    });
   });
 
   test('a body over the limit is refused with 413', async () => {
@@ -132,7 +149,11 @@ describe.each([
   });
 
   test('an aborted stream ends', async () => {
-    const stream = await client.chat.completions.create({ model: 'built-in', messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(2000)}` }], stream: true });
+    const stream = await client.chat.completions.create({
+      model: 'built-in',
+      messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(2000)}` }],
+      stream: true,
+    });
     let chunks = 0;
     for await (const _chunk of stream) if (++chunks === 3) stream.controller.abort();
     expect(chunks).toBeLessThan(1000);
@@ -150,7 +171,16 @@ describe.each([
 describe('the fields of a chat completion request', () => {
   const message = { role: 'user', content: 'Say exactly: yes' };
   const good = { model: 'built-in', messages: [message] };
-  const tools = [{ type: 'function', function: { name: 'look_up', description: 'Looks up.', parameters: { type: 'object', properties: { word: { type: 'string', enum: ['a', 'b'] } }, required: ['word'] } } }];
+  const tools = [
+    {
+      type: 'function',
+      function: {
+        name: 'look_up',
+        description: 'Looks up.',
+        parameters: { type: 'object', properties: { word: { type: 'string', enum: ['a', 'b'] } }, required: ['word'] },
+      },
+    },
+  ];
 
   test.each([
     ['a missing model [chat.model-required] [chat.400-missing]', { messages: [message] }, 'model', 'missing_required_parameter'],
@@ -208,14 +238,19 @@ describe('the fields of a chat completion request', () => {
     { tool_choice: 'none' },
     { tool_choice: 'auto' },
     { something_new: { a: 1 } },
-  ])('%j is accepted [chat.temperature-default] [chat.max-tokens-optional] [chat.top-p-default] [chat.frequency-penalty-default] [chat.presence-penalty-default]', async (more) => {
-    expect((await house.ask(chat, { ...good, ...more })).status).toBe(200);
-  });
+  ])(
+    '%j is accepted [chat.temperature-default] [chat.max-tokens-optional] [chat.top-p-default] [chat.frequency-penalty-default] [chat.presence-penalty-default]',
+    async (more) => {
+      expect((await house.ask(chat, { ...good, ...more })).status).toBe(200);
+    },
+  );
 
   const answered = async (body: object) => ((await (await house.ask(chat, body)).json()) as OpenAI.ChatCompletion).choices[0]!;
 
   test('no more than max_tokens tokens are generated [chat.max-tokens-limits]', async () => {
-    const answer = (await (await house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: one two three four five six seven' }], max_tokens: 3 })).json()) as OpenAI.ChatCompletion;
+    const answer = (await (
+      await house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: one two three four five six seven' }], max_tokens: 3 })
+    ).json()) as OpenAI.ChatCompletion;
     expect(answer.usage!.completion_tokens).toBe(3);
     expect(answer.choices[0]).toMatchObject({ finish_reason: 'length' });
   });
@@ -231,11 +266,14 @@ describe('the fields of a chat completion request', () => {
     }
   });
 
-  test.each(['look_up', { type: 'function', function: { name: 'look_up' } }])('a tool that tool_choice names as %j is called, with arguments of its schema [chat.tool-choice-specific] [chat.tool-parameters]', async (choice) => {
-    const { message: answer, finish_reason } = await answered({ ...good, tools, tool_choice: choice });
-    expect(finish_reason).toBe('tool_calls');
-    const call = answer.tool_calls?.[0];
-    expect(call).toMatchObject({ type: 'function', function: { name: 'look_up' } });
-    expect(['a', 'b']).toContain(JSON.parse((call as { function: { arguments: string } }).function.arguments).word);
-  });
+  test.each(['look_up', { type: 'function', function: { name: 'look_up' } }])(
+    'a tool that tool_choice names as %j is called, with arguments of its schema [chat.tool-choice-specific] [chat.tool-parameters]',
+    async (choice) => {
+      const { message: answer, finish_reason } = await answered({ ...good, tools, tool_choice: choice });
+      expect(finish_reason).toBe('tool_calls');
+      const call = answer.tool_calls?.[0];
+      expect(call).toMatchObject({ type: 'function', function: { name: 'look_up' } });
+      expect(['a', 'b']).toContain(JSON.parse((call as { function: { arguments: string } }).function.arguments).word);
+    },
+  );
 });

@@ -95,7 +95,10 @@ async function streamed(behaviour: Behaviour) {
   upstream.script(behaviour);
   const answer = await house.ask(chat, { ...request, stream: true });
   const text = await answer.text();
-  const frames = text.split('\n\n').filter((frame) => frame.startsWith('data: ')).map((frame) => frame.slice(6));
+  const frames = text
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: '))
+    .map((frame) => frame.slice(6));
   return { status: answer.status, text, frames, said: frames.map(contentOf).join('') };
 }
 
@@ -128,7 +131,10 @@ describe('a stream that dies after it has spoken', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  for (const [name, Client] of [['openai 6', OpenAI], ['openai 7', OpenAI7 as unknown as typeof OpenAI]] as const) {
+  for (const [name, Client] of [
+    ['openai 6', OpenAI],
+    ['openai 7', OpenAI7 as unknown as typeof OpenAI],
+  ] as const) {
     test.each(deaths)(`%s is raised by ${name}`, async (_how, behaviour) => {
       const client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
       upstream.script(behaviour());
@@ -219,7 +225,8 @@ describe('a whole answer', () => {
   test('its headers stay with the provider, but for those we know [F-23]', async () => {
     const { headers } = await whole(leakyHeaders());
     expect(JSON.stringify([...headers])).not.toContain(secretWord);
-    for (const name of ['set-cookie', 'server', 'via', 'x-powered-by', 'alt-svc', 'access-control-allow-origin', 'strict-transport-security']) expect(headers.get(name)).toBeNull();
+    for (const name of ['set-cookie', 'server', 'via', 'x-powered-by', 'alt-svc', 'access-control-allow-origin', 'strict-transport-security'])
+      expect(headers.get(name)).toBeNull();
     expect(headers.get('x-request-id')).toMatch(/^req_\w{22}$/);
   });
 

@@ -105,7 +105,8 @@ test('the openai SDK reads hundreds of streams of one-byte packets without an er
   const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
   const read = async (words: string) => {
     let text = '';
-    for await (const chunk of await client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: words }], stream: true })) text += chunk.choices[0]?.delta.content ?? '';
+    for await (const chunk of await client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: words }], stream: true }))
+      text += chunk.choices[0]?.delta.content ?? '';
     return text;
   };
   for (let round = 0; round < 10; round++) {

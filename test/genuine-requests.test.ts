@@ -24,7 +24,10 @@ let houses: Record<string, House>;
 beforeAll(async () => {
   upstream = await startUpstream();
   upstream.script(always(ok()));
-  houses = { 'a provider': await openHouse({ upstream: upstream.url }), 'the built-in model': await openHouse({ yaml: 'models: { gpt-4o-mini: { targets: [{ provider: built-in }] } }\n' }) };
+  houses = {
+    'a provider': await openHouse({ upstream: upstream.url }),
+    'the built-in model': await openHouse({ yaml: 'models: { gpt-4o-mini: { targets: [{ provider: built-in }] } }\n' }),
+  };
 });
 afterAll(async () => {
   await Promise.all(Object.values(houses).map((house) => house.close()));

@@ -118,15 +118,20 @@ describe('bodies', () => {
 });
 
 describe('addresses', () => {
-  test.each(['/server/chatcompat/v1/nope', '/server//chatcompat/v1/models', '/SERVER/chatcompat/v1/models', '/server/chatcompat/v1/models/', '/server/./chatcompat/v1/models', '/server/chatcompat/v1/chat%2fcompletions', '/../../etc/passwd'])(
-    '%s is not found, with or without a credential [H-09]',
-    async (path) => {
-      for (const credential of ['', `authorization: Bearer ${house.key}\r\n`]) {
-        const { status, answers } = await raw(`GET ${path} HTTP/1.1\r\nhost: x\r\n${credential}connection: close\r\n\r\n`);
-        expect({ status, answers }).toEqual({ status: 404, answers: 1 });
-      }
-    },
-  );
+  test.each([
+    '/server/chatcompat/v1/nope',
+    '/server//chatcompat/v1/models',
+    '/SERVER/chatcompat/v1/models',
+    '/server/chatcompat/v1/models/',
+    '/server/./chatcompat/v1/models',
+    '/server/chatcompat/v1/chat%2fcompletions',
+    '/../../etc/passwd',
+  ])('%s is not found, with or without a credential [H-09]', async (path) => {
+    for (const credential of ['', `authorization: Bearer ${house.key}\r\n`]) {
+      const { status, answers } = await raw(`GET ${path} HTTP/1.1\r\nhost: x\r\n${credential}connection: close\r\n\r\n`);
+      expect({ status, answers }).toEqual({ status: 404, answers: 1 });
+    }
+  });
 
   test.each(['GET', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'OPTIONS', 'HEAD'])('%s is told which methods there are', async (method) => {
     const { status, text } = await raw(`${method} ${chat} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
@@ -194,7 +199,9 @@ describe('what is watched', () => {
   test('the OpenAPI document has every route, and the page shows it under a strict policy', async () => {
     const document = (await (await fetch(`${house.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
     expect(document.openapi).toBe('3.1.0');
-    expect(Object.keys(document.paths)).toEqual(expect.arrayContaining([chat, '/server/chatcompat/v1/models', '/server/chatcompat/v1/models/{id}', '/healthz']));
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining([chat, '/server/chatcompat/v1/models', '/server/chatcompat/v1/models/{id}', '/healthz']),
+    );
     const page = await fetch(`${house.url}/docs`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(await page.text()).not.toMatch(/<script|style=|onload/);

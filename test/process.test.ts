@@ -63,7 +63,11 @@ interface Started {
 /** Runs a command in the project's folder and waits for the server's first answer. */
 async function started(command: string, args: string[], env: Record<string, string> = {}): Promise<Started> {
   const startedAt = performance.now();
-  const child = spawn(command, args, { cwd: root, env: { ...process.env, PORT: String(port), DRAGOMAN_DATA: join(home, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...process.env, PORT: String(port), DRAGOMAN_DATA: join(home, 'data'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running = child;
   let output = '';
   let errors = '';
@@ -115,26 +119,30 @@ describe('npm start', () => {
     expect(await second.ended).toBe(0);
   }, 60_000);
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('%s to its pid: a stream in flight ends well, exit 0, no process and no lock stay, the port is free', async (signal) => {
-    await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
-    const key = 'a'.repeat(64);
-    const { child, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
-    const pid = serverPid()!;
-    const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] }),
-    });
-    child.kill(signal);
-    child.kill(signal);
-    const text = await answer.text();
-    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-    expect(await ended).toBe(0);
-    expect(kill(pid, 0)).toBe(false);
-    const next = createServer().listen(port, '127.0.0.1');
-    await once(next, 'listening');
-    next.close();
-  }, 60_000);
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s to its pid: a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
+    async (signal) => {
+      await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
+      const key = 'a'.repeat(64);
+      const { child, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
+      const pid = serverPid()!;
+      const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] }),
+      });
+      child.kill(signal);
+      child.kill(signal);
+      const text = await answer.text();
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(await ended).toBe(0);
+      expect(kill(pid, 0)).toBe(false);
+      const next = createServer().listen(port, '127.0.0.1');
+      await once(next, 'listening');
+      next.close();
+    },
+    60_000,
+  );
 
   test('when it is killed the server notices, and nothing holds the port', async () => {
     const { child } = await npmStart();

@@ -13,7 +13,11 @@ const Message = Type.Object({
   reasoning_content: Type.Optional(Type.String({ description: 'Reasoning, of models that show it.' })),
   tool_calls: Type.Optional(
     Type.Array(
-      Type.Object({ id: Type.String(), type: Type.Literal('function'), function: Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON text.' }) }) }),
+      Type.Object({
+        id: Type.String(),
+        type: Type.Literal('function'),
+        function: Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON text.' }) }),
+      }),
     ),
   ),
 });
