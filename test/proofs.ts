@@ -22,6 +22,7 @@ export function claimsOf(root: string, id: RegExp): Claim[] {
 
 /** The claims of one file. `id` describes an id without its brackets. */
 export function claimsIn(path: string, source: string, id: RegExp): Claim[] {
+  // oxlint-disable-next-line typescript/no-deprecated -- its successor comes with vite, which is vitest's dependency and not ours
   const titles = path.endsWith('.py') ? pythonTitles(source) : titlesOf(parseAst(source, { lang: 'ts' }) as unknown as Node);
   const bracketed = new RegExp(`\\[(${id.source})\\]`, 'g');
   return titles.flatMap(({ text, at }) => {

@@ -260,7 +260,8 @@ function notePlain(buffer: Buffer, from: number, to: number, depth: number): voi
   const first = depth * fewKeys * 2;
   const free = first + count * 2;
   for (let at = first; at < free; at += 2) {
-    if (places[at + 1]! - places[at]! === to - from && same(buffer, places[at]!, from, to - from)) throw twice();
+    const start = places[at]!;
+    if (to - from === places[at + 1]! - start && same(buffer, start, from, to - from)) throw twice();
   }
   places[free] = from;
   places[free + 1] = to;

@@ -83,7 +83,7 @@ describe('the sum over many texts', () => {
     expect(await tokens.countAll([...samples, long, '', 'a'])).toBe(
       samples.reduce((sum, text) => sum + tokens.count(text), tokens.count(long) + tokens.count('a')),
     );
-    expect(await tokens.countAll(new Array(10_000).fill('hello world'))).toBe(20_000);
+    expect(await tokens.countAll(Array.from({ length: 10_000 }, () => 'hello world'))).toBe(20_000);
   });
 
   test('of a small text does not wait for a large one', async () => {

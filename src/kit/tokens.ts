@@ -81,7 +81,7 @@ class Counter {
         if (this.#worker !== worker) return;
         this.#worker = this.#ready = undefined;
         reject(error);
-        for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(error);
+        for (const id of this.#waiting.keys()) this.#take(id)?.reject(error);
       };
       worker.once('error', died);
       worker.once('exit', (code) => died(new Error(`The token counter ended with ${code}.`)));

@@ -8,9 +8,9 @@ export interface TestClock extends Clock {
 
 export function testClock(start = Date.UTC(2026, 10, 21)): TestClock {
   let passed = 0;
-  let due: { at: number; then: () => void }[] = [];
-  const after = (milliseconds: number, then: () => void) => {
-    const one = { at: passed + milliseconds, then };
+  let due: { at: number; act: () => void }[] = [];
+  const after = (milliseconds: number, act: () => void) => {
+    const one = { at: passed + milliseconds, act };
     due.push(one);
     return () => void (due = due.filter((other) => other !== one));
   };
@@ -31,7 +31,7 @@ export function testClock(start = Date.UTC(2026, 10, 21)): TestClock {
         if (!next) break;
         due = due.filter((one) => one !== next);
         passed = Math.max(passed, next.at);
-        next.then();
+        next.act();
       }
       passed = until;
     },

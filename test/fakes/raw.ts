@@ -98,7 +98,8 @@ function rawOver(socket: Socket): Raw {
     async sendSlowly(bytes, { bytes: size, every }) {
       const all = Buffer.from(bytes);
       let sent = 0;
-      while (sent < all.length && !ending) {
+      while (sent < all.length) {
+        if (ending) break;
         socket.write(all.subarray(sent, sent + size));
         sent = Math.min(sent + size, all.length);
         if (sent < all.length) await sleep(every);

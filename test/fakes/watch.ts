@@ -25,7 +25,7 @@ export function watch(): Watch {
             resolve(seen as Exclude<Seen, false | null | undefined>);
           } catch (error) {
             over();
-            reject(error as Error);
+            reject(error);
           }
         };
         const deadline = setTimeout(() => {

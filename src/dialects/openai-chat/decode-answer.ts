@@ -75,7 +75,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
 
 /** @throws Fault for an error where an answer should be: `{"error": …}`, vLLM's `{"object": "error", …}` or a bare `{"message", "type", …}` */
 function chunkOf(answer: unknown): Chunk {
-  const chunk = Array.isArray(answer) ? answer[0] : answer;
+  const chunk: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isObject(chunk)) throw malformed();
   const { error } = chunk;
   if (error) throw faultOfError(error);

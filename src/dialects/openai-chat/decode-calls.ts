@@ -32,7 +32,7 @@ export function takeToolCall(value: unknown, candidate: number, calls: Calls, ev
   if (!isObject(value)) throw malformed();
   const piece: WireToolCall = value;
   const custom = isObject(piece.custom);
-  const inner = custom ? (piece.custom as Readonly<Record<string, unknown>>) : isObject(piece.function) ? piece.function : {};
+  const inner = custom ? piece.custom : isObject(piece.function) ? piece.function : {};
   const name = textOf(inner['name']);
   const call = openCall(piece, name, custom, calls);
   events.push(...saidByCall(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate));

@@ -32,7 +32,7 @@ export function toolOf(tool: ChatTool, at: number): Tool {
       };
     }
     default:
-      return { type: 'foreign', dialect, value: bounded(tool as JsonObject, field) };
+      return { type: 'foreign', dialect, value: bounded(tool, field) };
   }
 }
 
@@ -95,8 +95,8 @@ export function bounded(schema: JsonObject, field: string): JsonObject {
     if (--left < 0) throw invalid(field, `must have at most ${schemaBounds.values} values`);
     if (value === null || typeof value !== 'object') return;
     if (depth === schemaBounds.depth) throw invalid(field, `must not be nested deeper than ${schemaBounds.depth} levels`);
-    if (Array.isArray(value)) for (const one of value) visit(one, depth + 1);
-    else for (const name in value) visit((value as JsonObject)[name]!, depth + 1);
+    if (isObject(value)) for (const name in value) visit(value[name]!, depth + 1);
+    else for (const one of value) visit(one, depth + 1);
   };
   visit(schema, 0);
   return schema;

@@ -137,7 +137,7 @@ function refusedField(message: string): string | undefined {
 
 /** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
 function refusalOf(value: unknown, status: number): Refusal {
-  const outer = Array.isArray(value) ? value[0] : value;
+  const outer: unknown = Array.isArray(value) ? value[0] : value;
   const shell = isObject(outer) ? outer : {};
   const error = isObject(shell['error']) ? shell['error'] : shell;
   const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};

@@ -1,2 +1,2 @@
 export { decodeRequest } from './decode-request.ts';
-export { encodeRequest, type Quirks } from './encode-request.ts';
+export { encodeRequest } from './encode-request.ts';

@@ -11,7 +11,7 @@ export interface Saying {
   readonly toolShape?: ToolShape;
   readonly model?: string;
   /** The wire's word; null: as null; `missing`: no chunk says it. */
-  readonly finish?: string | null | 'missing';
+  readonly finish?: string | null;
   /** Unless given, one token a word, told once, to a stream when it asks. Given numbers may be anything, and are told always. */
   readonly usage?: 'missing' | 'null' | 'twice' | 'with-finish' | { readonly input: unknown; readonly output: unknown; readonly total?: unknown };
   readonly manners?: Manners;

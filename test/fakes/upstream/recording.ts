@@ -67,7 +67,7 @@ export class Recording implements Recorded {
 function keyOf(headers: IncomingMessage['headers'], url: string): string | undefined {
   const bearer = /^Bearer (.*)$/iu.exec(headers.authorization ?? '')?.[1];
   const named = ['x-api-key', 'api-key', 'x-goog-api-key'].map((name) => headers[name]).find((value) => typeof value === 'string');
-  return bearer ?? (named as string | undefined) ?? new URLSearchParams(url.split('?')[1]).get('key') ?? undefined;
+  return bearer ?? named ?? new URLSearchParams(url.split('?')[1]).get('key') ?? undefined;
 }
 
 function parsed(body: Buffer): unknown {
