@@ -23,8 +23,9 @@ export class PassingFrames {
   #smallest = Infinity;
   #done = false;
   #ended = false;
-  /** What the decoded frames said, but for what speaks. */
-  found: GenerateEvent[] = [];
+  /** What the decoded frames said, but for what speaks: at the beginning, and for the end. */
+  readonly opening: GenerateEvent[] = [];
+  readonly closing: GenerateEvent[] = [];
   spoken = false;
 
   constructor(decoder: Decoder, usageWanted: boolean) {
@@ -89,7 +90,8 @@ export class PassingFrames {
   #keep(events: readonly GenerateEvent[]): void {
     for (const event of events) {
       if (speaks(event)) this.spoken = true;
-      else this.found.push(event);
+      else if (event.type === 'started') this.opening.push(event);
+      else this.closing.push(event);
     }
   }
 }

@@ -4,7 +4,7 @@ import type { GenerateCall } from '#model/call';
 import type { Part, Role, Tool, Turn } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { fold, type GenerateResult } from '#model/fold';
-import type { Context } from '#model/generate';
+import type { TargetContext } from '#model/generate';
 import fc from 'fast-check';
 import { builtIn } from './built-in.ts';
 
@@ -21,7 +21,7 @@ export function callOf(said: string | readonly Turn[], over: Partial<GenerateCal
   return { model: 'built-in', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {}, ...over };
 }
 
-export function contextOf(over: Partial<Context> = {}): Context {
+export function contextOf(over: Partial<TargetContext> = {}): TargetContext {
   const caller = { userId: 1, email: 'a@example.com', role: 'user', plan: 'free', keyId: 1, keyName: 'k' } as const;
   return {
     requestId: 'req_1',
@@ -33,6 +33,7 @@ export function contextOf(over: Partial<Context> = {}): Context {
     strict: false,
     headers: {},
     progress: { attempts: [] },
+    patience: { head: 60, firstByte: 300, idle: 120 },
     ...over,
   };
 }

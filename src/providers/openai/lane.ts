@@ -33,7 +33,7 @@ export async function* passStream(
   try {
     for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await answering.take()) held.push(...frames.push(bytes));
     if (!frames.spoken) held.push(...frames.end());
-    yield* frames.found.splice(0);
+    yield* frames.opening;
     yield { type: 'passed', tokens: 0 };
     answering.quietSeconds = context.patience.idle;
     if (!handOn(held, lane)) await lane.drained();
@@ -47,7 +47,7 @@ export async function* passStream(
     if (frames.spoken) yield { type: 'passed', tokens: frames.tokens };
     throw upstreamFault(error, true);
   }
-  yield* frames.found;
+  yield* frames.closing;
 }
 
 /** @returns false when the client has enough to read for now */
