@@ -16,6 +16,11 @@ const [command, wish] = process.argv.slice(2);
 if (command === 'exit') process.exit(Number(wish));
 if (command === 'die') process.kill(process.pid, wish);
 if (command === 'where') console.log(JSON.stringify({ node: process.version, pid: process.pid, file: import.meta.url, cache: process.env.NODE_COMPILE_CACHE }));
+if (command === 'idle') whenLauncherDies(() => {});
+if (command === 'late') {
+  console.log(String(process.pid));
+  process.stdin.resume().once('end', () => whenLauncherDies(() => { console.log('launcher died'); process.exit(5); })); // the input ends after the launcher
+}
 if (command === 'serve') {
   setInterval(() => {}, 1000);
   process.on('SIGTERM', () => console.log('SIGTERM'));
@@ -116,6 +121,18 @@ describe('bin/dragoman.js', () => {
     child.process.kill('SIGKILL');
     expect(await child.said()).toBe('launcher died');
     await gone(pid);
+  });
+
+  test('a program that is still starting when the launcher is killed hears of it once it listens', async () => {
+    const child = start('node', ['bin/dragoman.js', 'late']);
+    const pid = Number(await child.said());
+    child.process.kill('SIGKILL');
+    expect(await child.said()).toBe('launcher died');
+    await gone(pid);
+  });
+
+  test('a program that has nothing to do ends, although the launcher lives', () => {
+    expect(run(['bin/dragoman.js', 'idle']).status).toBe(0);
   });
 });
 
