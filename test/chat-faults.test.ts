@@ -109,18 +109,18 @@ function contentOf(frame: string): string {
 
 describe('a stream that dies after it has spoken', () => {
   const deaths: [string, () => Behaviour][] = [
-    ['by FIN [F-06]', () => cut({ afterEvents: 4, how: 'fin' })],
-    ['by RST [F-07]', () => cut({ afterEvents: 4, how: 'reset' })],
-    ['by RST in the middle of a character [F-07]', () => cutInCharacter()],
-    ['by RST in the middle of a JSON text [F-07]', () => cutInJson({ afterEvents: 4 })],
-    ['by its end without a finish reason [F-06]', () => noFinish()],
-    ['by silence [F-05]', () => headersThenHang({ afterEvents: 4 })],
-    ['by an error event [F-10]', () => pace(5, errorEvent({ afterEvents: 4 }))],
-    ['by an error event and [DONE] [F-10]', () => pace(5, errorEvent({ afterEvents: 4, done: true }))],
-    ['by bare JSON [F-10]', () => pace(5, rawJsonTail({ afterEvents: 4 }))],
+    ['by FIN', () => cut({ afterEvents: 4, how: 'fin' })],
+    ['by RST', () => cut({ afterEvents: 4, how: 'reset' })],
+    ['by RST in the middle of a character', () => cutInCharacter()],
+    ['by RST in the middle of a JSON text', () => cutInJson({ afterEvents: 4 })],
+    ['by its end without a finish reason', () => noFinish()],
+    ['by silence', () => headersThenHang({ afterEvents: 4 })],
+    ['by an error event', () => pace(5, errorEvent({ afterEvents: 4 }))],
+    ['by an error event and [DONE]', () => pace(5, errorEvent({ afterEvents: 4, done: true }))],
+    ['by bare JSON', () => pace(5, rawJsonTail({ afterEvents: 4 }))],
   ];
 
-  test.each(deaths)('%s ends in an error frame, without [DONE], and is not tried again [S-01]', async (_how, behaviour) => {
+  test.each(deaths)('%s ends in an error frame, without [DONE], and is not tried again [S-01] [F-06] [F-07] [F-05] [F-10]', async (_how, behaviour) => {
     const { status, frames } = await streamed(behaviour());
     expect(status).toBe(200);
     const last = JSON.parse(frames.at(-1)!) as Refusal;
@@ -148,12 +148,12 @@ describe('a stream that dies after it has spoken', () => {
 
 describe('a stream that fails before it has spoken', () => {
   test.each<[string, () => Behaviour, number]>([
-    ['an error event first [F-10]', () => errorEvent({ afterEvents: 0, status: 503 }), 503],
-    ['an error event after the role alone [S-02]', () => errorEvent({ afterEvents: 1, status: 503 }), 503],
-    ['a cut after the role alone [S-02]', () => cut({ afterEvents: 1 }), 502],
+    ['an error event first', () => errorEvent({ afterEvents: 0, status: 503 }), 503],
+    ['an error event after the role alone', () => errorEvent({ afterEvents: 1, status: 503 }), 503],
+    ['a cut after the role alone', () => cut({ afterEvents: 1 }), 502],
     ['silence after the headers', () => headersThenHang(), 504],
     ['429', () => tooMany({ retryAfter: 7 }), 429],
-  ])('by %s is a real status, and no frame is sent', async (_how, behaviour, status) => {
+  ])('by %s is a real status, and no frame is sent [F-10] [S-02]', async (_how, behaviour, status) => {
     const answer = await streamed(behaviour());
     expect(answer.status).toBe(status);
     expect(answer.frames).toEqual([]);
@@ -185,23 +185,23 @@ describe('a whole answer', () => {
   test.each<[string, () => Behaviour]>([
     ['cut by FIN', () => cut({ how: 'fin' })],
     ['cut by RST', () => cut({ how: 'reset' })],
-    ['without terminator [F-08]', unterminated],
-    ['shorter than its length says [F-08]', () => lyingLength()],
-    ['of malformed JSON [F-09]', malformed],
-    ['of HTML [F-09]', html],
-    ['of nothing [F-09]', empty],
-    ['of null [F-09]', jsonNull],
-    ['of an array [F-09]', array],
-    ['that is an error [F-10]', () => errorEvent({ status: 500 })],
-    ['204 [F-19]', noContent],
-    ['304 [F-19]', notModified],
-    ['a redirect [F-19]', () => redirect('http://169.254.169.254/latest/meta-data')],
-    ['encoded twice [F-17]', () => encoded('gzip', 'br')],
-    ['encoded a thousand times [F-17]', () => encodedTimes(20)],
-    ['a bomb [F-17]', () => gzipBomb(2000)],
-    ['with headers without end [F-23]', () => giantHeaders()],
-    ['without end [F-16]', endless],
-  ])('%s is a 502 that shows nothing of it', async (_how, behaviour) => {
+    ['without terminator', unterminated],
+    ['shorter than its length says', () => lyingLength()],
+    ['of malformed JSON', malformed],
+    ['of HTML', html],
+    ['of nothing', empty],
+    ['of null', jsonNull],
+    ['of an array', array],
+    ['that is an error', () => errorEvent({ status: 500 })],
+    ['204', noContent],
+    ['304', notModified],
+    ['a redirect', () => redirect('http://169.254.169.254/latest/meta-data')],
+    ['encoded twice', () => encoded('gzip', 'br')],
+    ['encoded a thousand times', () => encodedTimes(20)],
+    ['a bomb', () => gzipBomb(2000)],
+    ['with headers without end', () => giantHeaders()],
+    ['without end', endless],
+  ])('%s is a 502 that shows nothing of it [F-08] [F-09] [F-10] [F-19] [F-17] [F-23] [F-16]', async (_how, behaviour) => {
     const { status, text, refusal: body } = await whole(behaviour());
     expect(status).toBe(502);
     expect(body().error).toMatchObject({ type: 'server_error', code: 'upstream_error' });
@@ -210,13 +210,13 @@ describe('a whole answer', () => {
   });
 
   test.each<[string, () => Behaviour]>([
-    ['gzip [F-17]', () => encoded('gzip')],
-    ['br [F-17]', () => encoded('br')],
-    ['deflate [F-17]', () => encoded('deflate')],
-    ['zstd [F-17]', () => encoded('zstd')],
-    ['1xx before it [F-19]', () => informational(103)],
+    ['gzip', () => encoded('gzip')],
+    ['br', () => encoded('br')],
+    ['deflate', () => encoded('deflate')],
+    ['zstd', () => encoded('zstd')],
+    ['1xx before it', () => informational(103)],
     ['no content type', () => contentType('')],
-  ])('with %s is read', async (_how, behaviour) => {
+  ])('with %s is read [F-17] [F-19]', async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
     expect(status).toBe(200);
     expect(text).toContain('one two three');
@@ -248,16 +248,16 @@ describe('a whole answer', () => {
 
 describe('a refusal of the provider', () => {
   test.each<[string, () => Behaviour, number, string]>([
-    ['400 is the caller’s [F-14]', () => refusal(400), 400, 'invalid_request_error'],
+    ['400 is the caller’s', () => refusal(400), 400, 'invalid_request_error'],
     ['422 is the caller’s', () => refusal(422), 400, 'invalid_request_error'],
-    ['401 is ours [F-14]', () => refusal(401), 502, 'server_error'],
+    ['401 is ours', () => refusal(401), 502, 'server_error'],
     ['402 is ours', () => refusal(402), 502, 'server_error'],
     ['403 is ours', () => refusal(403), 502, 'server_error'],
     ['404 of the address is ours', () => notFound('address'), 502, 'server_error'],
     ['500 is told in its class', () => failing(500), 502, 'server_error'],
-    ['503 is told in its class [F-14]', () => failing(503), 503, 'server_error'],
+    ['503 is told in its class', () => failing(503), 503, 'server_error'],
     ['529 is told in its class', () => failing(529), 503, 'server_error'],
-  ])('%s, asked once', async (_what, behaviour, status, type) => {
+  ])('%s, asked once [F-14]', async (_what, behaviour, status, type) => {
     const answer = await whole(behaviour());
     expect(answer.status).toBe(status);
     expect(answer.refusal().error.type).toBe(type);

@@ -352,7 +352,7 @@ function from(section: string, said: Readonly<Record<string, string>>): Promised
 }
 
 /** Not proven yet, by the area that will. One line goes with each proof, and the count with it; neither ever grows. */
-export const unprovenCount = 274;
+export const unprovenCount = 229;
 
 export const unproven: Readonly<Record<Area, readonly string[]>> = {
   service: [
@@ -368,25 +368,7 @@ export const unproven: Readonly<Record<Area, readonly string[]>> = {
     'service.per-user',
     'service.native-unversioned',
   ],
-  chat: [
-    'chat.model-string',
-    'chat.model-required',
-    'chat.messages-array',
-    'chat.messages-required',
-    'chat.message-role',
-    'chat.temperature-number',
-    'chat.temperature-range',
-    'chat.max-tokens-integer',
-    'chat.top-p-number',
-    'chat.top-p-range',
-    'chat.frequency-penalty-number',
-    'chat.frequency-penalty-range',
-    'chat.presence-penalty-number',
-    'chat.presence-penalty-range',
-    'chat.tools-array',
-    'chat.tools-nested',
-    'chat.400-missing',
-  ],
+  chat: [],
   responses: [
     'responses.standard-sdk',
     'responses.model-string',
@@ -459,7 +441,7 @@ export const unproven: Readonly<Record<Area, readonly string[]>> = {
     'embeddings.400-257',
     'embeddings.429-quota',
   ],
-  models: [ 'models.answer-object', 'models.answer-data', 'models.200', 'models.401'],
+  models: ['models.answer-object', 'models.answer-data', 'models.200', 'models.401'],
   gencompat: [
     'gencompat.standard-format',
     'gencompat.to-platform',
