@@ -1,7 +1,6 @@
-import type { Static, TSchema } from 'typebox';
-import { Fault } from '#model/fault';
+import type { TSchema } from 'typebox';
+import type { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
-import { checked } from '#kit/check';
 import type { Exchange } from './exchange.ts';
 
 /** What a credential may be narrowed to (`contract.md` of the service, scopes). */
@@ -34,17 +33,6 @@ export interface Asked {
   readonly bytes: Uint8Array;
   /** Where the members of the body stand in its bytes (kit/json-scan). */
   readonly places: readonly number[];
-}
-
-/** A route of the plain kind: JSON in, checked by the schema; a value out. */
-export function route<Input extends TSchema>(
-  described: Omit<Route, 'answer' | 'input'> & { readonly input: Input; readonly answer: (asked: Asked & { readonly input: Static<Input> }) => unknown },
-): Route {
-  const check = checked(
-    described.input,
-    ({ field, message, missing }) => new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
-  );
-  return { ...described, answer: (asked) => described.answer({ ...asked, input: check(asked.json ?? {}) }) };
 }
 
 /** A protocol shown to clients: its routes, and how it says no. */

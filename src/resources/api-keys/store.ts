@@ -31,7 +31,7 @@ export interface ApiKeys {
 
 /** @param pepper 32 bytes, the same on every machine */
 export function openApiKeys(store: Store, pepper: Buffer): ApiKeys {
-  const db = store.db.withTables<Tables>();
+  const db = store.db.$extendTables<Tables>();
   return {
     async add({ userId, name, scopes, key = newKey() }) {
       const row = await db

@@ -14,7 +14,7 @@ export interface Usage {
 }
 
 export function openUsage(store: Store): Usage {
-  const db = store.db.withTables<Tables>();
+  const db = store.db.$extendTables<Tables>();
   return {
     async spent(userId, month) {
       const row = await db.selectFrom('spent').select(['plan_tokens', 'cost_usd']).where('user_id', '=', userId).where('month', '=', month).executeTakeFirst();

@@ -30,7 +30,7 @@ export interface Users {
 }
 
 export function openUsers(store: Store): Users {
-  const db = store.db.withTables<Tables>();
+  const db = store.db.$extendTables<Tables>();
   return {
     async add({ email, role, plan }) {
       const user = await db
