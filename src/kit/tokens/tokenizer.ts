@@ -7,12 +7,10 @@ const slice = 1 << 18;
 
 /** Counts and cuts text by o200k. Cheap to make; keeps buffers, so one for each thread. */
 export class Tokenizer {
-  readonly #ranks: Ranks;
   readonly #merger: Merger;
   #bytes = new Uint8Array(1024);
 
   constructor(ranks: Ranks) {
-    this.#ranks = ranks;
     this.#merger = new Merger(ranks);
   }
 

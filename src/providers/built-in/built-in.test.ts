@@ -10,7 +10,7 @@ const tokens = await openTokens();
 const text = { type: 'string' };
 const json = async (...asked: Parameters<typeof textOf>): Promise<unknown> => JSON.parse(await textOf(...asked));
 
-describe('rule 1, repeating', () => {
+describe('rule 4, repeating', () => {
   test.each([
     'Say exactly: X',
     'Repeat: X',
@@ -21,6 +21,10 @@ describe('rule 1, repeating', () => {
     'Respond with the following text: X',
     'Could you please say exactly: X',
     'Hello there. Say exactly: X',
+    'Hi, say exactly: X',
+    'You must reply with exactly: X',
+    'I want you to repeat this word for word: X',
+    'Say exactly:\nX',
     'Output exactly: X',
   ])('“%s” gives the words back to the last character', (form) =>
     holds(fc.tuple(words, fc.constantFrom('', '.', '!', '?', ' "', ':', '\n\nand a line', ' — [1] {}')), async ([said, end]) => {
@@ -48,7 +52,7 @@ describe('rule 1, repeating', () => {
   );
 });
 
-describe('rule 2, answering from the conversation', () => {
+describe('rule 10, answering from the conversation', () => {
   test('what the user told is found again', () =>
     holds(distinct(3), async ([thing, value, other]) => {
       const turns = [turn('user', `My ${thing} is ${value}. I also like ${other}.`), turn('model', 'Noted.'), turn('user', `What is my ${thing}?`)];
@@ -76,7 +80,7 @@ describe('rule 2, answering from the conversation', () => {
     }));
 });
 
-describe('rule 3, citing passages', () => {
+describe('rule 10, citing passages', () => {
   const forms = ['[N] X', 'Passage N: X', 'Document N. X', '(N) X', '<doc id="N">X</doc>'];
   test.each(forms)('an answer out of passages like “%s” names the passage', (form) =>
     holds(
@@ -111,7 +115,7 @@ describe('rule 3, citing passages', () => {
     }));
 });
 
-describe('rule 4, saying what it is', () => {
+describe('rules 9 and 10, saying what it is', () => {
   test.each([
     'hello',
     'Hi!',
@@ -133,7 +137,7 @@ describe('rule 4, saying what it is', () => {
     holds(distinct(2), async ([a, b]) => expect(await textOf(`My ${a} is ${b}.`)).toBe('Noted. Ask me about it and I will find it again.')));
 });
 
-describe('rule 5, media', () => {
+describe('rule 8, media', () => {
   const png = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAUCAYAAAC07w7bAAAAAElFTkSuQmCC';
   const media = (over: object) => ({ type: 'media', kind: 'image', ...over }) as Part;
 
@@ -160,7 +164,7 @@ describe('rule 5, media', () => {
   });
 });
 
-describe('rule 6, tools', () => {
+describe('rules 1, 3, 5 and 6, tools', () => {
   const weather = tool('get_weather', { city: text, unit: { type: 'string', enum: ['celsius', 'fahrenheit'] } }, ['city']);
 
   test('with auto the tool that the message names is called, with arguments out of the message', () =>
@@ -259,7 +263,7 @@ describe('rule 6, tools', () => {
   });
 });
 
-describe('rule 7, JSON', () => {
+describe('rules 2 and 7, JSON', () => {
   const person = {
     type: 'object',
     properties: { name: text, age: { type: 'integer' }, city: text },
@@ -312,7 +316,7 @@ describe('rule 7, JSON', () => {
   });
 });
 
-describe('rule 8, lengths and ends', () => {
+describe('lengths and ends', () => {
   test('an answer has at most max tokens, then it finishes with length', () =>
     holds(
       fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 30 })),
@@ -349,7 +353,7 @@ describe('rule 8, lengths and ends', () => {
     expect((await ask('Say exactly: one', { sampling: { stop: ['o'] } })).candidates[0]).toMatchObject({ reason: 'stop', parts: [] }));
 });
 
-describe('rule 9, candidates and seed', () => {
+describe('candidates and seed', () => {
   test('as many candidates as are wanted, each finished, in different words where there are some', () =>
     holds(fc.integer({ min: 1, max: 5 }), async (candidates) => {
       const result = await ask('hello', { sampling: { candidates } });
@@ -366,7 +370,7 @@ describe('rule 9, candidates and seed', () => {
     }));
 });
 
-describe('rule 10, thoughts and log probabilities', () => {
+describe('thoughts and log probabilities', () => {
   test('a thought comes first where reasoning is wanted, and none where it is not', async () => {
     const kinds = async (over: Parameters<typeof ask>[1]) => (await ask('hello', over)).candidates[0]!.parts.map((part) => part.type);
     expect(await kinds({})).toEqual(['text']);
@@ -432,7 +436,7 @@ describe('every answer', () => {
               sum + (part.type === 'tool-call' ? tokens.count(part.name) + tokens.count(part.json) : tokens.count((part as { text: string }).text)),
             0,
           );
-        expect(usage).toMatchObject({ input: await promptTokens(call, tokens.countAll), output: count, source: 'provider' });
+        expect(usage).toMatchObject({ input: await promptTokens(call, (texts) => tokens.countAll(texts)), output: count, source: 'provider' });
       },
       100,
     ));

@@ -3,7 +3,7 @@ import type { CustomTool, FunctionTool } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { findingsIn, flattened } from './findings.ts';
 import { toRepeat } from './repeat.ts';
-import { propertiesOf } from './schema/conforms.ts';
+import { namesOf } from './schema/conforms.ts';
 import { schemaValue } from './schema/value.ts';
 
 export interface Use {
@@ -99,7 +99,7 @@ function use(tool: Usable, message: string, call: GenerateCall): Use {
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
     name: tool.name,
-    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, Object.keys(propertiesOf(schema))), asked: message, said: () => message }, field)),
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field)),
     custom: false,
   };
 }
