@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { mostTokens, openTokens, type Tokens } from '#kit/tokens';
 
@@ -117,14 +116,11 @@ describe('the sum over many texts', () => {
     }),
   )('of 1 MB of %s is quick and leaves the event loop free', async (_, unit) => {
     const text = unit.repeat(1_000_000 / Buffer.byteLength(unit));
-    const delay = monitorEventLoopDelay({ resolution: 1 });
-    delay.enable();
-    const started = performance.now();
+    const [before, began] = [process.threadCpuUsage(), performance.now()];
     const count = await tokens.countAll([text]);
-    const took = performance.now() - started;
-    delay.disable();
+    const [{ user, system }, took] = [process.threadCpuUsage(before), performance.now() - began];
     expect(count).toBeGreaterThan(0);
-    expect(took).toBeLessThan(2000); // 0.1–0.5 s alone; the machine may be busy
-    expect(delay.max / 1e6).toBeLessThan(100); // 11 ms alone
+    expect(took).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy
+    expect((user + system) / 1000).toBeLessThan(50); // 3 ms: handing the text over
   });
 });
