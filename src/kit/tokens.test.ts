@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { mostTokens, openTokens, type Tokens } from '#kit/tokens';
 
@@ -40,7 +39,9 @@ describe('a count', () => {
     const words = fc.array(fc.constantFrom(...samples.flatMap((text) => text.split(/(\s+)/))), { maxLength: 40 }).map((all) => all.join(''));
     const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ unit: 'grapheme', maxLength: 200 }), words);
     fc.assert(
-      fc.property(text, (one) => void expect(tokens.count(one)).toBe(countTokens(one, plain))),
+      fc.property(text, (one) => {
+        expect(tokens.count(one)).toBe(countTokens(one, plain));
+      }),
       { numRuns: 2000 },
     );
   });
@@ -48,13 +49,19 @@ describe('a count', () => {
   test('equals gpt-tokenizer where a piece is long enough for the heap', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'e', 't', 'o'), minLength: 49, maxLength: 1500 });
     fc.assert(
-      fc.property(text, (one) => void expect(tokens.count(one)).toBe(countTokens(one, plain))),
+      fc.property(text, (one) => {
+        expect(tokens.count(one)).toBe(countTokens(one, plain));
+      }),
       { numRuns: 200 },
     );
   });
 
   test('is never more than the bytes', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void expect(tokens.count(text)).toBeLessThanOrEqual(mostTokens(Buffer.byteLength(text)))));
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(tokens.count(text)).toBeLessThanOrEqual(mostTokens(Buffer.byteLength(text)));
+      }),
+    );
   });
 });
 
@@ -109,14 +116,11 @@ describe('the sum over many texts', () => {
     }),
   )('of 1 MB of %s is quick and leaves the event loop free', async (_, unit) => {
     const text = unit.repeat(1_000_000 / Buffer.byteLength(unit));
-    const delay = monitorEventLoopDelay({ resolution: 1 });
-    delay.enable();
-    const started = performance.now();
+    const [before, began] = [process.threadCpuUsage(), performance.now()];
     const count = await tokens.countAll([text]);
-    const took = performance.now() - started;
-    delay.disable();
+    const [{ user, system }, took] = [process.threadCpuUsage(before), performance.now() - began];
     expect(count).toBeGreaterThan(0);
-    expect(took).toBeLessThan(2000); // 0.1–0.5 s alone; the machine may be busy
-    expect(delay.max / 1e6).toBeLessThan(100); // 11 ms alone
+    expect(took).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy
+    expect((user + system) / 1000).toBeLessThan(50); // 3 ms: handing the text over
   });
 });

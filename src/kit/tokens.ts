@@ -15,7 +15,7 @@ export interface Tokens {
 }
 
 /**
- * The tokenizer, opened at the first call (0.2 s, nearly all of it in a worker thread; 25 MB resident with the thread) and the same for everybody from then on.
+ * The tokenizer, opened at the first call (0.2 s, of which the event loop is held for 4 ms; some 30 MB resident, thread and all) and the same for everybody from then on.
  * A text without any white space or change of kind for more than 256 KB is merged in slices of that size: there the count may be a few tokens off.
  */
 export function openTokens(): Promise<Tokens> {

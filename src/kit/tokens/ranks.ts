@@ -95,4 +95,4 @@ export function readRanks(path: string | URL): Ranks {
 }
 
 const sextets = new Int8Array(256).fill(-1);
-for (const [value, letter] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].entries()) sextets[letter.charCodeAt(0)] = value;
+for (const [value, letter] of Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/').entries()) sextets[letter.charCodeAt(0)] = value;

@@ -44,12 +44,15 @@ function* work({ id, text, lengths }: Job): Generator<undefined, Counted> {
   return { id, count };
 }
 
+let running = false;
+
 port.on('message', (job: Job) => {
   jobs.push(work(job));
-  if (jobs.length === 1) void run();
+  if (!running) void run();
 });
 
 async function run(): Promise<void> {
+  running = true;
   for (let at = 0; jobs.length > 0; at++) {
     const place = at % jobs.length;
     const { done, value } = jobs[place]!.next();
@@ -59,6 +62,7 @@ async function run(): Promise<void> {
     }
     await setImmediate();
   }
+  running = false;
 }
 
 port.postMessage(ranks);

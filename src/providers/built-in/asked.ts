@@ -6,6 +6,8 @@ import { sentencesOf, type Sentence } from './sentences.ts';
 export interface Asked {
   /** The text of the user's last turn, its first 64 KB. */
   readonly message: string;
+  /** There is more of it. */
+  readonly cut: boolean;
   /** Its last 64 KB. */
   readonly ending: string;
   /** What in it is the question. */
@@ -35,6 +37,7 @@ export function readAsked(call: GenerateCall): Asked {
   const sentences = [...earlier(call.turns.toSpliced(last, last < 0 ? 0 : 1), most - rest.length), ...sentencesOf(rest, 'user')];
   return {
     message: text.slice(0, most),
+    cut: text.length > most,
     ending,
     question,
     media: (turn?.parts ?? []).filter((part) => part.type === 'media').slice(0, 100),

@@ -1,16 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openTokens } from '#kit/tokens';
-import type { Part, ToolCallPart, Turn } from '#model/conversation';
+import type { Part } from '#model/conversation';
 import { fold } from '#model/fold';
 import { promptTokens } from '#model/measure';
-import { ask, callOf, capital, contextOf, distinct, eventsOf, holds, target, textOf, tool, turn, usesOf, word, words } from './testing.ts';
+import { ask, callOf, contextOf, distinct, eventsOf, holds, target, textOf, tool, turn, word, words } from './testing.ts';
 
 const tokens = await openTokens();
 const text = { type: 'string' };
-const json = async (...asked: Parameters<typeof textOf>): Promise<unknown> => JSON.parse(await textOf(...asked));
 
-describe('rule 1, repeating', () => {
+describe('rule 4, repeating', () => {
   test.each([
     'Say exactly: X',
     'Repeat: X',
@@ -21,6 +20,10 @@ describe('rule 1, repeating', () => {
     'Respond with the following text: X',
     'Could you please say exactly: X',
     'Hello there. Say exactly: X',
+    'Hi, say exactly: X',
+    'You must reply with exactly: X',
+    'I want you to repeat this word for word: X',
+    'Say exactly:\nX',
     'Output exactly: X',
   ])('“%s” gives the words back to the last character', (form) =>
     holds(fc.tuple(words, fc.constantFrom('', '.', '!', '?', ' "', ':', '\n\nand a line', ' — [1] {}')), async ([said, end]) => {
@@ -48,7 +51,7 @@ describe('rule 1, repeating', () => {
   );
 });
 
-describe('rule 2, answering from the conversation', () => {
+describe('rule 10, answering from the conversation', () => {
   test('what the user told is found again', () =>
     holds(distinct(3), async ([thing, value, other]) => {
       const turns = [turn('user', `My ${thing} is ${value}. I also like ${other}.`), turn('model', 'Noted.'), turn('user', `What is my ${thing}?`)];
@@ -76,7 +79,7 @@ describe('rule 2, answering from the conversation', () => {
     }));
 });
 
-describe('rule 3, citing passages', () => {
+describe('rule 10, citing passages', () => {
   const forms = ['[N] X', 'Passage N: X', 'Document N. X', '(N) X', '<doc id="N">X</doc>'];
   test.each(forms)('an answer out of passages like “%s” names the passage', (form) =>
     holds(
@@ -111,7 +114,7 @@ describe('rule 3, citing passages', () => {
     }));
 });
 
-describe('rule 4, saying what it is', () => {
+describe('rules 9 and 10, saying what it is', () => {
   test.each([
     'hello',
     'Hi!',
@@ -133,7 +136,7 @@ describe('rule 4, saying what it is', () => {
     holds(distinct(2), async ([a, b]) => expect(await textOf(`My ${a} is ${b}.`)).toBe('Noted. Ask me about it and I will find it again.')));
 });
 
-describe('rule 5, media', () => {
+describe('rule 8, media', () => {
   const png = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAUCAYAAAC07w7bAAAAAElFTkSuQmCC';
   const media = (over: object) => ({ type: 'media', kind: 'image', ...over }) as Part;
 
@@ -160,159 +163,7 @@ describe('rule 5, media', () => {
   });
 });
 
-describe('rule 6, tools', () => {
-  const weather = tool('get_weather', { city: text, unit: { type: 'string', enum: ['celsius', 'fahrenheit'] } }, ['city']);
-
-  test('with auto the tool that the message names is called, with arguments out of the message', () =>
-    holds(distinct(4), async ([a, b, name, value]) => {
-      const tools = [tool(`${a}_${b}`, { [name!]: text, count: { type: 'integer' } }), tool('other')];
-      for (const named of [`${a}_${b}`, `${a} ${b}`, `${a}${capital(b!)}`]) {
-        expect(await usesOf(`Please call ${named} with ${name}: ${value} and count = 17`, { tools })).toEqual([[`${a}_${b}`, { [name!]: value, count: 17 }]]);
-      }
-    }));
-
-  test('with auto and no tool named, none is called', () =>
-    holds(distinct(3), async ([a, b, c]) => {
-      const { candidates } = await ask(`Tell me about ${c}`, { tools: [tool(a!), tool(b!)] });
-      expect(candidates[0]).toMatchObject({ reason: 'stop', parts: [{ type: 'text' }] });
-    }));
-
-  test('the tool that must be called is called, whatever the message says', () =>
-    holds(distinct(3), async ([a, b, said]) => {
-      const tools = [tool(a!), tool(b!, { x: { type: 'integer', minimum: 5 } })];
-      expect(await usesOf(`Say exactly: ${said}`, { tools, toolChoice: { type: 'tool', name: b! } })).toEqual([[b, { x: 5 }]]);
-      expect(await usesOf(said!, { tools, toolChoice: { type: 'required' } })).toEqual([[a, {}]]);
-      expect(await usesOf(`${b} please`, { tools, toolChoice: { type: 'required' } })).toEqual([[b, { x: 5 }]]);
-      expect(await usesOf(`${a} ${b}`, { tools, toolChoice: { type: 'allowed', mode: 'required', names: [b!] } })).toEqual([[b, { x: 5 }]]);
-      expect(await usesOf(`${a} ${b}`, { tools, toolChoice: { type: 'allowed', mode: 'auto', names: [a!] } })).toEqual([[a, {}]]);
-    }));
-
-  test('with none no tool is ever called', () =>
-    holds(word, async (name) => expect(await usesOf(`call ${name}`, { tools: [tool(name)], toolChoice: { type: 'none' } })).toEqual([])));
-
-  test('two named tools are two calls, in the order of the message, each with its own arguments', () =>
-    holds(distinct(4), async ([a, b, one, two]) => {
-      const tools = [tool(b!, { it: text }), tool(a!, { it: text })];
-      const said = `call ${a} with it: ${one} and ${b} with it: ${two}`;
-      expect(await usesOf(said, { tools })).toEqual([
-        [a, { it: one }],
-        [b, { it: two }],
-      ]);
-      expect(await usesOf(said, { tools, parallelToolCalls: false })).toHaveLength(1);
-    }));
-
-  test.each([
-    ['What is the weather in Paris? Use get_weather.', { city: 'Paris' }],
-    ['get_weather for New York in fahrenheit', { city: 'New York', unit: 'fahrenheit' }],
-    ['get_weather(city="Rio de Janeiro", unit="celsius")', { city: 'Rio de Janeiro', unit: 'celsius' }],
-    ['get weather where city is oslo', { city: 'oslo' }],
-  ])('the arguments of “%s” are %j', async (said, expected) => expect(await usesOf(said, { tools: [weather] })).toEqual([['get_weather', expected]]));
-
-  test('a longer name hides the shorter one inside it', async () => {
-    expect(await usesOf('call get_weather_forecast now', { tools: [tool('get_weather'), tool('get_weather_forecast')] })).toEqual([
-      ['get_weather_forecast', {}],
-    ]);
-    expect(await usesOf('call get_weather_forecast now', { tools: [tool('get_weather')] })).toEqual([]);
-  });
-
-  test('a custom tool is given free text', () =>
-    holds(distinct(3), async ([name, a, b]) => {
-      expect(await usesOf(`use ${name}: ${a} ${b};`, { tools: [{ type: 'custom', name: name! }] })).toEqual([[name, `${a} ${b};`]]);
-    }));
-
-  const result = (...answers: string[]): Turn[] => [
-    turn('user', 'call get_weather'),
-    turn('model', { type: 'tool-call', id: 'a', name: 'get_weather', json: '{}' }),
-    ...answers.map((answer, at) => turn('user', { type: 'tool-result', id: `a${at}`, parts: [{ type: 'text', text: answer }] })),
-  ];
-
-  test('after a tool has answered, its text is the answer', () =>
-    holds(distinct(2), async ([a, b]) => {
-      expect(await textOf(result(a!, b!), { tools: [weather] })).toBe(`${a}\n${b}`);
-      expect(await textOf(result(''), { tools: [weather] })).toBe('The tool answered nothing.');
-    }));
-
-  test('a tool that is not there is the caller’s mistake', async () => {
-    await expect(ask('x', { tools: [weather], toolChoice: { type: 'tool', name: 'nowhere' } })).rejects.toMatchObject({
-      code: 'invalid',
-      details: { field: 'tool_choice' },
-    });
-    await expect(ask('x', { toolChoice: { type: 'required' } })).rejects.toMatchObject({ code: 'invalid' });
-  });
-
-  test('parameters that nothing satisfies are named', async () => {
-    const tools = [tool('a'), tool('b', { n: { type: 'integer', minimum: 2, maximum: 1 } })];
-    await expect(ask('b', { tools })).rejects.toMatchObject({
-      code: 'invalid',
-      details: { field: 'tools[1].parameters' },
-      message: expect.stringContaining('#/properties/n'),
-    });
-  });
-
-  test('calls finish with tool and ids of their own, the same for the same call', async () => {
-    const tools = [tool('one'), tool('two')];
-    const { candidates } = await ask('one and two', { tools, sampling: { candidates: 2 } });
-    expect(candidates.map((one) => one.reason)).toEqual(['tool', 'tool']);
-    const ids = candidates.flatMap((one) => one.parts.map((part) => (part as ToolCallPart).id));
-    expect(new Set(ids).size).toBe(4);
-    expect(await ask('one and two', { tools, sampling: { candidates: 2 } })).toMatchObject({ candidates });
-  });
-});
-
-describe('rule 7, JSON', () => {
-  const person = {
-    type: 'object',
-    properties: { name: text, age: { type: 'integer' }, city: text },
-    required: ['name', 'age', 'city'],
-    additionalProperties: false,
-  };
-
-  test('values come from the message', () =>
-    holds(fc.tuple(distinct(2), fc.integer({ min: 0, max: 999_999 })), async ([[name, city], age]) => {
-      const output = { type: 'schema', schema: person } as const;
-      expect(await json(`name: ${name}, the age is ${age} and city = "${city} ${city}"`, { output })).toEqual({ name, age, city: `${city} ${city}` });
-      expect(await json(`${capital(name!)} is ${age} years old and lives in ${capital(city!)}.`, { output })).toEqual({
-        name: capital(name!),
-        age,
-        city: capital(city!),
-      });
-    }));
-
-  test('what is not in the message conforms all the same', async () =>
-    expect(await json('json', { output: { type: 'schema', schema: person } })).toEqual({ name: 'unknown', age: 0, city: 'unknown' }));
-
-  test('JSON that conforms and is asked to be repeated is the answer', () =>
-    holds(fc.tuple(word, fc.nat()), async ([name, age]) => {
-      const value = { name, age, city: 'Zürich "old town"' };
-      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'schema', schema: person } })).toEqual(value);
-      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'json' } })).toEqual(value);
-    }));
-
-  test('without a schema it is an object, with the keys that the message wants', () =>
-    holds(distinct(3), async ([a, b, value]) => {
-      expect(await json(`Answer in JSON with the keys "${a}" and "${b}". ${a}: ${value}.`, { output: { type: 'json' } })).toEqual({
-        [a!]: value,
-        [b!]: 'unknown',
-      });
-      expect(await json('Tell me a joke as JSON.', { output: { type: 'json' } })).toEqual({ answer: expect.stringContaining('built-in model') });
-    }));
-
-  test('a member for the answer holds what would have been said', async () => {
-    const schema = { type: 'object', properties: { answer: text }, required: ['answer'] };
-    expect(await json('My name is Ada. What is my name?', { output: { type: 'schema', schema } })).toEqual({ answer: 'You told me: “My name is Ada.”' });
-  });
-
-  test('a schema that nothing satisfies is named', async () => {
-    const schema = { type: 'object', properties: { a: { type: 'string', minLength: 3, maxLength: 2 } }, required: ['a'] };
-    await expect(ask('x', { output: { type: 'schema', schema } })).rejects.toMatchObject({
-      code: 'invalid',
-      details: { field: 'output.schema' },
-      message: expect.stringContaining('#/properties/a'),
-    });
-  });
-});
-
-describe('rule 8, lengths and ends', () => {
+describe('lengths and ends', () => {
   test('an answer has at most max tokens, then it finishes with length', () =>
     holds(
       fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 30 })),
@@ -349,7 +200,7 @@ describe('rule 8, lengths and ends', () => {
     expect((await ask('Say exactly: one', { sampling: { stop: ['o'] } })).candidates[0]).toMatchObject({ reason: 'stop', parts: [] }));
 });
 
-describe('rule 9, candidates and seed', () => {
+describe('candidates and seed', () => {
   test('as many candidates as are wanted, each finished, in different words where there are some', () =>
     holds(fc.integer({ min: 1, max: 5 }), async (candidates) => {
       const result = await ask('hello', { sampling: { candidates } });
@@ -366,7 +217,7 @@ describe('rule 9, candidates and seed', () => {
     }));
 });
 
-describe('rule 10, thoughts and log probabilities', () => {
+describe('thoughts and log probabilities', () => {
   test('a thought comes first where reasoning is wanted, and none where it is not', async () => {
     const kinds = async (over: Parameters<typeof ask>[1]) => (await ask('hello', over)).candidates[0]!.parts.map((part) => part.type);
     expect(await kinds({})).toEqual(['text']);
@@ -432,7 +283,7 @@ describe('every answer', () => {
               sum + (part.type === 'tool-call' ? tokens.count(part.name) + tokens.count(part.json) : tokens.count((part as { text: string }).text)),
             0,
           );
-        expect(usage).toMatchObject({ input: await promptTokens(call, tokens.countAll), output: count, source: 'provider' });
+        expect(usage).toMatchObject({ input: await promptTokens(call, (texts) => tokens.countAll(texts)), output: count, source: 'provider' });
       },
       100,
     ));

@@ -59,7 +59,7 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
       if (found !== undefined) taken.add(found);
       return found;
     },
-    formed: (format) => forms[format]?.exec(text)?.[0],
+    formed: (format) => forms.get(format)?.exec(text)?.[0],
   };
 }
 
@@ -73,16 +73,18 @@ export function flattened(name: string): string {
     .trim();
 }
 
-const forms: Readonly<Record<string, RegExp>> = {
-  email: /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/,
-  uri: /https?:\/\/[^\s"'<>)\]]{1,500}/,
-  url: /https?:\/\/[^\s"'<>)\]]{1,500}/,
-  'date-time': /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
-  date: /\d{4}-\d\d-\d\d/,
-  time: /\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
-  uuid: /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i,
-  ipv4: /\d{1,3}(?:\.\d{1,3}){3}/,
-};
+const forms: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    email: /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/,
+    uri: /https?:\/\/[^\s"'<>)\]]{1,500}/,
+    url: /https?:\/\/[^\s"'<>)\]]{1,500}/,
+    'date-time': /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
+    date: /\d{4}-\d\d-\d\d/,
+    time: /\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
+    uuid: /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i,
+    ipv4: /\d{1,3}(?:\.\d{1,3}){3}/,
+  }),
+);
 
 interface Word {
   readonly text: string;
@@ -127,14 +129,14 @@ function labelsIn(text: string, words: readonly Word[]): Map<string, Label> {
   return labels;
 }
 
-const closing: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '[': ']', '(': ')' };
+const closing: ReadonlyMap<string, string> = new Map(Object.entries({ '"': '"', "'": "'", '`': '`', '“': '”', '[': ']', '(': ')' }));
 
 /** The value behind the word at `at`: what is in quotation marks or brackets, else the words up to the next stop. */
 function valueAfter(text: string, words: readonly Word[], at: number): string {
   const first = words[at + 1];
   if (!first) return '';
   const rest = text.slice(first.from, first.from + longestValue);
-  const close = closing[first.text];
+  const close = closing.get(first.text);
   const closed = close === undefined ? -1 : rest.indexOf(close, 1);
   if (closed > 0) return rest.slice(1, closed).trim();
   let last = at;

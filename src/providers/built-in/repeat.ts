@@ -20,16 +20,16 @@ export function toRepeat(message: string): string | undefined {
 const starts = /(?:[.!?;][ \t]{1,4}|\n[ \t]{0,8})(?=[\p{L}])/gu;
 
 const order =
-  /(?:please,? |now,? |then,? |and )?(?:(?:can|could|would|will) you )?(?:please )?(?:just |simply |only )?(say|repeat|echo|reply|respond|answer|write|print|output|type|return)(?![\p{L}\p{N}_])/iuy;
+  /(?:(?:hi|hello|hey)[,!.]? )?(?:please,? |now,? |then,? |and )?(?:you (?:must|should|have to) (?:always )?|i(?: want|'d like|’d like| would like) you to )?(?:(?:can|could|would|will) you )?(?:please )?(?:just |simply |only )?(say|repeat|echo|reply|respond|answer|write|print|output|type|return)(?![\p{L}\p{N}_])/iuy;
 const modifiers =
-  /(?: (?:back|after|me|us|with|only|just|exactly|precisely|verbatim|literally|the|this|these|those|following|exact|same|single|one|word|words|text|sentence|phrase|string|message|line|to|again|out loud|aloud)(?![\p{L}\p{N}_])){0,8}/iuy;
+  /(?: (?:back|after|me|us|with|only|just|exactly|precisely|verbatim|literally|the|this|these|those|following|exact|same|single|one|word[- ]for[- ]word|word|words|text|sentence|phrase|string|message|line|to|again|out loud|aloud)(?![\p{L}\p{N}_])){0,8}/iuy;
 const colon = /[ \t]{0,4}[:：]/y;
 const exact = /exactly|precisely|verbatim|literally|only|just|exact|following|this|these|same|word|text|sentence|phrase|string|message|after me|with/i;
 const plain =
-  /(?: (?:exactly|precisely|verbatim|literally|only|just|back to me|back|after me|to me|(?:with )?the (?:exact |single )?(?:words?|phrase|text|sentence)|with(?: exactly| only| just)?)){0,3}(?![\p{L}\p{N}_])/iuy;
+  /(?: (?:exactly|precisely|verbatim|literally|only|just|back to me|back|after me|to me|(?:with )?the (?:exact |single )?(?:words?|phrase|text|sentence|number|letter)|with(?: exactly| only| just)?)){0,3}(?![\p{L}\p{N}_])/iuy;
 /** `Say something nice` asks for thoughts that are not there. */
 const vague =
-  /^(?:something|anything|nothing|more|what|whatever|how|why|who|where|when|whether|which|if|it|that|so|yes or no|a few|some|in|about|whatever|your|my name|no more)(?![\p{L}\p{N}_])/iu;
+  /^(?:something|anything|nothing|more|what|whatever|how|why|who|where|when|whether|which|if|it(?!['’])|that|so|yes or no|a few|some|in|about|whatever|your|my name|no more)(?![\p{L}\p{N}_])/iu;
 /** `Say hi in three words`: the words wanted are `hi`. */
 const howLong = / in (?:exactly |just |only )?(?:\w{1,9}|\d{1,4}) (?:words?|sentences?|lines?)[.!]?$/i;
 const formats = /^(?:json|yaml|xml|html|csv|markdown|code|text|details|examples|numbers?|bullet.*)[.!]?$/i;

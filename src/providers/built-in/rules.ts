@@ -7,7 +7,7 @@ import { describeMedia } from './media.ts';
 import { isOwn, phrase } from './phrases.ts';
 import { toRepeat } from './repeat.ts';
 import { schemaValue } from './schema/value.ts';
-import { conforms, isObject, propertiesOf, Work } from './schema/conforms.ts';
+import { conforms, isObject, namesOf, Work } from './schema/conforms.ts';
 import type { Sentence } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
@@ -16,6 +16,8 @@ export interface Answer {
   /** Why, in a sentence for each step. */
   readonly thoughts: readonly string[];
   readonly text: string;
+  /** There would be more to say. */
+  readonly cut?: boolean;
   readonly uses: readonly Use[];
 }
 
@@ -37,7 +39,13 @@ export function answer(call: GenerateCall): (variant: number) => Answer {
   }
   if (asked.results.length > 0) return toldBy(asked);
   const repeated = wordsToRepeat(asked);
-  if (repeated !== undefined) return () => ({ thoughts: ['I am asked to repeat something.', 'I give it back as it is.'], text: repeated, uses: [] });
+  if (repeated !== undefined)
+    return () => ({
+      thoughts: ['I am asked to repeat something.', 'I give it back as it is.'],
+      text: repeated,
+      cut: asked.cut && asked.message.trimEnd().endsWith(repeated),
+      uses: [],
+    });
   const named = namedUses(call, asked.ending);
   if (named.length > 0) return used(named, 'The message names a tool');
   return spoken(asked);
@@ -117,10 +125,10 @@ function written(call: GenerateCall, asked: Asked): string {
   const told = asked.results.flatMap((result) => result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))).join('\n');
   const values = `${told.slice(0, most)}\n${asked.ending}`;
   const made = (schema: JsonObject, field: string) =>
-    JSON.stringify(schemaValue(schema, { findings: findingsIn(values, Object.keys(propertiesOf(schema))), asked: asked.ending.trim(), said: words }, field));
+    JSON.stringify(schemaValue(schema, { findings: findingsIn(values, namesOf(schema)), asked: asked.ending.trim(), said: words }, field));
   if (call.output.type === 'schema') {
     const { schema } = call.output;
-    return ready !== undefined && conforms(schema, schema, ready, new Work(40_000)) ? JSON.stringify(ready) : made(schema, 'output.schema');
+    return ready !== undefined && conforms(schema, schema, ready, new Work(20_000)) ? JSON.stringify(ready) : made(schema, 'output.schema');
   }
   if (isObject(ready)) return JSON.stringify(ready);
   const keys = keysIn(asked.ending);

@@ -28,7 +28,7 @@ export interface Spoken {
 }
 
 /** The longest answer of this model, in UTF-16 units. */
-const longest = 1 << 16;
+const longest = 1 << 15;
 
 /**
  * Says all candidates at once, a word of each in turn, and keeps the pace of `tokensPerSecond` for each. Counts into `spoken`.
@@ -37,7 +37,8 @@ const longest = 1 << 16;
  */
 export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<GenerateEvent> {
   const { clock, signal, tokensPerSecond } = manner;
-  let speakers = answers.map((answer, candidate) => words(answer, candidate, manner, spoken));
+  const split = remembered((text) => manner.tokens.split(text));
+  let speakers = answers.map((answer, candidate) => words(answer, candidate, split, manner, spoken));
   let due = clock.monotonic();
   let rested = due;
   for (let round = 1; speakers.length > 0; round++) {
@@ -59,9 +60,28 @@ export async function* speak(answers: readonly Answer[], manner: Manner, spoken:
     if (tokensPerSecond) {
       due += (most * 1000) / tokensPerSecond;
       const wait = due - clock.monotonic();
-      if (wait > 0) await clock.sleep(wait, signal).catch(() => signal.throwIfAborted());
+      if (wait > 0) await waited(clock, wait, signal);
     } else if (round % 32 === 0) await setImmediate();
   }
+}
+
+async function waited(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(milliseconds, signal);
+  } catch (error) {
+    signal.throwIfAborted(); // Node's own timer throws an AbortError around the reason
+    throw error;
+  }
+}
+
+/** Candidates often say the same. */
+function remembered(split: (text: string) => readonly string[]): (text: string) => readonly string[] {
+  const known = new Map<string, readonly string[]>();
+  return (text) => {
+    const tokens = known.get(text) ?? split(text);
+    known.set(text, tokens);
+    return tokens;
+  };
 }
 
 interface Word {
@@ -69,7 +89,7 @@ interface Word {
   readonly tokens: number;
 }
 
-function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoken): Generator<Word, void> {
+function* words(answer: Answer, candidate: number, split: (text: string) => readonly string[], manner: Manner, spoken: Spoken): Generator<Word, void> {
   const { tokens, maxTokens = Infinity, logprobs } = manner;
   let left = maxTokens;
   const spend = (count: number) => {
@@ -78,7 +98,7 @@ function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoke
   };
   const finished = (reason: FinishReason): Word => ({ event: { type: 'finished', candidate, reason, raw: reason }, tokens: 0 });
 
-  const thoughts = tokens.split(answer.thoughts.join(' '));
+  const thoughts = split(answer.thoughts.join(' '));
   for (const { text, count } of grouped(thoughts.slice(0, left))) {
     spend(count);
     spoken.thought += count;
@@ -87,7 +107,7 @@ function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoke
   if (left < 1) return yield finished('length');
 
   const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
-  const said = text === '' ? [] : tokens.split(text);
+  const said = split(text);
   let from = 0;
   for (const { text: word, count } of grouped(said.slice(0, left))) {
     spend(count);
@@ -97,7 +117,7 @@ function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoke
   }
   if (from < said.length) return yield finished('length');
   if (stopped) return yield finished('stop');
-  if (answer.text.length > longest) return yield finished('length');
+  if (answer.cut || answer.text.length > longest) return yield finished('length');
 
   for (const [call, use] of answer.uses.entries()) {
     const id = `call_${createHash('sha256').update(`${manner.turns} ${candidate} ${call} ${use.name} ${use.json}`).digest('hex').slice(0, 24)}`;
@@ -105,7 +125,7 @@ function* words(answer: Answer, candidate: number, manner: Manner, spoken: Spoke
     if (left < named) return yield finished('length');
     spend(named);
     yield { event: { type: 'tool-call', candidate, call, id, name: use.name, json: '', ...(use.custom ? { custom: true } : {}) }, tokens: named };
-    const written = tokens.split(use.json.slice(0, longest).toWellFormed());
+    const written = split(use.json.slice(0, longest).toWellFormed());
     const cut = written.length > left || use.json.length > longest;
     for (const { text: json, count } of grouped(written.slice(0, left))) {
       spend(count);

@@ -5,6 +5,7 @@ import type { Part, Role, Tool, Turn } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { fold, type GenerateResult } from '#model/fold';
 import type { TargetContext } from '#model/generate';
+import type { JsonObject } from '#model/json';
 import fc from 'fast-check';
 import { builtIn } from './built-in.ts';
 
@@ -57,8 +58,8 @@ export async function usesOf(said: string | readonly Turn[], over: Partial<Gener
   return parts.flatMap((part): [string, unknown][] => (part.type === 'tool-call' ? [[part.name, part.custom ? part.json : JSON.parse(part.json)]] : []));
 }
 
-export function tool(name: string, properties: Record<string, object> = {}, required = Object.keys(properties)): Tool {
-  return { type: 'function', name, parameters: { type: 'object', properties, required, additionalProperties: false } as never };
+export function tool(name: string, properties: JsonObject = {}, required = Object.keys(properties)): Tool {
+  return { type: 'function', name, parameters: { type: 'object', properties, required, additionalProperties: false } };
 }
 
 /** Made-up words, so that no answer can be there by accident. */

@@ -3,7 +3,7 @@ import type { CustomTool, FunctionTool } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { findingsIn, flattened } from './findings.ts';
 import { toRepeat } from './repeat.ts';
-import { propertiesOf } from './schema/conforms.ts';
+import { namesOf } from './schema/conforms.ts';
 import { schemaValue } from './schema/value.ts';
 
 export interface Use {
@@ -42,7 +42,9 @@ export function demandedUses(call: GenerateCall, message: string): Use[] {
 /** The tools that a message names, in the order in which it does. */
 export function namedUses(call: GenerateCall, message: string): Use[] {
   if (call.toolChoice?.type === 'none') return [];
-  const mentions = mentioned(usableTools(call).slice(0, mostTools), message);
+  const tools = usableTools(call).slice(0, mostTools);
+  const named = mentioned(tools, message, (tool) => flattened(tool.name.slice(0, 200)));
+  const mentions = named.length > 0 ? named : mentioned(tools, message, subjectOf);
   const chosen = mentions.slice(0, call.parallelToolCalls === false ? 1 : mostUses);
   return chosen.map(({ tool, from }, at) => {
     const own = chosen.length === 1 ? message : message.slice(at === 0 ? 0 : from, chosen[at + 1]?.from);
@@ -64,12 +66,19 @@ interface Mention {
   readonly to: number;
 }
 
+/** What a tool gets: `get_weather` is about the weather, and a message about the weather names it where none is named in full. */
+function subjectOf(tool: Usable): string {
+  const name = flattened(tool.name.slice(0, 200));
+  const subject = name.replace(/^(?:get|fetch|find|show|check|query|look ?up|retrieve)(?: (?:current|the))? /, '');
+  return subject === name ? '' : subject;
+}
+
 /** A tool is named by its name in one word (`get_weather`, `getWeather`) or in several (`get weather`). A longer name hides the shorter one inside it. */
-function mentioned(tools: readonly Usable[], message: string): Mention[] {
+function mentioned(tools: readonly Usable[], message: string, nameOf: (tool: Usable) => string): Mention[] {
   const byName = new Map<string, Usable>();
   let longest = 1;
   for (const tool of tools) {
-    const name = flattened(tool.name.slice(0, 200));
+    const name = nameOf(tool);
     if (name === '' || byName.has(name)) continue;
     byName.set(name, tool);
     longest = Math.max(longest, Math.min(8, name.split(' ').length));
@@ -99,7 +108,7 @@ function use(tool: Usable, message: string, call: GenerateCall): Use {
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
     name: tool.name,
-    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, Object.keys(propertiesOf(schema))), asked: message, said: () => message }, field)),
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field)),
     custom: false,
   };
 }

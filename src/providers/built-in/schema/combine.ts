@@ -16,6 +16,7 @@ export function combined(a: Schema, b: Schema, depth = 0): Schema {
   const apart: Record<string, Json> = {};
   const conditional = 'if' in a && 'if' in b;
   for (const [key, value] of Object.entries(b)) {
+    if (key === '__proto__') continue;
     const waits = conditional && (key === 'if' || key === 'then' || key === 'else');
     if (!waits && !Object.hasOwn(a, key)) joined[key] = value;
     else if (waits || ((key === 'anyOf' || key === 'oneOf') && a[key] !== value)) apart[key] = value;

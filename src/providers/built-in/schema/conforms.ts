@@ -51,6 +51,9 @@ export const schemasOf = (value: unknown): readonly Schema[] => (Array.isArray(v
 export const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 export const propertiesOf = (schema: JsonObject, key = 'properties'): JsonObject => (isObject(schema[key]) ? schema[key] : {});
 
+/** The names of the members that a schema declares, at most 1,000. */
+export const namesOf = (schema: JsonObject): string[] => Object.keys(propertiesOf(schema)).slice(0, 1000);
+
 /** The types a schema names, in small letters (Gemini's are capitals); `nullable` adds null. Absent: any. */
 export function typesOf(schema: JsonObject): readonly string[] | undefined {
   const named = typeof schema['type'] === 'string' ? [schema['type']] : textsOf(schema['type']);
@@ -129,24 +132,26 @@ export const lengthOf = (schema: JsonObject, key: string): number | undefined =>
 };
 
 function textConforms(schema: JsonObject, value: string, work: Work): boolean {
-  const length = value.length < 1000 ? [...value].length : value.length;
+  const length = value.length < 1000 ? Array.from(value).length : value.length;
   if (length < (lengthOf(schema, 'minLength') ?? 0) || length > (lengthOf(schema, 'maxLength') ?? Infinity)) return false;
   if (typeof schema['pattern'] === 'string' && !(work.spend(value.length) && work.pattern(schema['pattern'])?.matches(value))) return false;
-  const form = typeof schema['format'] === 'string' ? formats[schema['format']] : undefined;
+  const form = formats.get(schema['format']);
   return form === undefined || form.test(value.slice(0, 1000));
 }
 
 /** Texts of the usual formats, each linear in the text. */
-export const formats: Readonly<Record<string, RegExp>> = {
-  'date-time': /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/,
-  date: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/,
-  time: /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/,
-  duration: /^P(?:\d+W|(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/,
-  email: /^[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}$/,
-  uri: /^[A-Za-z][A-Za-z0-9+.-]{0,30}:[^\s<>"{}|\\^`]{1,2000}$/,
-  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
-  ipv4: /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/,
-};
+export const formats: ReadonlyMap<unknown, RegExp> = new Map(
+  Object.entries({
+    'date-time': /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/,
+    date: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/,
+    time: /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/,
+    duration: /^P(?:\d+W|(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/,
+    email: /^[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}$/,
+    uri: /^[A-Za-z][A-Za-z0-9+.-]{0,30}:[^\s<>"{}|\\^`]{1,2000}$/,
+    uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
+    ipv4: /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/,
+  }),
+);
 
 function numberConforms(schema: JsonObject, value: number): boolean {
   if (value < (numberOf(schema, 'minimum') ?? -Infinity) || value > (numberOf(schema, 'maximum') ?? Infinity)) return false;

@@ -21,7 +21,7 @@ class Reader {
   #at = 0;
 
   constructor(source: string) {
-    this.#points = [...source];
+    this.#points = Array.from(source);
   }
 
   get done(): boolean {
@@ -106,10 +106,10 @@ class Reader {
       if (this.done) return undefined;
       const from = this.#member();
       if (!from) return undefined;
-      if (this.#peek() === '-' && this.#points[this.#at + 1] !== ']' && [...from.samples].length === 1) {
+      if (this.#peek() === '-' && this.#points[this.#at + 1] !== ']' && Array.from(from.samples).length === 1) {
         this.#at++;
         const to = this.done ? undefined : this.#member();
-        if (!to || [...to.samples].length !== 1) return undefined;
+        if (!to || Array.from(to.samples).length !== 1) return undefined;
         const [low, high] = [from.samples.codePointAt(0)!, to.samples.codePointAt(0)!];
         if (high < low) return undefined;
         const samples = Array.from({ length: Math.min(26, high - low + 1) }, (_, step) => String.fromCodePoint(low + step)).join('');
@@ -117,7 +117,7 @@ class Reader {
       } else parts.push(from);
     }
     const is = (one: string) => parts.some((part) => part.is(one)) !== negative;
-    const samples = negative ? [...printable].filter(is).join('') : parts.map((part) => part.samples).join('');
+    const samples = negative ? Array.from(printable).filter(is).join('') : parts.map((part) => part.samples).join('');
     return { type: 'one', is, samples };
   }
 
@@ -197,6 +197,8 @@ const literal = (point: string) => ({ type: 'one', is: (one: string) => one === 
 
 function set(member: RegExp, samples: string, negative: boolean): Tree | undefined {
   const is = (one: string) => member.test(one) !== negative;
-  const fitting = [...samples, ...printable].filter(is).join('');
+  const fitting = Array.from(samples + printable)
+    .filter(is)
+    .join('');
   return { type: 'one', is, samples: fitting };
 }

@@ -82,7 +82,7 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
 
 /** All states at once, a character at a time; a match may start anywhere. A search that takes more than 500,000 steps has found nothing. */
 function run(program: readonly State[], text: string): boolean {
-  const points = [...text];
+  const points = Array.from(text);
   let left = 500_000;
   let live: number[] = [];
   for (let at = 0; at <= points.length; at++) {
@@ -97,8 +97,9 @@ function run(program: readonly State[], text: string): boolean {
       const state = program[place]!;
       if (state.type === 'match') return true;
       if (state.type === 'fork') open.push(state.a, state.b);
-      else if (state.type === 'one') at < points.length && state.is(points[at]!) && next.push(place + 1);
-      else if (at === (state.type === 'start' ? 0 : points.length)) open.push(place + 1);
+      else if (state.type === 'one') {
+        if (at < points.length && state.is(points[at]!)) next.push(place + 1);
+      } else if (at === (state.type === 'start' ? 0 : points.length)) open.push(place + 1);
     }
     live = next;
   }
@@ -109,7 +110,7 @@ function sample(tree: Tree, extra: number, variant: number, steps: Steps): strin
   if (steps.left-- <= 0) return '';
   switch (tree.type) {
     case 'one': {
-      const points = [...tree.samples];
+      const points = Array.from(tree.samples);
       return points[variant % Math.max(1, points.length)] ?? '';
     }
     case 'row':

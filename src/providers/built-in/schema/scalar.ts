@@ -88,7 +88,7 @@ export function textFor(schema: JsonObject, place: Place, making: Making): strin
   const fits = (value: unknown): value is string => typeof value === 'string' && making.is(schema, value);
   const found = place.variant === 0 ? foundText(schema, place, making, fits) : undefined;
   if (found !== undefined) return found;
-  const formed = samples[String(schema['format'])]?.(place.variant);
+  const formed = samples.get(schema['format'])?.(place.variant);
   const candidates = formed === undefined ? [unknown(place.variant, shortest, longest), ...patterned(schema, shortest, place.variant, making)] : [formed];
   return candidates.find(fits) ?? making.fail(place, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it');
 }
@@ -103,7 +103,7 @@ function foundText(schema: JsonObject, place: Place, { given, work }: Making, fi
   const labelled = findings.labelled(place.name);
   if (fits(labelled)) return labelled;
   const { format } = schema;
-  const formed = typeof format === 'string' && format in formats ? findings.formed(format) : undefined;
+  const formed = typeof format === 'string' && formats.has(format) ? findings.formed(format) : undefined;
   if (fits(formed)) return formed;
   const word = lastWord(place.name);
   const whole = asks.test(word) ? asked : answers.test(word) && work.spend(100) ? said() : undefined;
@@ -134,20 +134,22 @@ function patterned(schema: JsonObject, shortest: number, variant: number, { work
 const examplesOf = (schema: JsonObject): readonly unknown[] =>
   Array.isArray(schema['examples']) ? schema['examples'].slice(0, 20) : 'example' in schema ? [schema['example']] : [];
 
-const samples: Readonly<Record<string, (variant: number) => string>> = {
-  'date-time': (variant) => new Date(variant * 1000).toISOString().replace('.000', ''),
-  date: (variant) => new Date(variant * 86_400_000).toISOString().slice(0, 10),
-  time: (variant) => `${new Date(variant * 1000).toISOString().slice(11, 19)}Z`,
-  duration: (variant) => `PT${variant}S`,
-  email: (variant) => `nobody${variant || ''}@example.com`,
-  hostname: (variant) => `host${variant || ''}.example.com`,
-  uri: (variant) => `https://example.com/${variant || ''}`,
-  url: (variant) => `https://example.com/${variant || ''}`,
-  'uri-reference': (variant) => `/${variant || ''}`,
-  iri: (variant) => `https://example.com/${variant || ''}`,
-  uuid: (variant) => `00000000-0000-0000-0000-${String(variant).padStart(12, '0')}`,
-  ipv4: (variant) => `127.0.0.${1 + (variant % 254)}`,
-  ipv6: (variant) => `::${(variant + 1).toString(16)}`,
-  regex: () => '.*',
-  'json-pointer': (variant) => (variant ? `/${variant}` : ''),
-};
+const samples: ReadonlyMap<unknown, (variant: number) => string> = new Map(
+  Object.entries({
+    'date-time': (variant: number) => new Date(variant * 1000).toISOString().replace('.000', ''),
+    date: (variant: number) => new Date(variant * 86_400_000).toISOString().slice(0, 10),
+    time: (variant: number) => `${new Date(variant * 1000).toISOString().slice(11, 19)}Z`,
+    duration: (variant: number) => `PT${variant}S`,
+    email: (variant: number) => `nobody${variant || ''}@example.com`,
+    hostname: (variant: number) => `host${variant || ''}.example.com`,
+    uri: (variant: number) => `https://example.com/${variant || ''}`,
+    url: (variant: number) => `https://example.com/${variant || ''}`,
+    'uri-reference': (variant: number) => `/${variant || ''}`,
+    iri: (variant: number) => `https://example.com/${variant || ''}`,
+    uuid: (variant: number) => `00000000-0000-0000-0000-${String(variant).padStart(12, '0')}`,
+    ipv4: (variant: number) => `127.0.0.${1 + (variant % 254)}`,
+    ipv6: (variant: number) => `::${(variant + 1).toString(16)}`,
+    regex: () => '.*',
+    'json-pointer': (variant: number) => (variant ? `/${variant}` : ''),
+  }),
+);

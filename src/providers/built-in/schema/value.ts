@@ -18,9 +18,10 @@ import {
 } from './conforms.ts';
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type Place } from './scalar.ts';
 
-/** 40,000 steps are some 30 ms. */
-const steps = 40_000;
+/** 20,000 steps are some 20 ms. */
+const steps = 20_000;
 const deepest = 100;
+const tooMuch = 'it is too large or too entangled for the built-in model';
 
 /**
  * A value that conforms to a schema, made of what the message says where it says it: `city: Paris` for a property `city`, the next number for an integer, a mentioned word of
@@ -57,7 +58,7 @@ class Maker implements Making {
   }
 
   #made(schema: Schema, place: Place): Json | undefined {
-    if (!this.work.spend()) return this.fail(place, 'it is too large or too entangled for the built-in model');
+    if (!this.work.spend()) return this.fail(place, tooMuch);
     if (place.depth > deepest) return this.fail(place, `it is nested more than ${deepest} levels deep`);
     if (schema === false) return this.fail(place, 'it allows no value');
     if (schema === true) return this.make({ type: 'string' }, place);
@@ -68,7 +69,7 @@ class Maker implements Making {
       return value === undefined ? this.#again(schema, place) : value;
     }
     for (const choice of choices) {
-      if (isObject(choice) && !this.work.spend(Object.keys(propertiesOf(choice)).length / 8)) break;
+      if (!this.work.spend(isObject(choice) ? 2 + Object.keys(propertiesOf(choice)).length / 8 : 1)) break;
       const value = this.make(choice, { ...place, depth: place.depth + 1 });
       if (value !== undefined && this.is(schema, value)) return value;
     }
@@ -178,7 +179,7 @@ class Maker implements Making {
       if (required.delete(name)) {
         if (!add(name)) return undefined;
         missing--;
-      } else if (entries.length + missing < most && (all || this.#wanted(name, properties[name]))) this.#optional(() => add(name));
+      } else if (this.work.spend(3) && entries.length + missing < most && (all || this.#wanted(name, properties[name]))) this.#optional(() => add(name));
     }
     for (const name of required) if (!add(name)) return undefined;
     for (const name of declared) if (entries.length < fewest && !entries.some(([key]) => key === name)) this.#optional(() => add(name));
@@ -206,26 +207,26 @@ class Maker implements Making {
   }
 
   fail({ path }: Place, why: string): undefined {
-    this.trouble ??= { path, why };
+    this.trouble ??= { path, why: this.work.spend(0) ? why : tooMuch };
     return undefined;
   }
 }
 
 /** A schema that combines others as one schema for each way to satisfy it, or nothing where it is plain. What may be null is so last. */
 function choicesOf(schema: JsonObject): Iterable<Schema> | undefined {
-  const { allOf, anyOf, oneOf, if: condition, then, else: otherwise, ...base } = schema;
-  const keep = (parts: Readonly<Record<string, Json | undefined>>) =>
-    ({ ...base, ...Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)) }) as JsonObject;
-  if (Array.isArray(anyOf)) return branches(keep({ allOf, oneOf, if: condition, then, else: otherwise }), anyOf);
-  if (Array.isArray(oneOf)) return branches(keep({ allOf, if: condition, then, else: otherwise }), oneOf);
-  if (isSchema(condition)) {
-    const yes = isSchema(then) ? combined(condition, then) : condition;
-    return [combined(keep({ allOf }), yes), isSchema(otherwise) ? combined(keep({ allOf }), otherwise) : keep({ allOf })];
+  for (const key of ['anyOf', 'oneOf']) if (Array.isArray(schema[key])) return branches(without(schema, key), schema[key]);
+  if (isSchema(schema['if'])) {
+    const rest = without(schema, 'if', 'then', 'else');
+    const [yes, no] = [schema['then'], schema['else']];
+    return [combined(rest, isSchema(yes) ? combined(schema['if'], yes) : schema['if']), isSchema(no) ? combined(rest, no) : rest];
   }
-  const [first, ...others] = schemasOf(allOf);
+  const [first, ...others] = schemasOf(schema['allOf']);
   if (first === undefined) return undefined;
-  return [combined(others.length > 0 ? keep({ allOf: others }) : base, first)];
+  const rest = without(schema, 'allOf');
+  return [combined(others.length > 0 ? { ...rest, allOf: others } : rest, first)];
 }
+
+const without = (schema: JsonObject, ...keys: string[]): JsonObject => Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)));
 
 function* branches(base: JsonObject, all: readonly unknown[]): Generator<Schema> {
   for (const one of schemasOf(all).toSorted((a, b) => Number(isNull(a)) - Number(isNull(b)))) yield combined(base, one);

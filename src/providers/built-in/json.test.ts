@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ask, capital, distinct, holds, textOf, word } from './testing.ts';
+
+const text = { type: 'string' };
+const json = async (...asked: Parameters<typeof textOf>): Promise<unknown> => JSON.parse(await textOf(...asked));
+
+describe('rules 2 and 7, JSON', () => {
+  const person = {
+    type: 'object',
+    properties: { name: text, age: { type: 'integer' }, city: text },
+    required: ['name', 'age', 'city'],
+    additionalProperties: false,
+  };
+
+  test('values come from the message', () =>
+    holds(fc.tuple(distinct(2), fc.integer({ min: 0, max: 999_999 })), async ([[name, city], age]) => {
+      const output = { type: 'schema', schema: person } as const;
+      expect(await json(`name: ${name}, the age is ${age} and city = "${city} ${city}"`, { output })).toEqual({ name, age, city: `${city} ${city}` });
+      expect(await json(`${capital(name!)} is ${age} years old and lives in ${capital(city!)}.`, { output })).toEqual({
+        name: capital(name!),
+        age,
+        city: capital(city!),
+      });
+    }));
+
+  test('what is not in the message conforms all the same', async () =>
+    expect(await json('json', { output: { type: 'schema', schema: person } })).toEqual({ name: 'unknown', age: 0, city: 'unknown' }));
+
+  test('JSON that conforms and is asked to be repeated is the answer', () =>
+    holds(fc.tuple(word, fc.nat()), async ([name, age]) => {
+      const value = { name, age, city: 'Zürich "old town"' };
+      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'schema', schema: person } })).toEqual(value);
+      expect(await json(`Say exactly: ${JSON.stringify(value)}`, { output: { type: 'json' } })).toEqual(value);
+    }));
+
+  test('without a schema it is an object, with the keys that the message wants', () =>
+    holds(distinct(3), async ([a, b, value]) => {
+      expect(await json(`Answer in JSON with the keys "${a}" and "${b}". ${a}: ${value}.`, { output: { type: 'json' } })).toEqual({
+        [a!]: value,
+        [b!]: 'unknown',
+      });
+      expect(await json('Tell me a joke as JSON.', { output: { type: 'json' } })).toEqual({ answer: expect.stringContaining('built-in model') });
+    }));
+
+  test('a member for the answer holds what would have been said', async () => {
+    const schema = { type: 'object', properties: { answer: text }, required: ['answer'] };
+    expect(await json('My name is Ada. What is my name?', { output: { type: 'schema', schema } })).toEqual({ answer: 'You told me: “My name is Ada.”' });
+  });
+
+  test('a schema that nothing satisfies is named', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', minLength: 3, maxLength: 2 } }, required: ['a'] };
+    await expect(ask('x', { output: { type: 'schema', schema } })).rejects.toMatchObject({
+      code: 'invalid',
+      details: { field: 'output.schema' },
+      message: expect.stringContaining('#/properties/a'),
+    });
+  });
+});

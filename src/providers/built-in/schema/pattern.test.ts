@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readPattern } from './pattern.ts';
+
+/** Patterns built of what is understood. */
+const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
+  pattern: fc.oneof(
+    { depthSize: 'small', maxDepth: 4 },
+    fc.constantFrom('a', 'b', '7', '-', '\\d', '\\w', '\\s', '.', '[a-c]', '[^a]', '[\\d_]', '\\.', '\\p{Lu}', '\\u0041', '\\/', '[-x]', '[\\]\\\\]'),
+    fc.array(tie('pattern'), { minLength: 1, maxLength: 3 }).map((all) => all.join('')),
+    fc.tuple(tie('pattern'), fc.constantFrom('*', '+', '?', '{2}', '{1,3}', '{2,}', '*?')).map(([one, times]) => `(?:${one})${times}`),
+    fc.tuple(tie('pattern'), tie('pattern')).map(([one, other]) => `(${one}|${other})`),
+  ),
+}));
+const anchored = fc.tuple(pattern, fc.constantFrom(['', ''], ['^', '$'], ['^', ''], ['', '$'])).map(([one, [start, end]]) => `${start}${one}${end}`);
+
+describe('a pattern', () => {
+  test('matches what a regular expression matches', () => {
+    fc.assert(
+      fc.property(anchored, fc.string({ unit: fc.constantFrom(...Array.from('abcAB7-_. /x]\\\n')), maxLength: 8 }), (source, text) => {
+        expect(readPattern(source)!.matches(text)).toBe(new RegExp(source, 'u').test(text));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('gives texts that it matches', () => {
+    fc.assert(
+      fc.property(anchored, fc.nat(3), fc.nat(20), (source, extra, variant) => {
+        expect(readPattern(source)!.sample(extra, variant)).toMatch(new RegExp(source, 'u'));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test.each([
+    '(?=a)',
+    '(?!a)',
+    '(?<=a)',
+    '\\1',
+    '(a',
+    'a)',
+    '[a',
+    '*',
+    'a{3,2}',
+    '\\b',
+    '[b-a]',
+    '\\p{Nothing}',
+    '(?i:a)',
+    'a{2000}{2000}',
+    '((){9999}){9999}',
+  ])('%s is not understood', (source) => expect(readPattern(source)).toBeUndefined());
+
+  test.each(['^(a+)+$', '^(a|a)*$', '^(a*)*b$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$'])('%s is no trap', (source) => {
+    const began = performance.now();
+    readPattern(source)!.matches(`${'a'.repeat(5000)}!`);
+    readPattern(source)!.sample(500, 0);
+    expect(performance.now() - began).toBeLessThan(500);
+  });
+});
