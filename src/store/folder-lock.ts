@@ -1,0 +1,44 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Fault } from '#model/fault';
+
+/**
+ * Keeps a data folder for one process: two on one embedded database would destroy it in silence. The lock is an exclusive transaction of SQLite on `lock`,
+ * which a kill -9 frees and which two containers on one volume see. Nobody else may open that file: POSIX frees a process's locks with any of its descriptors.
+ *
+ * @returns what frees it
+ * @throws Fault `conflict` naming the folder and, where it is known, who has it
+ */
+export function lockFolder(folder: string): () => void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const owner = join(folder, 'lock.owner');
+  const lock = new DatabaseSync(join(folder, 'lock'));
+  try {
+    lock.exec('begin exclusive');
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: number }).errcode !== 5) throw error; // SQLITE_BUSY
+    throw new Fault(
+      'conflict',
+      `The data folder ${folder} is in use by another Dragoman${ownerText(owner)}. Stop it first, or choose another folder with DRAGOMAN_DATA.`,
+      {
+        cause: error,
+      },
+    );
+  }
+  writeFileSync(owner, `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
+  return () => {
+    rmSync(owner, { force: true });
+    lock.close();
+  };
+}
+
+function ownerText(owner: string): string {
+  try {
+    return ` (process ${readFileSync(owner, 'utf8').trim()})`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,257 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/clock';
+import { Fault } from '#model/fault';
+import { jobs, type Handler, type WorkOptions } from '#store/jobs';
+import type { Store } from '#store/open';
+import { onBothDatabases } from '../../test/databases.ts';
+
+onBothDatabases('jobs', ({ open, shared }) => {
+  const store = shared();
+  let count = 0;
+  const freshKind = () => `kind-${++count}`;
+
+  /** A worker of this test, as another process would be. */
+  function worker(kind: string, handler: Handler, options: WorkOptions = {}, on: Store = store()) {
+    const mine = jobs({ store: on, clock: systemClock });
+    mine.work(kind, handler, { retrySeconds: 0.05, leaseSeconds: 5, ...options });
+    onTestFinished(() => mine.close());
+    return mine;
+  }
+  const all = () => jobs({ store: store(), clock: systemClock });
+  const stateOf = (id: string) => async () => (await all().find(id))?.state;
+
+  test('are done with their result and progress, soon after they are added', async () => {
+    const kind = freshKind();
+    worker(kind, async ({ payload, tries, progress }) => {
+      await progress({ half: true });
+      return { payload, tries };
+    });
+    await wait(100);
+    const since = performance.now();
+    const id = await all().add(kind, { file: 'ä', list: [1] });
+    await expect.poll(stateOf(id), { interval: 10 }).toBe('done');
+    expect(performance.now() - since).toBeLessThan(1000);
+    expect(await all().find(id)).toMatchObject({
+      kind,
+      tries: 1,
+      progress: { half: true },
+      result: { payload: { file: 'ä', list: [1] }, tries: 1 },
+      error: null,
+      endedAt: expect.any(Date),
+    });
+    expect(await all().find('job_unknown')).toBeUndefined();
+  });
+
+  test('run once each among many workers, at most so many at once, the oldest first', async () => {
+    const kind = freshKind();
+    const ids = [];
+    for (let n = 0; n < 60; n++) ids.push(await all().add(kind, n));
+    const ran: number[] = [];
+    let now = 0;
+    let most = 0;
+    for (let workers = 0; workers < 3; workers++) {
+      worker(
+        kind,
+        async ({ payload }) => {
+          most = Math.max(most, ++now);
+          ran.push(payload as number);
+          await wait(5);
+          now--;
+        },
+        { concurrency: 2 },
+      );
+    }
+    for (const id of ids) await expect.poll(stateOf(id), { timeout: 15_000 }).toBe('done');
+    expect(ran.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n));
+    expect(most).toBeLessThanOrEqual(6);
+    expect(ran.indexOf(0)).toBeLessThan(10);
+  });
+
+  test('wait for their time', async () => {
+    const kind = freshKind();
+    let ranAt = 0;
+    worker(kind, async () => void (ranAt = Date.now()));
+    const runAt = new Date(Date.now() + 700);
+    const id = await all().add(kind, null, { runAt });
+    await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
+    expect(ranAt).toBeGreaterThanOrEqual(runAt.getTime() - 20);
+    expect(ranAt).toBeLessThan(runAt.getTime() + 1000);
+  });
+
+  test('of one key are one until it is over', async () => {
+    const kind = freshKind();
+    const added = await Promise.all(Array.from({ length: 20 }, () => all().add(kind, null, { unique: 'a' })));
+    expect(new Set(added).size).toBe(1);
+    expect(await all().add(kind, null, { unique: 'b' })).not.toBe(added[0]);
+    expect(await all().add(freshKind(), null, { unique: 'a' })).not.toBe(added[0]);
+    await all().cancel(added[0]!);
+    expect(await all().add(kind, null, { unique: 'a' })).not.toBe(added[0]);
+  });
+
+  test('added in a transaction exist only if it does', async () => {
+    const kind = freshKind();
+    const ran: unknown[] = [];
+    worker(kind, async ({ payload }) => void ran.push(payload));
+    await store()
+      .transaction(async (inside) => {
+        await all().add(kind, 'rolled back', { inside });
+        throw new Error('no');
+      })
+      .catch(() => {});
+    await store().transaction((inside) => all().add(kind, 'kept', { inside }));
+    await expect.poll(() => ran).toEqual(['kept']);
+    await wait(50);
+    expect(ran).toEqual(['kept']);
+  });
+
+  test('that fail are tried again, so often as was said, and then say why', async () => {
+    const kind = freshKind();
+    const tried: number[] = [];
+    worker(kind, async ({ tries, payload }) => {
+      tried.push(tries);
+      if (payload === 'never' || tries < 3) throw new Fault('upstream-failed', 'The provider broke off.');
+      return 'ok';
+    });
+    const mended = await all().add(kind, 'third time');
+    await expect.poll(stateOf(mended), { timeout: 5000 }).toBe('done');
+    expect(tried).toEqual([1, 2, 3]);
+    const hopeless = await all().add(kind, 'never', { tries: 2 });
+    await expect.poll(stateOf(hopeless), { timeout: 5000 }).toBe('failed');
+    expect(await all().find(hopeless)).toMatchObject({ tries: 2, error: 'The provider broke off.' });
+  });
+
+  test('that cannot succeed are not tried again; what is our own mistake says nothing of itself', async () => {
+    const kind = freshKind();
+    worker(kind, async ({ payload }) => {
+      throw payload === 'theirs' ? new Fault('unprocessable', 'The file is not a PDF.') : new Error('sk-canary in a stack');
+    });
+    const theirs = await all().add(kind, 'theirs');
+    const ours = await all().add(kind, 'ours', { tries: 1 });
+    await expect.poll(stateOf(theirs)).toBe('failed');
+    await expect.poll(stateOf(ours)).toBe('failed');
+    expect(await all().find(theirs)).toMatchObject({ tries: 1, error: 'The file is not a PDF.' });
+    expect((await all().find(ours))?.error).not.toContain('canary');
+  });
+
+  test('that are cancelled never begin, or are told and end so', async () => {
+    const kind = freshKind();
+    const began = Promise.withResolvers<void>();
+    const waiting = await all().add(kind, null, { runAt: new Date(Date.now() + 3_600_000) });
+    expect(await all().cancel(waiting)).toBe(true);
+    expect(await stateOf(waiting)()).toBe('cancelled');
+    worker(kind, async ({ signal }) => {
+      began.resolve();
+      await wait(30_000, undefined, { signal });
+    });
+    const running = await all().add(kind, null);
+    await began.promise;
+    const since = performance.now();
+    expect(await all().cancel(running)).toBe(true);
+    await expect.poll(stateOf(running), { interval: 20 }).toBe('cancelled');
+    expect(performance.now() - since).toBeLessThan(1000);
+    expect(await all().cancel(running)).toBe(false);
+    expect(await all().cancel('job_unknown')).toBe(false);
+  });
+
+  test('that take longer than their lease keep it by renewing', async () => {
+    const kind = freshKind();
+    let ran = 0;
+    for (let workers = 0; workers < 2; workers++) {
+      worker(
+        kind,
+        async () => {
+          ran++;
+          await wait(1500);
+        },
+        { leaseSeconds: 0.6 },
+      );
+    }
+    const id = await all().add(kind, null);
+    await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
+    expect(ran).toBe(1);
+  });
+
+  test('of a worker that died are taken again after their lease, and fail when they kill every worker', async () => {
+    const kind = freshKind();
+    const id = await all().add(kind, null, { tries: 3 });
+    const die = () =>
+      sql`update job set state = 'running', tries = tries + 1, holder = 'dead', lease_until = now() + interval '0.3 seconds' where id = ${id}`.execute(
+        store().db,
+      );
+    await die();
+    let ran = 0;
+    const alive = worker(
+      kind,
+      async () => {
+        ran++;
+        await die(); // as if this process, too, ended here
+        await wait(400);
+      },
+      { leaseSeconds: 0.3 },
+    );
+    await expect.poll(stateOf(id), { timeout: 8000 }).toBe('failed');
+    expect(ran).toBe(1);
+    expect((await alive.find(id))?.error).toBe('The process that worked on it ended.');
+  });
+
+  test('whose lease was lost can write nothing over the one who has them now', async () => {
+    const kind = freshKind();
+    const lost = Promise.withResolvers<void>();
+    let first = true;
+    worker(
+      kind,
+      async ({ signal, id }) => {
+        if (!first) return 'the second';
+        first = false;
+        await sql`update job set holder = null, lease_until = null, state = 'waiting', run_at = now() + interval '0.4 seconds' where id = ${id}`.execute(
+          store().db,
+        );
+        await wait(20_000, undefined, { signal }).catch(() => {});
+        lost.resolve();
+        return 'the first';
+      },
+      { leaseSeconds: 0.6, concurrency: 2 },
+    );
+    const id = await all().add(kind, null);
+    await lost.promise;
+    await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
+    expect((await all().find(id))?.result).toBe('the second');
+  });
+
+  test('under way when the process stops are given back at once and not counted as tried', async () => {
+    const kind = freshKind();
+    const began = Promise.withResolvers<void>();
+    const stopping = worker(kind, async ({ signal }) => {
+      began.resolve();
+      await wait(30_000, undefined, { signal });
+    });
+    const id = await all().add(kind, null);
+    await began.promise;
+    await stopping.close();
+    expect(await all().find(id)).toMatchObject({ state: 'waiting', tries: 0 });
+    worker(kind, async () => 'by another');
+    await expect.poll(stateOf(id)).toBe('done');
+  });
+
+  test('go on after the database was away', async () => {
+    const own = await open();
+    const kind = freshKind();
+    const mine = worker(
+      kind,
+      async ({ payload }) => {
+        if (payload === 'break') await sql`select count(*) from generate_series(1, 100000000000)`.execute(own.long(0.3).db);
+        return 'done';
+      },
+      {},
+      own,
+    );
+    const id = await mine.add(kind, 'break', { tries: 2 });
+    const next = await mine.add(kind, 'fine');
+    const ended = async () => (await mine.find(next).catch(() => undefined))?.state;
+    await expect.poll(ended, { timeout: 15_000 }).toBe('done');
+    await expect.poll(async () => (await mine.find(id).catch(() => undefined))?.state, { timeout: 15_000 }).toBe('failed');
+    await mine.close();
+  }, 40_000);
+});

@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { onBothDatabases } from '../../test/databases.ts';
+import { storeProcess } from '../../test/processes.ts';
+
+/** A noun's folder with these files. */
+async function migrations(files: Readonly<Record<string, string>>): Promise<URL & { write(name: string, text: string): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-migrations-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const write = (name: string, text: string) => writeFile(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  return Object.assign(pathToFileURL(`${folder}/`), { write });
+}
+
+onBothDatabases('migrations', ({ name, open, place }) => {
+  test('of several nouns run once, in the order of their names, and are recorded', async () => {
+    const where = await place();
+    const a = await migrations({
+      '2026-01-02-b.sql': "insert into log values ('second'); insert into log values ('third');",
+      '2026-01-01-a.sql': "create table log (text text); -- it's; $1",
+    });
+    const b = await migrations({ '2026-01-03-c.sql': "insert into log select 'fourth'" });
+    const ran: object[] = [];
+    const log = { info: (details: object) => void ran.push(details), warn() {}, error() {} };
+    for (let start = 0; start < 3; start++) {
+      const store = await open({ ...where, migrations: [b, a], log });
+      expect((await sql`select text from log`.execute(store.db)).rows).toEqual([{ text: 'second' }, { text: 'third' }, { text: 'fourth' }]);
+      await store.close();
+    }
+    expect(ran.filter((one) => JSON.stringify(one).includes('2026-01-0'))).toEqual(
+      ['a', 'b', 'c'].map((one, at) => ({ migration: `2026-01-0${at + 1}-${one}.sql` })),
+    );
+  });
+
+  test('that come late run though younger ones have run, and what another release has recorded is left alone', async () => {
+    const where = await place();
+    const first = await migrations({ '2026-01-02-b.sql': 'create table b ()' });
+    await (await open({ ...where, migrations: [first] })).close();
+    const second = await migrations({ '2026-01-01-a.sql': 'create table a ()' });
+    const store = await open({ ...where, migrations: [second] });
+    expect((await sql`select count(*) as n from a, b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
+  });
+
+  test('that were changed after they had run are refused by name; a changed end of line is no change', async () => {
+    const where = await place();
+    const folder = await migrations({ '2026-01-01-a.sql': 'create table a ();\n' });
+    await (await open({ ...where, migrations: [folder] })).close();
+    await folder.write('2026-01-01-a.sql', 'create table a ();\r\n');
+    await (await open({ ...where, migrations: [folder] })).close();
+    await folder.write('2026-01-01-a.sql', 'create table a (b text);\n');
+    await expect(open({ ...where, migrations: [folder] })).rejects.toThrow('The migration 2026-01-01-a.sql was changed after it had run.');
+  });
+
+  test('that fail leave nothing of themselves, and what ran before stays', async () => {
+    const where = await place();
+    const folder = await migrations({ '2026-01-01-a.sql': 'create table a ()', '2026-01-02-b.sql': 'create table b (); select 1 / 0; create table c ()' });
+    await expect(open({ ...where, migrations: [folder] })).rejects.toThrow('division by zero');
+    await folder.write('2026-01-02-b.sql', 'create table b ()');
+    const store = await open({ ...where, migrations: [folder] });
+    expect(
+      (await sql`select to_regclass('a') is not null as a, to_regclass('b') is not null as b, to_regclass('c') is not null as c`.execute(store.db)).rows,
+    ).toEqual([{ a: true, b: true, c: false }]);
+  });
+
+  test('need a name with a date, and one of their own', async () => {
+    const where = await place();
+    await expect(open({ ...where, migrations: [await migrations({ 'a.sql': '' })] })).rejects.toThrow('is not named YYYY-MM-DD-name.sql');
+    const twice = [await migrations({ '2026-01-01-a.sql': '' }), await migrations({ '2026-01-01-a.sql': '' })];
+    await expect(open({ ...where, migrations: twice })).rejects.toThrow('There is a second migration 2026-01-01-a.sql');
+  });
+
+  test('cut off by kill -9 in the middle are whole after the next start', async () => {
+    const where = await place();
+    const slow = `create table a (n integer); insert into a select generate_series(1, 1000); ${name === 'server' ? 'select pg_sleep(6)' : 'select count(*) from generate_series(1, 100000000000)'}`;
+    const folder = await migrations({ '2026-01-01-a.sql': slow, '2026-01-02-b.sql': 'create table b ()' });
+    const killed = storeProcess({ ...where, migrations: [folder.href], task: 'hold' });
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(killed.said).toEqual([]);
+    await killed.kill();
+    await folder.write('2026-01-01-a.sql', 'create table a (n integer); insert into a select generate_series(1, 1000)');
+    const store = await open({ ...where, migrations: [folder] });
+    expect((await sql`select count(*) as n from a`.execute(store.db)).rows).toEqual([{ n: 1000 }]);
+    expect((await sql`select count(*) as n from b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
+  }, 90_000);
+
+  test.skipIf(name === 'embedded')('run once when eight machines start at once', async () => {
+    const { folder, databaseUrl } = await place();
+    const slow = await migrations({
+      '2026-01-01-a.sql': 'create table a (n integer); select pg_sleep(0.2)',
+      '2026-01-02-b.sql': 'insert into a values (1); select pg_sleep(0.1)',
+    });
+    const stores = await Promise.all(Array.from({ length: 8 }, () => open({ folder, databaseUrl: databaseUrl!, migrations: [slow] })));
+    expect((await sql`select n from a`.execute(stores[0]!.db)).rows).toEqual([{ n: 1 }]);
+    expect((await sql`select count(*) as n from migration where name like '2026-01%'`.execute(stores[7]!.db)).rows).toEqual([{ n: 2 }]);
+  });
+});

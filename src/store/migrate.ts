@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
+import type { Database } from '#store/driver';
+import type { StoreLog } from '#store/log';
+
+/*
+ * A migration is a file `YYYY-MM-DD-name.sql` beside its noun. The files of all nouns make one sequence, ordered by name; each runs once, in a transaction
+ * that also records it, so that a kill leaves it wholly done or not at all. What another release has recorded and this one does not know is left alone.
+ */
+interface Migration {
+  readonly name: string;
+  readonly text: string;
+  readonly hash: string;
+}
+
+type Tables = { migration: { name: string; hash: string } };
+
+const nameForm = /^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.sql$/;
+const lockKey = 7_239_014_552; // any number that is ours; taken until the end of each transaction
+
+/**
+ * Brings a database to the state that the files of these folders describe. Safe when several processes start at once.
+ *
+ * @returns the names of those that ran now
+ * @throws Error when a migration that has run was changed since
+ */
+export async function migrate(db: Database, folders: readonly URL[], log: StoreLog): Promise<string[]> {
+  const migrations = await readMigrations(folders);
+  const done = (await hasRecord(db)) ? await recorded(db) : new Map<string, string>();
+  const missing = migrations.filter((one) => isMissing(one, done));
+  const ran: string[] = [];
+  for (const migration of missing) {
+    if (!(await runOnce(db, migration))) continue;
+    ran.push(migration.name);
+    log.info({ migration: migration.name }, 'migrated');
+  }
+  return ran;
+}
+
+async function readMigrations(folders: readonly URL[]): Promise<Migration[]> {
+  const found = new Map<string, Migration>();
+  for (const folder of folders) {
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
+    for (const name of names) {
+      const place = `${name} in ${fileURLToPath(folder)}`;
+      if (!nameForm.test(name)) throw new Error(`The migration ${place} is not named YYYY-MM-DD-name.sql.`);
+      if (found.has(name)) throw new Error(`There is a second migration ${place}.`);
+      const text = (await readFile(new URL(name, folder), 'utf8')).replaceAll('\r\n', '\n');
+      found.set(name, { name, text, hash: createHash('sha256').update(text).digest('hex') });
+    }
+  }
+  return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function hasRecord(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select to_regclass('migration') is not null as found`.execute(db);
+  return rows[0]!.found;
+}
+
+async function recorded(db: Database): Promise<Map<string, string>> {
+  const done = await db.withTables<Tables>().selectFrom('migration').select(['name', 'hash']).execute();
+  return new Map(done.map(({ name, hash }) => [name, hash]));
+}
+
+function isMissing({ name, hash }: Migration, done: ReadonlyMap<string, string>): boolean {
+  const known = done.get(name);
+  if (known !== undefined && known !== hash) throw new Error(`The migration ${name} was changed after it had run. Put it back as it was and write a new one.`);
+  return known === undefined;
+}
+
+/** @returns false when another process was quicker */
+function runOnce(db: Database, migration: Migration): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${sql.lit(lockKey)})`.execute(tx);
+    // not to_regclass here: it may answer from before the wait for the lock
+    await sql`create table if not exists migration (name text primary key, hash text not null, ran_at timestamptz not null default now())`.execute(tx);
+    if (!isMissing(migration, await recorded(tx))) return false;
+    await sql.raw(migration.text).execute(tx);
+    await tx.withTables<Tables>().insertInto('migration').values({ name: migration.name, hash: migration.hash }).execute();
+    return true;
+  });
+}

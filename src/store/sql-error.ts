@@ -1,0 +1,55 @@
+import { Fault } from '#model/fault';
+
+/** What both databases tell of an error; the embedded one through its worker, the server through `pg`. */
+export interface RawSqlError {
+  readonly message: string;
+  /** https://www.postgresql.org/docs/15/errcodes-appendix.html */
+  readonly code?: string | undefined;
+  readonly constraint?: string | undefined;
+  readonly table?: string | undefined;
+  readonly column?: string | undefined;
+}
+
+/** A statement that the database understood and refused. Its `detail` stays behind: it quotes the row. */
+export class SqlError extends Error {
+  readonly code: string;
+  readonly constraint: string | undefined;
+  readonly table: string | undefined;
+  readonly column: string | undefined;
+
+  constructor(raw: RawSqlError) {
+    super(raw.message);
+    this.name = 'SqlError';
+    this.code = raw.code ?? 'XX000';
+    this.constraint = raw.constraint;
+    this.table = raw.table;
+    this.column = raw.column;
+  }
+}
+
+/** Does the error say that a row like this one is there already? */
+export function isDuplicate(error: unknown, constraint?: string): boolean {
+  return error instanceof SqlError && error.code === '23505' && (constraint === undefined || error.constraint === constraint);
+}
+
+/** Did two transactions get in each other's way? Such a one may be run again from its start. */
+export function isCollision(error: unknown): boolean {
+  return error instanceof SqlError && (error.code === '40001' || error.code === '40P01');
+}
+
+/** The database cannot be asked right now. */
+export function overloaded(message: string, cause?: unknown): Fault {
+  return new Fault('overloaded', message, { retryAfter: 1, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** An error of the database as the house speaks of it. */
+export function refusalOf(raw: RawSqlError): Fault | SqlError {
+  const error = new SqlError(raw);
+  const { code } = error;
+  if (code === '22021' || code === '22P05') return new Fault('invalid', 'Text must be valid UTF-8 without the character U+0000.', { cause: error });
+  if (code === '57014') return overloaded('The database took too long.', error);
+  if (code === '25006') return overloaded('The database cannot be written to right now.', error);
+  if (code === '25P03') return overloaded('A transaction was left waiting too long.', error);
+  if (/^(08|53|57P|58)/.test(code)) return overloaded('The database cannot answer right now.', error);
+  return error;
+}
