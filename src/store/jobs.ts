@@ -159,20 +159,23 @@ interface Taken {
 type Stop = 'cancelled' | 'lost' | 'closing';
 
 interface Run {
+  readonly id: string;
   stop(why: Stop): void;
   readonly ended: Promise<void>;
 }
 
 function workOn(working: Working): () => Promise<void> {
   const { kind, concurrency, leaseSeconds, store, clock, log } = working;
-  const running = new Map<string, Run>();
+  const running = new Set<Run>(); // a job may be here twice: once with a lost lease
   const closing = new AbortController();
   let wake = new AbortController();
   const rouse = () => wake.abort();
 
   const endSubscriptions = [
     store.subscribe(wakeTopic, (change) => (change.type === 'reset' || change.payload === kind) && rouse()),
-    store.subscribe(cancelTopic, (change) => change.type === 'change' && running.get(change.payload as string)?.stop('cancelled')),
+    store.subscribe(cancelTopic, (change) => {
+      for (const one of running) if (change.type === 'change' && change.payload === one.id) one.stop('cancelled');
+    }),
   ];
 
   async function look(): Promise<void> {
@@ -196,9 +199,9 @@ function workOn(working: Working): () => Promise<void> {
 
   function begin(job: Taken): void {
     const started = run(working, job);
-    running.set(job.id, started);
+    running.add(started);
     void started.ended.finally(() => {
-      running.delete(job.id);
+      running.delete(started);
       rouse();
     });
   }
@@ -221,8 +224,8 @@ function workOn(working: Working): () => Promise<void> {
     closing.abort();
     for (const end of endSubscriptions) end();
     await looked;
-    for (const one of running.values()) one.stop('closing');
-    await Promise.all([...running.values()].map((one) => one.ended));
+    for (const one of running) one.stop('closing');
+    await Promise.all([...running].map((one) => one.ended));
   };
 }
 
@@ -297,7 +300,7 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
     hasEnded = true;
     cancelTimer();
   });
-  return { stop, ended };
+  return { id: job.id, stop, ended };
 }
 
 /** A refusal that is the job's own mistake. */

@@ -16,12 +16,13 @@ interface Listening {
   readonly clock: Clock;
   readonly log: StoreLog;
   readonly heard: (text: string) => void;
+  readonly lost: () => void;
   /** Something may have been missed. */
   readonly reset: () => void;
 }
 
 /** The one connection that listens. It comes back by itself, and says `reset` when it does. @throws Error when it cannot be made the first time */
-export async function listen({ url, clock, log, heard, reset }: Listening): Promise<() => Promise<void>> {
+export async function listen({ url, clock, log, heard, lost, reset }: Listening): Promise<() => Promise<void>> {
   const ending = new AbortController();
   const { signal } = ending;
 
@@ -44,7 +45,9 @@ export async function listen({ url, clock, log, heard, reset }: Listening): Prom
       if (client !== first) reset();
       await untilGone(client);
       client.end().catch(() => {});
-      if (!signal.aborted) log.warn({}, 'the change feed was lost');
+      if (signal.aborted) return;
+      log.warn({}, 'the change feed was lost');
+      lost();
     }
   }
 

@@ -58,7 +58,7 @@ export interface StoreOptions {
 const statementSeconds = 10;
 const migrationSeconds = 600;
 const vacuumSeconds = 600;
-const readySeconds = 1;
+const readyMilliseconds = 1000;
 const poolSize = 10;
 const longPoolSize = 2;
 const mostTries = 4;
@@ -126,6 +126,7 @@ async function openServer({ databaseUrl: url, clock, log }: StoreOptions & { dat
       url,
       clock,
       log,
+      lost: () => server.suspect(),
       reset: () => changes.reset(),
       heard(text) {
         const told = toldIn(text);
@@ -170,7 +171,6 @@ async function requireVersion15(db: Database): Promise<void> {
 
 function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
   const db = backend.database(statementSeconds);
-  const readyDb = backend.database(readySeconds);
   let closed: Promise<void> | undefined;
 
   const within =
@@ -218,8 +218,12 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
       await backend.announce(db, topic, payload);
     },
     subscribe: (topic, listener) => changes.subscribe(topic, listener),
-    async ready() {
-      await sql`select 1`.execute(readyDb);
+    ready() {
+      // a deadline of its own for the statement would end the embedded database's thread on a machine that is merely busy
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const giveUp = clock.after(readyMilliseconds, () => reject(overloaded('The database does not answer.')));
+      sql`select 1`.execute(db).then(() => resolve(), reject);
+      return promise.finally(giveUp);
     },
     vacuum: () => vacuumAll(backend.database(vacuumSeconds)),
     close: () => (closed ??= backend.close()),

@@ -8,6 +8,8 @@ import { arrayElements, decoders, encode, type Decoder } from '#store/values';
 /** Lines to a PostgreSQL server: one pool for each deadline, and one knowledge of whether the server is there. */
 export interface Server {
   lines(seconds: number, connections: number): Lines;
+  /** Asks whether the server is there: something elsewhere went wrong with it. */
+  suspect(): void;
   close(): Promise<void>;
 }
 
@@ -156,6 +158,7 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
   }
 
   return {
+    suspect,
     lines(seconds, connections) {
       const pool = pools.get(seconds) ?? newPool(seconds, connections);
       pools.set(seconds, pool);

@@ -61,10 +61,10 @@ export function upkeep({ db, patientDb, folder, clock, log }: Upkeep): () => voi
   /** A setting of the database's one session, so it is said anew each time: the thread may be another one. */
   async function watchRoom(): Promise<void> {
     const { bavail, bsize } = await statfs(folder);
-    const wasFull = isFull;
-    isFull = bavail * bsize < minimumFreeBytes;
-    if (isFull || wasFull) await sql.raw(`set default_transaction_read_only = ${isFull ? 'on' : 'off'}`).execute(db);
-    if (isFull !== wasFull) log.warn({ free: bavail * bsize }, isFull ? 'the disk is full: the database only reads' : 'the disk has room again');
+    const isFullNow = bavail * bsize < minimumFreeBytes;
+    if (isFullNow || isFull) await sql.raw(`set default_transaction_read_only = ${isFullNow ? 'on' : 'off'}`).execute(db);
+    if (isFullNow !== isFull) log.warn({ free: bavail * bsize }, isFullNow ? 'the disk is full: the database only reads' : 'the disk has room again');
+    isFull = isFullNow; // only now that it was said: else it would be said again
   }
 
   later();
