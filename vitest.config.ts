@@ -9,10 +9,11 @@ export default defineConfig(({ mode }) => ({
   test: {
     pool: 'forks',
     execArgv: ['--conditions=source'],
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(process.env['LONG'] ? [] : ['**/*.long.test.ts'])],
+    include: mode === 'long' ? ['{src,test}/**/*.long.test.ts'] : ['{src,test}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['test/postgres.ts'],
-    testTimeout: 20_000,
+    passWithNoTests: mode === 'long',
+    testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,
   },
 }));

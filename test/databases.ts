@@ -29,8 +29,8 @@ export interface TestDatabase {
  */
 export function onBothDatabases(title: string, suite: (database: TestDatabase) => void): void {
   const address = inject('postgres');
-  describe(`${title}, embedded`, () => suite(embedded));
-  describe.skipIf(!address)(`${title}, on a server`, () => suite(onServer(address ?? '')));
+  describe(`${title}, embedded`, () => void suite(embedded));
+  describe.skipIf(!address)(`${title}, on a server`, () => void suite(onServer(address ?? '')));
 }
 
 export const embedded: TestDatabase = testDatabase('embedded', async () => ({ url: undefined, drop: async () => {} }));

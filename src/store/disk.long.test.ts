@@ -23,7 +23,7 @@ function mount(megabytes: number): string | undefined {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder], { stdio: 'ignore' });
     return folder;
   } catch {
-    console.warn('A small disk cannot be mounted here: the tests of a full one are skipped.');
+    process.emitWarning('A small disk cannot be mounted here: the tests of a full one are skipped.');
     return undefined;
   }
 }

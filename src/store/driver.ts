@@ -1,6 +1,6 @@
 import {
   AbortedTransactionError,
-  CompiledQuery,
+  type CompiledQuery,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
@@ -33,8 +33,8 @@ export interface Answer {
   readonly command: string | undefined;
 }
 
-/** No table is known until a noun names its own: `db.withTables<Tables>()`. */
-export type NoTables = Record<never, never>;
+/** No table is known until a noun names its own: `db.$extendTables<Tables>()`. */
+export type NoTables = Record<string, never>;
 export type Database = Kysely<NoTables>;
 
 /** Kysely over lines: what differs between the two databases is behind them. */
@@ -89,7 +89,6 @@ function connectionOver(line: Line): DatabaseConnection {
       const { rows, affected } = await line.query(sql, parameters);
       return { rows: rows as Row[], ...(affected === undefined ? {} : { numAffectedRows: BigInt(affected) }) };
     },
-    // eslint-disable-next-line require-yield
     async *streamQuery() {
       throw new Error('Rows are not streamed: read in pages.');
     },

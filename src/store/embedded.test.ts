@@ -207,7 +207,7 @@ describe('the embedded database', () => {
     try {
       execFileSync('strace', ['-V'], { stdio: 'ignore' });
     } catch {
-      return console.warn('strace is not installed here: not seen whether the embedded database syncs.');
+      return process.emitWarning('strace is not installed here: not seen whether the embedded database syncs.');
     }
     const writer = storeProcess({ folder, task: 'write' });
     await writer.until('10');

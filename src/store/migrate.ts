@@ -60,7 +60,7 @@ async function hasRecord(db: Database): Promise<boolean> {
 }
 
 async function recorded(db: Database): Promise<Map<string, string>> {
-  const done = await db.withTables<Tables>().selectFrom('migration').select(['name', 'hash']).execute();
+  const done = await db.$extendTables<Tables>().selectFrom('migration').select(['name', 'hash']).execute();
   return new Map(done.map(({ name, hash }) => [name, hash]));
 }
 
@@ -78,7 +78,7 @@ function runOnce(db: Database, migration: Migration): Promise<boolean> {
     await sql`create table if not exists migration (name text primary key, hash text not null, ran_at timestamptz not null default now())`.execute(tx);
     if (!isMissing(migration, await recorded(tx))) return false;
     await sql.raw(migration.text).execute(tx);
-    await tx.withTables<Tables>().insertInto('migration').values({ name: migration.name, hash: migration.hash }).execute();
+    await tx.$extendTables<Tables>().insertInto('migration').values({ name: migration.name, hash: migration.hash }).execute();
     return true;
   });
 }

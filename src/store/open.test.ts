@@ -13,7 +13,7 @@ onBothDatabases('a store', ({ name, open, shared }) => {
     const store = sharedStore();
     await sql`drop table if exists note`.execute(store.db);
     await sql`create table note (id integer primary key, text text not null, extra jsonb)`.execute(store.db);
-    return { store, notes: store.db.withTables<Tables>() };
+    return { store, notes: store.db.$extendTables<Tables>() };
   };
 
   test('says which it is, is ready, and speaks the SQL of PostgreSQL 15', async () => {
@@ -126,10 +126,10 @@ onBothDatabases('a store', ({ name, open, shared }) => {
     const seen: number[] = [];
     const insert = (fails: boolean) =>
       store.transaction(async ({ db }) => {
-        await db.withTables<Tables>().insertInto('note').values({ id: 1, text: 'a', extra: null }).execute();
+        await db.$extendTables<Tables>().insertInto('note').values({ id: 1, text: 'a', extra: null }).execute();
         const outside = count().then((n) => seen.push(n));
         if (name === 'server') await outside; // the embedded one lets nobody in between
-        await db.withTables<Tables>().insertInto('note').values({ id: 2, text: 'b', extra: null }).execute();
+        await db.$extendTables<Tables>().insertInto('note').values({ id: 2, text: 'b', extra: null }).execute();
         if (fails) throw new Error('changed my mind');
         return 'done';
       });

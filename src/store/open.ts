@@ -19,7 +19,7 @@ export type { Change, Listener } from '#store/feed';
 
 /** What a noun works with, inside a transaction and outside. */
 export interface Access {
-  /** `db.withTables<Tables>()`, where `Tables` is a `type`, not an interface. */
+  /** `db.$extendTables<Tables>()`, where `Tables` is a `type`, not an interface. */
   readonly db: Database;
   /** Tells who subscribed to the topic, on every machine; within a transaction after its commit. `payload` has about 7,900 bytes as JSON at most. */
   publish(topic: string, payload: Json): Promise<void>;

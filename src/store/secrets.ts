@@ -10,7 +10,7 @@ type Tables = { sealed_settings: { name: string; sealed: Buffer } };
  * @throws WrongMasterKey when it was sealed with another master key
  */
 export async function secretRow(store: Store, sealer: Sealer, name: string, make: () => Uint8Array): Promise<Buffer> {
-  const db = store.db.withTables<Tables>();
+  const db = store.db.$extendTables<Tables>();
   const context = `setting/${name}`;
   const read = () => db.selectFrom('sealed_settings').select('sealed').where('name', '=', name).executeTakeFirst();
   let row = await read();

@@ -118,7 +118,7 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
         },
         (error: unknown) => {
           connecting.delete(leave);
-          reject(error as Error);
+          reject(error);
         },
       );
     });
@@ -136,7 +136,7 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
       async query(text, parameters) {
         if (isBroken) throw lost();
         try {
-          const { rows, rowCount, command } = lastOf(await client.query(text, parameters.map(encode)));
+          const { rows, rowCount, command } = lastOf((await client.query(text, parameters.map(encode))) as pg.QueryResult<Record<string, unknown>>);
           return { rows, affected: command === 'SELECT' ? undefined : (rowCount ?? undefined), command };
         } catch (error) {
           throw refusal(error);
@@ -209,16 +209,17 @@ export function settingsOf(url: string): pg.ClientConfig {
 
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) => {
   const own = format === 'binary' ? undefined : (decoders[oid] ?? elementsDecoder(oid));
-  return own ?? pg.types.getTypeParser(oid, format as 'text');
+  return own ?? theirs(oid, format);
 };
 
 function elementsDecoder(oid: number): Decoder | undefined {
   const decode = decoders[arrayElements[oid] ?? 0];
-  return decode && ((text) => decodeEach(textArray(text) as TextArray, decode));
+  return decode && ((text) => decodeEach(textArray(text), decode));
 }
 
 type TextArray = readonly (string | null | TextArray)[];
-const textArray = pg.types.getTypeParser(1009 as number);
+const theirs = pg.types.getTypeParser as (oid: number, format?: string) => Decoder;
+const textArray = theirs(1009) as (text: string) => TextArray;
 
 function decodeEach(texts: TextArray, decode: Decoder): unknown[] {
   return texts.map((one) => (one === null ? null : typeof one === 'string' ? decode(one) : decodeEach(one, decode)));

@@ -17,10 +17,12 @@ export function encode(value: unknown): WireValue {
   return scalarText(value);
 }
 
+type Scalar = string | number | bigint | boolean;
+
 function scalarText(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value).toWellFormed();
+  return typeof value === 'object' ? JSON.stringify(value) : `${value as Scalar}`.toWellFormed();
 }
 
 function arrayText(values: Iterable<unknown>): string {

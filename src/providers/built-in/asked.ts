@@ -73,7 +73,7 @@ function earlier(turns: readonly Turn[], room: number): Sentence[] {
       }
     }
   }
-  return found.reverse().flat();
+  return found.toReversed().flat();
 }
 
 function texts(part: Part): string[] {

@@ -104,7 +104,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     spoken.thought += count;
     yield { event: { type: 'thought', candidate, text }, tokens: count };
   }
-  if (left < 1) return yield finished('length');
+  if (left < 1) return void (yield finished('length'));
 
   const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
   const said = split(text);
@@ -115,14 +115,14 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     from += count;
     yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
   }
-  if (from < said.length) return yield finished('length');
-  if (stopped) return yield finished('stop');
-  if (answer.cut || answer.text.length > longest) return yield finished('length');
+  if (from < said.length) return void (yield finished('length'));
+  if (stopped) return void (yield finished('stop'));
+  if (answer.cut || answer.text.length > longest) return void (yield finished('length'));
 
   for (const [call, use] of answer.uses.entries()) {
     const id = `call_${createHash('sha256').update(`${manner.turns} ${candidate} ${call} ${use.name} ${use.json}`).digest('hex').slice(0, 24)}`;
     const named = tokens.count(use.name);
-    if (left < named) return yield finished('length');
+    if (left < named) return void (yield finished('length'));
     spend(named);
     yield { event: { type: 'tool-call', candidate, call, id, name: use.name, json: '', ...(use.custom ? { custom: true } : {}) }, tokens: named };
     const written = split(use.json.slice(0, longest).toWellFormed());
@@ -131,9 +131,9 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
       spend(count);
       yield { event: { type: 'tool-call', candidate, call, id, json }, tokens: count };
     }
-    if (cut) return yield finished('length');
+    if (cut) return void (yield finished('length'));
   }
-  yield finished(answer.uses.length > 0 ? 'tool' : 'stop');
+  return void (yield finished(answer.uses.length > 0 ? 'tool' : 'stop'));
 }
 
 /** Tokens as words: a word begins where a token begins with white space, and has four tokens at most. What is no whole character yet waits. */

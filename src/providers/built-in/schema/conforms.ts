@@ -107,7 +107,7 @@ function hasType(type: string, value: Json): boolean {
   }
 }
 
-export function same(a: Json | undefined, b: Json, work: Work): boolean {
+function same(a: Json | undefined, b: Json, work: Work): boolean {
   if (a === b) return true;
   if (a === null || typeof a !== 'object' || b === null || typeof b !== 'object') return false;
   const [one, other] = [JSON.stringify(sorted(a)), JSON.stringify(sorted(b))];

@@ -128,7 +128,7 @@ function patterned(schema: JsonObject, shortest: number, variant: number, { work
     found.unshift(...(sample.length < shortest ? [sample.padEnd(shortest, 'a')] : [sample, sample.slice(0, shortest)]));
     if (sample.length > shortest + 64) break;
   }
-  return found.reverse();
+  return found.toReversed();
 }
 
 const examplesOf = (schema: JsonObject): readonly unknown[] =>

@@ -76,7 +76,7 @@ describe('a value made for a schema', () => {
         try {
           const value = make(whole, 'city: Paris, n is 7, a is red');
           made++;
-          expect(Check(whole as never, value), JSON.stringify(value)).toBe(true);
+          expect({ value, fits: Check(whole as never, value) }).toEqual({ value, fits: true });
         } catch (error) {
           if ((error as Fault).code !== 'invalid') throw error;
           expect((error as Fault).message).toMatch(/^The built-in model finds no value for the schema schema at #/);
