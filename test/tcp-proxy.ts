@@ -47,15 +47,17 @@ export async function tcpProxy(target: { host: string; port: number }): Promise<
   };
 }
 
-/** A store whose line to the server can be cut, with a table `t`. */
+/** A store whose line to the server can be cut, with a table `t`; `told` is what it has logged. */
 export async function behindProxy({ place, open }: TestDatabase) {
   const { folder, databaseUrl } = await place();
   const url = new URL(databaseUrl!);
   const proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
-  const store = await open({ folder, databaseUrl: url.href });
+  const told: string[] = [];
+  const tell = (_: object, text: string) => void told.push(text);
+  const store = await open({ folder, databaseUrl: url.href, log: { info: tell, warn: tell, error: tell } });
   await sql`create table t (n integer)`.execute(store.db);
-  return { store, proxy, direct: databaseUrl!, insert: () => sql`insert into t values (1)`.execute(store.db) };
+  return { store, proxy, told, direct: databaseUrl!, insert: () => sql`insert into t values (1)`.execute(store.db) };
 }
 
 /** What came of it, `answered` or the code of the fault, and after how long. */

@@ -6,7 +6,7 @@ import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
 import { overloaded } from '#store/sql-error';
-import { syncFolder } from '#store/files';
+import { hasCode, syncFolder } from '#store/files';
 
 /** Large values by their content: the id is the SHA-256 of the bytes, so the same bytes are kept once and never change. */
 export interface Blobs {
@@ -50,7 +50,7 @@ export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> 
         return blob;
       } catch (error) {
         await rm(draft, { force: true });
-        throw (error as { code?: unknown }).code === 'ENOSPC' ? overloaded('The disk is full.', error) : error;
+        throw hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error;
       }
     },
     async get(id) {
@@ -86,7 +86,7 @@ async function openFile(path: string): Promise<FileHandle> {
   try {
     return await open(path);
   } catch (error) {
-    throw (error as { code?: unknown }).code === 'ENOENT' ? missing() : error;
+    throw hasCode(error, 'ENOENT') ? missing() : error;
   }
 }
 

@@ -141,7 +141,7 @@ describe('the embedded database', () => {
     const order: string[] = [];
     const transaction = store.transaction(async ({ db }) => {
       await sql`insert into t values (1)`.execute(db);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      for (let n = 0; n < 20; n++) await sql`select 1`.execute(db); // time enough to come between
       await sql`insert into t values (2)`.execute(db);
       order.push('transaction');
     });

@@ -1,4 +1,8 @@
+/* What the file system is asked for in more than one place. */
 import { access, open } from 'node:fs/promises';
+
+/** Is this the error of that code: `ENOENT`? */
+export const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code;
 
 export const exists = (path: string): Promise<boolean> =>
   access(path).then(

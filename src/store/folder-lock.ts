@@ -19,7 +19,8 @@ export function lockFolder(folder: string): () => void {
     lock.exec('begin exclusive');
   } catch (error) {
     lock.close();
-    if ((error as { errcode?: number }).errcode !== 5) throw error; // SQLITE_BUSY
+    const isTaken = error instanceof Error && 'errcode' in error && error.errcode === 5; // SQLITE_BUSY
+    if (!isTaken) throw error;
     throw new Fault(
       'conflict',
       `The data folder ${folder} is in use by another Dragoman${ownerText(owner)}. Stop it first, or choose another folder with DRAGOMAN_DATA.`,

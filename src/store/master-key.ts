@@ -1,7 +1,7 @@
 import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { randomKey, randomText } from '#kit/ids';
-import { syncFolder } from '#store/files';
+import { hasCode, syncFolder } from '#store/files';
 
 /** A bad setting: exit 2. The key itself is never part of the message. */
 export class WrongMasterKey extends Error {
@@ -37,7 +37,7 @@ async function read(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   }
 }
@@ -54,8 +54,8 @@ async function make(file: string): Promise<string> {
     } finally {
       await handle.close();
     }
-    await link(draft, file).catch((error: { code?: unknown }) => {
-      if (error.code !== 'EEXIST') throw error;
+    await link(draft, file).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error;
     });
     await syncFolder(dirname(file));
     return await readFile(file, 'utf8');

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { onBothDatabases } from '../../test/databases.ts';
 import { storeProcess } from '../../test/processes.ts';
@@ -14,6 +16,17 @@ async function migrations(files: Readonly<Record<string, string>>): Promise<URL 
   const write = (name: string, text: string) => writeFile(join(folder, name), text);
   for (const [name, text] of Object.entries(files)) await write(name, text);
   return Object.assign(pathToFileURL(`${folder}/`), { write });
+}
+
+async function isSleeping(databaseUrl: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'");
+    return rowCount === 1;
+  } finally {
+    await client.end();
+  }
 }
 
 onBothDatabases('migrations', ({ name, open, place }) => {
@@ -75,10 +88,13 @@ onBothDatabases('migrations', ({ name, open, place }) => {
 
   test('cut off by kill -9 in the middle are whole after the next start', async () => {
     const where = await place();
-    const slow = `create table a (n integer); insert into a select generate_series(1, 1000); ${name === 'server' ? 'select pg_sleep(6)' : 'select count(*) from generate_series(1, 100000000000)'}`;
+    // each says in its own way that it is in the middle
+    const stall = name === 'server' ? 'select pg_sleep(6)' : "copy (select 1) to '/pglite/data/middle'; select count(*) from generate_series(1, 100000000000)";
+    const slow = `create table a (n integer); insert into a select generate_series(1, 1000); ${stall}`;
     const folder = await migrations({ '2026-01-01-a.sql': slow, '2026-01-02-b.sql': 'create table b ()' });
     const killed = storeProcess({ ...where, migrations: [folder.href], task: 'hold' });
-    await new Promise((resolve) => setTimeout(resolve, 2500));
+    const isInTheMiddle = () => (where.databaseUrl === undefined ? existsSync(join(where.folder, 'database/middle')) : isSleeping(where.databaseUrl));
+    await expect.poll(isInTheMiddle, { timeout: 20_000 }).toBe(true);
     expect(killed.said).toEqual([]);
     await killed.kill();
     await folder.write('2026-01-01-a.sql', 'create table a (n integer); insert into a select generate_series(1, 1000)');

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
 import type { Change } from '#store/open';
 import { administer, onServer } from '../../test/databases.ts';
-import { behindProxy, tcpProxy, timed } from '../../test/tcp-proxy.ts';
+import { behindProxy, timed } from '../../test/tcp-proxy.ts';
 
 const address = inject('postgres') ?? '';
 
@@ -10,10 +10,10 @@ describe.skipIf(!address)('a store on a server', () => {
   const database = onServer(address);
   const { open, place } = database;
   test('that goes away refuses quickly with a time to come back, and serves within a second of its return', async () => {
-    const { store, proxy, insert } = await behindProxy(database);
+    const { store, proxy, told, insert } = await behindProxy(database);
     await proxy.set('refuse');
     await expect(insert()).rejects.toMatchObject({ code: 'overloaded', details: { retryAfter: 1 } });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => told).toContain('the database is away');
     const during = await Promise.all(Array.from({ length: 300 }, () => timed(insert)));
     expect(during.every(({ outcome }) => outcome === 'overloaded')).toBe(true);
     expect(Math.max(...during.map(({ milliseconds }) => milliseconds))).toBeLessThan(900); // 500 and the noise of this machine
@@ -95,13 +95,8 @@ describe.skipIf(!address)('a store on a server', () => {
   });
 
   test('hears of changes on other machines in less than a second, and after a gap is told to read again', async () => {
-    const { folder, databaseUrl } = await place();
-    const here = await open({ folder, databaseUrl: databaseUrl! });
-    const { hostname: host, port } = new URL(databaseUrl!);
-    const proxy = await tcpProxy({ host, port: Number(port) });
-    const url = new URL(databaseUrl!);
-    url.port = String(proxy.port);
-    const there = await open({ folder, databaseUrl: url.href });
+    const { store: there, proxy, told, direct } = await behindProxy(database);
+    const here = await open({ folder: (await place()).folder, databaseUrl: direct });
     const heard: Change[] = [];
     there.subscribe('keys', (change) => heard.push(change));
 
@@ -114,7 +109,7 @@ describe.skipIf(!address)('a store on a server', () => {
       .catch(() => {});
     await expect.poll(() => heard, { timeout: 1000 }).toEqual([{ type: 'change', payload: { revoked: 'ä' } }]);
 
-    for (const foreign of ['', 'no JSON', 'null', '7', '{}', '{"origin":1}']) await administer(databaseUrl!, `select pg_notify('dragoman', '${foreign}')`);
+    for (const foreign of ['', 'no JSON', 'null', '7', '{}', '{"origin":1}']) await administer(direct, `select pg_notify('dragoman', '${foreign}')`);
 
     await proxy.set('refuse');
     await here.publish('keys', 'missed');
@@ -125,7 +120,8 @@ describe.skipIf(!address)('a store on a server', () => {
     await expect.poll(() => heard.at(-1), { timeout: 1000 }).toEqual({ type: 'change', payload: 'again' });
 
     await proxy.set('hang'); // no end is told, the heart just stops
-    await new Promise((resolve) => setTimeout(resolve, 3500));
+    told.length = 0;
+    await expect.poll(() => told, { timeout: 8000 }).toContain('the change feed was lost');
     await proxy.set('refuse');
     await proxy.set('on');
     await expect.poll(() => heard.at(-1), { timeout: 6000 }).toEqual({ type: 'reset' });

@@ -18,7 +18,6 @@ const connectMilliseconds = 3000;
 const patienceMilliseconds = 500;
 const probeMilliseconds = 500;
 const mostWaiting = 2000;
-const tooManyConnections = '53300';
 
 export function connectServer({ url, clock, log }: { url: string; clock: Clock; log: StoreLog }): Server {
   const pools = new Map<number, pg.Pool>();
@@ -88,12 +87,12 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
     try {
       return await orLeave(pool.connect());
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
-      if (code === tooManyConnections && pool.totalCount > 0) {
+      const isFull = isTooMany(error);
+      if (isFull && pool.totalCount > 0) {
         shrink(pool);
         return undefined;
       }
-      const isBusy = code === tooManyConnections || message.startsWith('timeout exceeded'); // pg-pool's words for: all are taken
+      const isBusy = isFull || (error instanceof Error && error.message.startsWith('timeout exceeded')); // pg-pool's words for: all are taken
       if (isBusy) throw overloaded('Too much waits for the database.', error);
       suspect();
       throw overloaded('The database cannot be reached.', error);
@@ -175,6 +174,8 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
 const away = () => overloaded('The database is away.');
 const lost = (cause?: unknown) => overloaded('The connection to the database was lost.', cause);
 
+const isTooMany = (error: unknown) => error instanceof pg.DatabaseError && error.code === '53300';
+
 /** Several statements in one text give several results; the last one speaks. */
 function lastOf(result: pg.QueryResult | pg.QueryResult[]): pg.QueryResult {
   return Array.isArray(result) ? result.at(-1)! : result;
@@ -188,7 +189,7 @@ async function answers(url: string): Promise<boolean> {
     await client.query('select 1');
     return true;
   } catch (error) {
-    return (error as { code?: unknown }).code === tooManyConnections;
+    return isTooMany(error);
   } finally {
     client.end().catch(() => {});
   }

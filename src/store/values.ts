@@ -13,7 +13,7 @@ export function encode(value: unknown): WireValue {
   // a lone surrogate becomes U+FFFD, as `pg` would have it; PGlite would miscount the bytes and cut the text
   if (typeof value === 'string') return value.toWellFormed();
   if (value instanceof Uint8Array) return value;
-  if (Array.isArray(value) || ArrayBuffer.isView(value)) return arrayText(value as unknown as Iterable<unknown>);
+  if (Array.isArray(value) || value instanceof Float32Array || value instanceof Float64Array) return arrayText(value);
   return scalarText(value);
 }
 
