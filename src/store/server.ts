@@ -135,7 +135,7 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
       async query(text, parameters) {
         if (isBroken) throw lost();
         try {
-          const { rows, rowCount, command } = lastOf((await client.query(text, parameters.map(encode))) as pg.QueryResult<Record<string, unknown>>);
+          const { rows, rowCount, command } = lastOf(await client.query<Record<string, unknown>>(text, parameters.map(encode)));
           return { rows, affected: command === 'SELECT' ? undefined : (rowCount ?? undefined), command };
         } catch (error) {
           throw refusal(error);
@@ -177,7 +177,9 @@ const lost = (cause?: unknown) => overloaded('The connection to the database was
 const isTooMany = (error: unknown) => error instanceof pg.DatabaseError && error.code === '53300';
 
 /** Several statements in one text give several results; the last one speaks. */
-function lastOf(result: pg.QueryResult | pg.QueryResult[]): pg.QueryResult {
+type Rows = pg.QueryResult<Record<string, unknown>>;
+
+function lastOf(result: Rows | Rows[]): Rows {
   return Array.isArray(result) ? result.at(-1)! : result;
 }
 
