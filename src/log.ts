@@ -11,7 +11,7 @@ export interface Log {
 
 /** @param level `debug`, `info`, `warn`, `error` or `silent` */
 export function openLog(level: string): Log {
-  const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 });
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 16_000 });
   const log = pino({ level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } }, destination);
   const timer = setInterval(() => destination.flush(), 250);
   timer.unref();

@@ -8,7 +8,7 @@ import type { Headers } from './exchange.ts';
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
-  const headers = [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)];
+  const headers = progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
   if (!started) return headers;
   return [...headers, ...whoAnswered(progress), ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : [])];
 }
@@ -26,6 +26,8 @@ const unlimited: Allowance = { limit: Number.MAX_SAFE_INTEGER, remaining: Number
 function allowance(what: 'requests' | 'tokens', { limit, remaining, reset }: Allowance = unlimited): Headers {
   return [`x-ratelimit-limit-${what}`, String(limit), `x-ratelimit-remaining-${what}`, String(remaining), `x-ratelimit-reset-${what}`, `${reset}s`];
 }
+
+const unlimitedHeaders = [...allowance('requests', unlimited), ...allowance('tokens', unlimited)];
 
 /** Header values are printable ASCII, and not endless. */
 function inHeader(text: string): string {

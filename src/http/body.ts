@@ -34,7 +34,9 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
         counted = size;
         cancel = clock.after(bodyIdleSeconds * 1000, () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
       };
-      arm();
+      // Most bodies are here before the event loop turns: they need no timer.
+      const turned = setImmediate(arm);
+      cancel = () => clearImmediate(turned);
       incoming.on('data', (chunk: Buffer) => {
         size += chunk.length;
         if (size > bodyBytes) return reject(tooLarge(bodyBytes));

@@ -25,7 +25,7 @@ export class Exchange {
   readonly #clock: Clock;
   readonly #draining: () => boolean;
   readonly #abort = new AbortController();
-  #cancelExpiry: (() => void) | undefined;
+  #deadline = Infinity;
   #waiting: (() => void)[] = [];
   /** The client left before the answer was complete. */
   left = false;
@@ -75,9 +75,14 @@ export class Exchange {
     return Array.isArray(value) ? value[0] : value;
   }
 
-  /** Ends the work on this exchange after so many seconds with this reason. */
-  expire(seconds: number, reason: () => unknown): void {
-    this.#cancelExpiry = this.#clock.after(seconds * 1000, () => this.#abort.abort(reason()));
+  /** From now on the answer may take so many seconds in all. */
+  expire(seconds: number): void {
+    this.#deadline = this.#clock.monotonic() + seconds * 1000;
+  }
+
+  /** Ends the work when its time is over. Whoever holds the open exchanges asks now and then: one timer for all of them. */
+  checkTime(now: number): void {
+    if (now > this.#deadline) this.#abort.abort(new Fault('timed-out', 'The answer took too long.'));
   }
 
   /** A whole answer. */
@@ -139,7 +144,6 @@ export class Exchange {
   }
 
   #closed(): void {
-    this.#cancelExpiry?.();
     if (!this.#response.writableFinished) {
       this.left = true;
       this.#abort.abort(new ClientLeft());

@@ -34,6 +34,7 @@ export interface Listening {
 
 const maxDepth = 64;
 const maxTokens = 1_000_000;
+const checkMilliseconds = 500;
 
 /**
  * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
@@ -89,6 +90,12 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   for (const face of door.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
+  const checkTimes = () => {
+    const now = door.clock.monotonic();
+    for (const exchange of open) exchange.checkTime(now);
+    stopChecking = door.clock.after(checkMilliseconds, checkTimes);
+  };
+  let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   await app.listen({ host, port, listenTextResolver: () => '' });
   const address = app.server.address() as AddressInfo;
 
@@ -104,6 +111,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
         door.clock.after(1000, () => app.server.closeAllConnections());
       });
       await closed;
+      stopChecking();
       cancel();
       await app.close();
     },

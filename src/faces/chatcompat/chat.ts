@@ -37,7 +37,7 @@ export function chatRoute(parts: ChatParts): Route {
       const chat = chatOf(asked);
       const { call, context } = chat;
       const { requestSeconds, streamSeconds } = parts.limits();
-      exchange.expire(call.stream ? streamSeconds : requestSeconds, () => new Fault('timed-out', 'The answer took too long.'));
+      exchange.expire(call.stream ? streamSeconds : requestSeconds);
       try {
         await (call.stream ? stream(parts, exchange, chat) : whole(parts, exchange, chat));
       } catch (error) {

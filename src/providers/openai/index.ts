@@ -48,7 +48,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     }
     const bytes = await whole(answering);
     const body = parsed(bytes);
-    yield* lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
+    for (const event of lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored)) yield event;
   } finally {
     answering.leave();
   }

@@ -8,12 +8,12 @@ import type { Lane } from '#model/lane';
 import { upstreamFault } from '../asking.ts';
 
 /** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
-export async function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): AsyncGenerator<GenerateEvent> {
+export function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Generator<GenerateEvent> {
   const events = decodeResult(body, model);
-  yield* events.filter((event) => event.type === 'started');
+  for (const event of events) if (event.type === 'started') yield event;
   yield { type: 'passed', tokens: 0 };
   lane.write(bytes);
-  yield* events.filter((event) => event.type !== 'started' && !speaks(event));
+  for (const event of events) if (event.type !== 'started' && !speaks(event)) yield event;
 }
 
 /**
