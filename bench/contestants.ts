@@ -31,6 +31,8 @@ export interface Place {
   readonly databaseUrl?: string;
   /** Opens Node's inspector, for a profile. */
   readonly inspected?: boolean;
+  /** Not pinned to the gateway's core. */
+  readonly unpinned?: boolean;
 }
 
 /** Why a contestant cannot be measured here; `undefined` if it can. */
@@ -123,7 +125,7 @@ async function openNode(
 const portkeyFolder = process.env['DRAGOMAN_BENCH_PORTKEY'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'dragoman-bench/portkey');
 const portkeyServer = join(portkeyFolder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
 
-async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected }: Place): Promise<Door> {
+async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected, unpinned }: Place): Promise<Door> {
   writeFileSync(join(folder, 'dragoman.yaml'), dragomanSettings(upstreamPort));
   const server = name === 'dragoman' ? postgres : undefined;
   const url = server ? (databaseUrl ?? (await server.database())) : undefined;
@@ -132,7 +134,14 @@ async function openDragoman(name: Name, { folder, upstreamPort, postgres, databa
   const environment = { PORT: String(port), DRAGOMAN_ADMIN_EMAIL: 'bench@example.com', DRAGOMAN_ADMIN_API_KEY: key, ...(url && { DATABASE_URL: url }) };
   const house = join(import.meta.dirname, '..');
   const words = inspector ? [...inspecting(inspector), '--conditions=source', join(house, 'src/main.ts')] : [join(house, 'bin/dragoman.js')];
-  const running = start({ program: process.execPath, words: [...words, 'serve'], core: cores.gateway, folder, environment, log: join(folder, 'log') });
+  const running = start({
+    program: process.execPath,
+    words: [...words, 'serve'],
+    core: unpinned ? cores.any : cores.gateway,
+    folder,
+    environment,
+    log: join(folder, 'log'),
+  });
   const door = await listening(name, running, {
     port,
     path: '/server/chatcompat/v1/chat/completions',

@@ -4,13 +4,15 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
-/** The gateway under test has a core to itself; clients, provider and database share the other. */
-export const cores = { gateway: 1, others: 0 } as const;
+/** The gateway under test has a core to itself; clients, provider and database share the other. `any`: as somebody starts it who pins nothing. */
+export const cores = { gateway: '1', others: '0', any: '0-1' } as const;
+
+export type Cores = (typeof cores)[keyof typeof cores];
 
 export interface Command {
   readonly program: string;
   readonly words: readonly string[];
-  readonly core: number;
+  readonly core: Cores;
   readonly folder: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Where its output goes: to a file, so that nobody has to read along. */
@@ -51,7 +53,7 @@ function signal(pid: number, which: NodeJS.Signals): void {
 /** Starts a program pinned to one core. */
 export function start({ program, words, core, folder, environment = {}, log, ending = 'SIGTERM' }: Command): Running {
   const output = openSync(log, 'a');
-  const child = spawn('taskset', ['-c', String(core), program, ...words], {
+  const child = spawn('taskset', ['-c', core, program, ...words], {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
     stdio: ['ignore', output, output],
@@ -79,7 +81,7 @@ export function start({ program, words, core, folder, environment = {}, log, end
 
 /** Keeps this process off the gateway's core. */
 export function standAside(): void {
-  spawnSync('taskset', ['-acp', String(cores.others), String(process.pid)]);
+  spawnSync('taskset', ['-acp', cores.others, String(process.pid)]);
 }
 
 /** Microseconds of user and system time. */

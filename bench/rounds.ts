@@ -49,7 +49,7 @@ export async function waits(rig: Rig, doors: readonly Door[], upstreamPort: numb
   const { rounds, seconds } = rig.wishes;
   const direct: Seen[] = [];
   const found = doors.map(({ name }): Waits => ({ name, seen: [], direct }));
-  for (const door of doors) await rig.clients(door, { ...load, clients: 32, together: false, seconds: warmUpSeconds });
+  for (const door of doors) await rig.clients(door, { ...load, clients: warmUpClients, together: false, seconds: warmUpSeconds });
   for (let round = 0; round < rounds; round++) {
     direct.push(await rig.clients({ port: upstreamPort, path: '/', headers: [] }, { ...load, seconds }));
     for (const [at, door] of doors.entries()) {
@@ -67,6 +67,8 @@ export function added({ seen, direct }: Waits, milliseconds: (seen: Seen) => num
 }
 
 const warmUpSeconds = 4;
+/** Many, because streams that pause are few a second, and code is compiled by how often it runs. */
+const warmUpClients = 256;
 
 /** A failed request is no cheap request: it is said. So is a stream with a line too few. */
 export function complain(rig: Rig, name: Name, seen: Seen, lines: number): void {
