@@ -1,6 +1,6 @@
 import { Fault } from '#model/fault';
 import type { Clock } from '#kit/clock';
-import type { Exchange } from './exchange.ts';
+import { ClientLeft, type Exchange } from './exchange.ts';
 
 export interface BodyLimits {
   /** Bytes. */
@@ -44,8 +44,8 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
         chunks.push(chunk);
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-      incoming.on('error', reject);
-      incoming.on('close', () => incoming.complete || reject(new Fault('invalid', 'The connection closed before the body was complete.')));
+      incoming.on('error', () => reject(new ClientLeft()));
+      incoming.on('close', () => incoming.complete || reject(new ClientLeft()));
     });
   } finally {
     cancel();

@@ -15,6 +15,8 @@ const always: Headers = [
   'nosniff',
 ];
 
+const lastWordsMilliseconds = 5000;
+
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
 export class Exchange {
   readonly id = requestId();
@@ -82,7 +84,7 @@ export class Exchange {
 
   /** Ends the work when its time is over. Whoever holds the open exchanges asks now and then: one timer for all of them. */
   checkTime(now: number): void {
-    if (now > this.#deadline) this.#abort.abort(new Fault('timed-out', 'The answer took too long.'));
+    if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
   /** A whole answer. */
@@ -109,23 +111,29 @@ export class Exchange {
 
   /** Resolves when there is room again, or nobody reads any more. */
   drained(): Promise<void> {
-    if (this.left || !this.#response.writableNeedDrain) return Promise.resolve();
+    if (this.left || this.signal.aborted || !this.#response.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  end(chunk?: string | Uint8Array): void {
-    if (chunk === undefined) this.#response.end();
-    else this.#response.end(chunk);
+  end(): void {
+    this.#response.end();
   }
 
   /** Ends the work because the server stops; the client is told in its own words where that is still possible. */
   cut(): void {
-    this.#abort.abort(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
+    if (!this.signal.aborted) this.#stop(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
   }
 
   /** Cuts the connection of an answer that has begun and cannot be completed. */
   destroy(): void {
     if (!this.#response.writableEnded) this.#response.destroy();
+  }
+
+  /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
+  #stop(reason: Fault): void {
+    this.#abort.abort(reason);
+    this.#wake();
+    this.#clock.after(lastWordsMilliseconds, () => this.#response.writableFinished || this.#response.destroy());
   }
 
   #head(status: number, headers: Headers): void {

@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Fault, faultOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
+import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
@@ -20,7 +21,16 @@ export interface Door {
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
-  readonly done: (exchange: Exchange, route: Route | undefined, caller: Caller | undefined, fault: Fault | undefined) => void;
+  readonly done: (done: Done) => void;
+}
+
+/** An answered request. */
+export interface Done {
+  readonly exchange: Exchange;
+  readonly face: string;
+  readonly route: Route | undefined;
+  readonly caller: Caller | undefined;
+  readonly fault: Fault | undefined;
 }
 
 export interface Listening {
@@ -65,8 +75,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
-      if (!route || exchange.params['*'] === '')
-        throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
@@ -75,7 +84,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     } finally {
       open.delete(exchange);
       if (draining) setImmediate(() => app.server.closeIdleConnections());
-      door.done(exchange, route, caller, fault);
+      door.done({ exchange, face: faceOf(door.faces, exchange.url).name, route, caller, fault });
     }
   };
 
@@ -83,6 +92,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
     const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
+    if (route.owner === 'admin' && caller.role !== 'admin') throw notFound();
     if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
     const value = await route.answer({ exchange, caller, json, bytes, places });
     if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
@@ -92,6 +102,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
   const checkTimes = () => {
     const now = door.clock.monotonic();
+    app.server.headersTimeout = door.limits().headerSeconds * 1000;
     for (const exchange of open) exchange.checkTime(now);
     stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   };
@@ -130,6 +141,8 @@ function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
   }
 }
 
+const notFound = () => new Fault('not-found', 'There is nothing at this address.');
+
 function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
   try {
     return readJson(bytes, { maxDepth, maxTokens });
@@ -167,7 +180,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? '408 Request Timeout'
         : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\nx-request-id: ${requestId()}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
 /** Who asks at a public address. */
