@@ -120,10 +120,10 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     },
     { host: settings.host, port: settings.port },
   );
-  const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   const place = join(settings.data, 'server.json');
   await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
+  const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
 
   return {
     url: door.url,
