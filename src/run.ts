@@ -41,5 +41,14 @@ export async function run(args: SettingsArgs): Promise<void> {
   });
   process.on('SIGHUP', () => watched.reload());
   stopWatching = () => watched.close();
-  console.log(greeting({ version, url: server.url, data: start.settings.data, first: server.first, models: server.models() }));
+  console.log(
+    greeting({
+      version,
+      url: server.url,
+      data: start.settings.data,
+      first: server.first,
+      models: server.models(),
+      hasProvider: Object.keys(start.settings.providers).length > 0,
+    }),
+  );
 }
