@@ -61,7 +61,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
     http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: 16_384, requestTimeout: 0 },
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, door.clock),
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
   app.removeAllContentTypeParsers();
@@ -70,7 +70,10 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
-    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, () => draining);
+    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
+      draining: () => draining,
+      stallSeconds: door.limits().bodyIdleSeconds,
+    });
     open.add(exchange);
     let caller: Caller | undefined;
     let fault: Fault | undefined;
@@ -98,6 +101,8 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
   };
 
+  // The library refuses a QUERY without a type by itself, and would do so in its own words.
+  app.setErrorHandler((_error, request, reply) => run(undefined, request, reply, (request.routeOptions.config as { allow?: string }).allow));
   for (const face of door.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
   const checkTimes = () => {
@@ -137,7 +142,8 @@ function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
     const methods = group.map((route) => route.method);
     for (const route of group) app.route({ method: route.method, url, handler: (request, reply) => run(route, request, reply) });
     const others = METHODS.filter((method) => !methods.includes(method as Route['method']));
-    app.route({ method: others, url, handler: (request, reply) => run(undefined, request, reply, methods.join(', ')) });
+    const allow = methods.join(', ');
+    app.route({ method: others, url, config: { allow }, handler: (request, reply) => run(undefined, request, reply, allow) });
   }
 }
 
@@ -171,9 +177,9 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
   ]);
 }
 
-/** Bytes that are no HTTP: one plain refusal, then the connection ends. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+/** Bytes that are no HTTP: one plain refusal, then the connection ends. While an answer is on its way on it a refusal would stand in the middle of that. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket & { _httpMessage?: unknown }, clock: Clock): void {
+  if (!socket.writable || socket._httpMessage || error.code === 'ECONNRESET') return void socket.destroy();
   const status =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
@@ -181,7 +187,10 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
         ? '408 Request Timeout'
         : '400 Bad Request';
   socket.end(`HTTP/1.1 ${status}\r\nx-request-id: ${requestId()}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  clock.after(lingerMilliseconds, () => socket.destroy()); // who never closes its own end keeps no file of ours open
 }
+
+const lingerMilliseconds = 500;
 
 /** Who asks at a public address. */
 const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', keyId: 0, keyName: '', scopes: [] };
