@@ -1,6 +1,6 @@
 import { Fault } from '#model/fault';
 import type { Clock } from '#kit/clock';
-import { ClientLeft, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 
 export interface BodyLimits {
   /** Bytes. */
@@ -44,8 +44,10 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
         chunks.push(chunk);
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-      incoming.on('error', () => reject(new ClientLeft()));
-      incoming.on('close', () => incoming.complete || reject(new ClientLeft()));
+      // Bytes that are no HTTP end here too; a client that is gone is told nothing.
+      const gone = (cause?: unknown) => reject(new Fault('invalid', 'The connection closed before the body was complete.', { cause }));
+      incoming.on('error', gone);
+      incoming.on('close', () => incoming.complete || gone());
     });
   } finally {
     cancel();

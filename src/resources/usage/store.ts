@@ -37,10 +37,10 @@ function written(row: UsageRow) {
   };
 }
 
-/** Text that a stranger wrote, as the database takes it: no NUL, no half character, not endless. */
+/** Text that a stranger wrote, as the database takes it: not endless, and the sign for unreadable in place of NUL and half characters. */
 function storable(text: string): string {
   const short = text.length > longestText ? text.slice(0, longestText) : text;
-  return short.replaceAll('\0', '').toWellFormed();
+  return short.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 /** One statement: only rows that were not there yet count into the sums. */
