@@ -178,8 +178,8 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
 }
 
 /** Bytes that are no HTTP: one plain refusal, then the connection ends. While an answer is on its way on it a refusal would stand in the middle of that. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket & { _httpMessage?: unknown }, clock: Clock): void {
-  if (!socket.writable || socket._httpMessage || error.code === 'ECONNRESET') return void socket.destroy();
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket & { _httpMessage?: { headersSent: boolean } }, clock: Clock): void {
+  if (!socket.writable || socket._httpMessage?.headersSent || error.code === 'ECONNRESET') return void socket.destroy();
   const status =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
