@@ -1,7 +1,8 @@
 import { UpstreamError, type Answering, type UpstreamRequest } from '#kit/answering';
+import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
+import type { Patience, TargetContext } from '#model/generate';
 
 /** Bytes of a whole answer, and of a refusal's body. */
 const wholeBytes = 67_108_864;
@@ -28,6 +29,32 @@ export async function whole(answering: Answering): Promise<Uint8Array> {
   } catch (error) {
     throw upstreamFault(error, true);
   }
+}
+
+/** The body of a stream. Until it speaks, all of it together may take `firstByte` seconds from now on: comments and empty events are no answer. */
+export interface AwaitingWords {
+  /** The next bytes; undefined at the end. @throws UpstreamError `slow-body` */
+  take(): Promise<Uint8Array | undefined>;
+  /** From now on only silence counts: `idle` seconds between two reads. */
+  spoke(): void;
+}
+
+export function awaitingWords(answering: Answering, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
+  const until = clock.monotonic() + firstByte * 1000;
+  let speaking = false;
+  return {
+    async take() {
+      if (speaking) return answering.take();
+      if (clock.monotonic() >= until) throw new UpstreamError('slow-body');
+      answering.quietSeconds = (until - answering.lastAt) / 1000;
+      return answering.take();
+    },
+    spoke() {
+      if (speaking) return;
+      speaking = true;
+      answering.quietSeconds = idle;
+    },
+  };
 }
 
 /** The body of a refusal as text, as far as it is worth reading. */

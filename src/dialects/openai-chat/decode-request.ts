@@ -2,6 +2,7 @@ import { checked } from '#kit/check';
 import type { GenerateCall, Output, Sampling } from '#model/call';
 import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra } from '#model/json';
+import { isAsItCame } from './as-it-came.ts';
 import { invalid, isGiven } from './carrying.ts';
 import { turnsOf } from './decode-messages.ts';
 import { bounded, toolChoiceOf, toolOf } from './decode-tools.ts';
@@ -28,10 +29,10 @@ const understood: ReadonlySet<string> = new Set(
  * A chat completion request → call.
  *
  * @param body parsed JSON
- * @returns `usageWanted`: did the client ask for the usage chunk of a stream?
+ * @returns `usageWanted`: did the client ask for the usage chunk of a stream? `asItCame`: would a provider of this dialect understand the request as we did?
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
-export function decodeRequest(body: unknown): { readonly call: GenerateCall; readonly usageWanted: boolean } {
+export function decodeRequest(body: unknown): { readonly call: GenerateCall; readonly usageWanted: boolean; readonly asItCame: boolean } {
   const request = check(body);
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   const tools = request.tools?.map(toolOf) ?? [];
@@ -48,7 +49,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     stream: request.stream ?? false,
     extra: extraOf(request),
   };
-  return { call, usageWanted: request.stream_options?.include_usage ?? false };
+  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: isAsItCame(request, tools, toolChoice) };
 }
 
 function samplingOf(request: ChatRequest): Sampling {
@@ -87,15 +88,17 @@ function outputOf(format: ChatRequest['response_format']): Output {
   };
 }
 
-/** What only this dialect understands; null counts as absent. `.max_tokens` notes which of its two names the limit had. */
+/** What only this dialect understands; null counts as absent. Names with a dot note what the client wrote itself: the limit under which of its two names, stream options. */
 function extraOf(request: ChatRequest): Extra {
   const carried = rest(request, understood);
   if (isGiven(request.stream_options)) {
     if (!request.stream) throw invalid('stream_options', 'is only allowed when stream is true');
     const options = rest(request.stream_options, new Set(['include_usage']));
     if (!isEmpty(options)) carried['stream_options'] = options;
+    carried['.stream_options'] = true;
   }
   for (const key of Object.keys(request.metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
-  if (isGiven(request.max_tokens) && !isGiven(request.max_completion_tokens)) carried['.max_tokens'] = true;
+  if (isGiven(request.max_completion_tokens)) carried['.max_completion_tokens'] = true;
+  else if (isGiven(request.max_tokens)) carried['.max_tokens'] = true;
   return isEmpty(carried) ? {} : { [dialect]: carried };
 }

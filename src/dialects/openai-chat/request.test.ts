@@ -209,6 +209,7 @@ describe('a call', () => {
         extra: {},
       },
       usageWanted: false,
+      asItCame: true,
     });
     expect(again(body)).toEqual(body);
   });
@@ -231,7 +232,7 @@ describe('a call', () => {
       'prediction',
       'new',
     ];
-    expect(decodeRequest({ ...body, ...Object.fromEntries(fields.map((name) => [name, null])) })).toEqual(decodeRequest(body));
+    expect(decodeRequest({ ...body, ...Object.fromEntries(fields.map((name) => [name, null])) }).call).toEqual(decodeRequest(body).call);
   });
 
   test('has images and files without their base64 being touched', () => {

@@ -64,7 +64,7 @@ interface Chat {
 function chatOf(asked: Asked): Chat {
   const { exchange, caller, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
-  const { call, usageWanted } = decodeRequest(body);
+  const { call, usageWanted, asItCame } = decodeRequest(body);
   const beta = exchange.header('openai-beta');
   const context: Context = {
     requestId: exchange.id,
@@ -81,7 +81,7 @@ function chatOf(asked: Asked): Chat {
     call,
     context,
     usageWanted,
-    withLane: (sink) => (body === json ? { ...call, lane: { dialect: 'openai-chat', body: bytes, places, usageWanted, ...sink } } : call),
+    withLane: (sink) => (asItCame && body === json ? { ...call, lane: { dialect: 'openai-chat', body: bytes, places, usageWanted, ...sink } } : call),
   };
 }
 

@@ -1,7 +1,6 @@
 import { Fault } from '#model/fault';
 
 export interface OpenAISettings {
-  readonly name: string;
   /** `https://api.openai.com/v1`, or an Azure resource's address. */
   readonly baseUrl: string;
   /** None: the provider asks for no key. */

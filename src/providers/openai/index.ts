@@ -2,39 +2,49 @@ import { decoder, type Decoder } from '#dialects/openai-chat/events';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
+import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import { splitter } from '#kit/sse';
-import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
-import type { Target } from '#model/target';
-import { ask, refusalText, upstreamFault, whole } from '../asking.ts';
+import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
+import type { Maker } from '../maker.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 import { keyRing, type KeyRing } from './keys.ts';
 import { passStream, passWhole } from './lane.ts';
-import { learnQuirk, requestBody, type Quirks } from './request-body.ts';
+import { knownQuirks, quirkOf, type KnownQuirks } from './quirks.ts';
+import { requestBody } from './request-body.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-export function openai(settings: OpenAISettings, upstreams: Upstreams, clock: Clock): { target(model: string): Target } {
-  const keys = keyRing(settings.apiKeys, clock);
-  const quirks = new Map<string, Quirks>();
-  return {
-    target(model) {
-      const place: Place = { settings, upstreams, keys, model, quirks };
-      return { name: `${settings.name}/${model}`, provider: settings.name, model, generate: (call, context) => generate(place, call, context) };
-    },
+export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers }, upstreams, clock) => {
+  if (!baseUrl) return undefined;
+  const settings: OpenAISettings = {
+    baseUrl,
+    apiKeys,
+    ...(kind === 'azure' ? { kind } : {}),
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...(headers ? { headers } : {}),
   };
-}
+  const shared = { settings, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks(clock), clock };
+  return {
+    target: (model) => ({
+      name: `${name}/${model}`,
+      provider: name,
+      model,
+      generate: (call, context) => generate({ ...shared, model }, call, context),
+    }),
+  };
+};
 
 interface Place {
   readonly settings: OpenAISettings;
   readonly upstreams: Upstreams;
   readonly keys: KeyRing;
+  readonly quirks: KnownQuirks;
+  readonly clock: Clock;
   readonly model: string;
-  /** What the models of this provider have refused before. */
-  readonly quirks: Map<string, Quirks>;
 }
 
 async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
@@ -42,8 +52,9 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   try {
     if (call.stream && isEventStream(answering)) {
       const frames = decoder(place.model, ignored);
-      const first = await firstLine(answering);
-      yield* lane && hasPlainLines(first) ? passStream(answering, first, frames, lane, context) : streamed(answering, first, frames, context);
+      const awaiting = awaitingWords(answering, context.patience, place.clock);
+      const first = await firstLine(awaiting);
+      yield* lane && hasPlainLines(first) ? passStream(answering, awaiting, first, frames, lane) : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(answering);
@@ -54,21 +65,28 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   }
 }
 
-/** Asks with one key after the other until one is taken; a field that the provider refuses is left out from then on. */
+/** Asks with one key after the other until one is taken; without a field of ours that the provider refuses, which is remembered if that helps. */
 async function answered(place: Place, call: GenerateCall, context: TargetContext) {
   const { settings, upstreams, keys, model, quirks } = place;
   const { url, path } = addressOf(settings, model);
   const turns = [...keys.inTurn()];
+  let known = quirks.of(model);
+  let learned = false;
   for (let key = turns.shift() ?? ''; ;) {
-    const { body, ignored, lane } = requestBody(call, model, quirks.get(model));
+    const { body, ignored, lane } = requestBody(call, model, known);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const answering = await ask(upstreams, { url, path, headers: headersOf(settings, key, context), body }, context);
-    if (answering.status === 200) return { answering, ignored, lane };
+    if (answering.status === 200) {
+      if (learned && known) quirks.keep(model, known);
+      return { answering, ignored, lane };
+    }
     const text = await refusalText(answering);
     const fault = decodeFault(answering.status, text, answering.headers);
-    const learned = learnQuirk(quirks.get(model), answering.status, text);
-    if (learned) quirks.set(model, learned);
-    else if (fault.details.key && turns.length > 0) {
+    const quirk = quirkOf(fault, call, known);
+    if (quirk) {
+      known = quirk;
+      learned = true;
+    } else if (fault.details.key && turns.length > 0) {
       keys.setAside(key);
       key = turns.shift()!;
     } else {
@@ -79,11 +97,11 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
 }
 
 /** The bytes up to the end of the first line, and what came with them. */
-async function firstLine(answering: Answering): Promise<Uint8Array | undefined> {
+async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
   let bytes: Uint8Array | undefined;
   try {
     do {
-      const more = await answering.take();
+      const more = await awaiting.take();
       if (!more) return bytes;
       bytes = bytes ? Buffer.concat([bytes, more]) : more;
     } while (!bytes.includes(LF) && !bytes.includes(CR) && bytes.length < maxLine);
@@ -102,17 +120,13 @@ function hasPlainLines(bytes: Uint8Array | undefined): boolean {
   return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
 }
 
-async function* streamed(answering: Answering, first: Uint8Array | undefined, frames: Decoder, context: TargetContext): AsyncGenerator<GenerateEvent> {
+async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<GenerateEvent> {
   const lines = splitter({ maxLine });
-  let speaking = false;
   try {
-    for (let bytes = first; bytes; bytes = await answering.take()) {
+    for (let bytes = first; bytes; bytes = await awaiting.take()) {
       for (const line of lines.push(bytes)) {
         const events = frames.decode(line);
-        if (!speaking && events.some(speaks)) {
-          speaking = true;
-          answering.quietSeconds = context.patience.idle;
-        }
+        if (events.some(speaks)) awaiting.spoke();
         yield* events;
       }
     }
@@ -136,13 +150,14 @@ function headersOf({ apiKeys, kind, headers }: OpenAISettings, key: string, cont
 
 function isEventStream({ headers }: Answering): boolean {
   const type = headers['content-type'];
-  return type === undefined || type.startsWith('text/event-stream');
+  return type === undefined || type.toLowerCase().startsWith('text/event-stream');
 }
 
+/** Without the cause: what JSON.parse says repeats a piece of the text. */
 function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-  } catch (error) {
-    throw new Fault('upstream-failed', 'The answer of the provider is not JSON.', { cause: error, elsewhere: true });
+  } catch {
+    throw new Fault('upstream-failed', 'The answer of the provider is not JSON.', { elsewhere: true });
   }
 }

@@ -3,17 +3,30 @@ import { PassingFrames } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
 import { speaks, type GenerateEvent } from '#model/event';
-import type { TargetContext } from '#model/generate';
 import type { Lane } from '#model/lane';
-import { upstreamFault } from '../asking.ts';
+import { upstreamFault, type AwaitingWords } from '../asking.ts';
 
 /** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
 export function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Generator<GenerateEvent> {
   const events = decodeResult(body, model);
   for (const event of events) if (event.type === 'started') yield event;
-  yield { type: 'passed', tokens: 0 };
+  yield { type: 'passed', tokens: events.some(isUsage) ? 0 : Math.ceil(bytesSaid(events) / bytesPerToken) };
   lane.write(bytes);
   for (const event of events) if (event.type !== 'started' && !speaks(event)) yield event;
+}
+
+/** Bytes of UTF-8 that make a token, where nobody counted. */
+const bytesPerToken = 4;
+
+const isUsage = (event: GenerateEvent) => event.type === 'usage';
+
+function bytesSaid(events: readonly GenerateEvent[]): number {
+  let bytes = 0;
+  for (const event of events) {
+    if (event.type === 'tool-call') bytes += Buffer.byteLength(event.json) + Buffer.byteLength(event.name ?? '');
+    else if ('text' in event) bytes += Buffer.byteLength(event.text);
+  }
+  return bytes;
 }
 
 /**
@@ -23,19 +36,19 @@ export function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane
  */
 export async function* passStream(
   answering: Answering,
+  awaiting: AwaitingWords,
   first: Uint8Array | undefined,
   decoder: Decoder,
   lane: Lane,
-  context: TargetContext,
 ): AsyncGenerator<GenerateEvent> {
   const frames = new PassingFrames(decoder, lane.usageWanted);
   const held: Uint8Array[] = [];
   try {
-    for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await answering.take()) held.push(...frames.push(bytes));
+    for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
     if (!frames.spoken) held.push(...frames.end());
     yield* frames.opening;
     yield { type: 'passed', tokens: 0 };
-    answering.quietSeconds = context.patience.idle;
+    awaiting.spoke();
     if (!handOn(held, lane)) await lane.drained();
     await answering.pipe((bytes) => {
       const ready = handOn(frames.push(bytes), lane);
@@ -47,6 +60,7 @@ export async function* passStream(
     if (frames.spoken) yield { type: 'passed', tokens: frames.tokens };
     throw upstreamFault(error, true);
   }
+  if (!frames.closing.some(isUsage)) yield { type: 'passed', tokens: frames.tokens };
   yield* frames.closing;
 }
 

@@ -3,8 +3,6 @@ import { splice } from '#kit/json-scan';
 import type { GenerateCall } from '#model/call';
 import type { Lane } from '#model/lane';
 
-export type { Quirks };
-
 /** The bytes for the provider: on the short way the client's own with the model's name put in, else ours. */
 export function requestBody(
   call: GenerateCall,
@@ -24,24 +22,4 @@ export function requestBody(
   }
   const { body, ignored } = encodeRequest(call, model, quirks);
   return { body: JSON.stringify(body), ignored };
-}
-
-/** What a refusal teaches: a field that this provider does not take, or takes by its older name. `undefined`: nothing new. */
-export function learnQuirk(known: Quirks = {}, status: number, text: string): Quirks | undefined {
-  if (status !== 400 && status !== 422) return undefined;
-  if (known.usage !== false && /stream_options|include_usage/.test(text)) return { ...known, usage: false };
-  if (
-    !known.maxTokensField &&
-    /max_completion_tokens|max_tokens/.test(text) &&
-    /unsupported|unknown|unrecognized|not supported|not permitted|extra/i.test(text)
-  ) {
-    return {
-      ...known,
-      maxTokensField:
-        /Use '?"?`?max_completion_tokens|use max_completion_tokens/i.test(text) || /['"`]max_tokens['"`] is not supported/.test(text)
-          ? 'max_completion_tokens'
-          : 'max_tokens',
-    };
-  }
-  return undefined;
 }
