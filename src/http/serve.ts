@@ -1,4 +1,4 @@
-import { METHODS } from 'node:http';
+import { METHODS, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Fault, faultOf } from '#model/fault';
@@ -177,9 +177,15 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
   ]);
 }
 
-/** Bytes that are no HTTP: one plain refusal, then the connection ends. While an answer is on its way on it a refusal would stand in the middle of that. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket & { _httpMessage?: { headersSent: boolean } }, clock: Clock): void {
-  if (!socket.writable || socket._httpMessage?.headersSent || error.code === 'ECONNRESET') return void socket.destroy();
+/** Bytes that are no HTTP: one plain refusal, then the connection ends. Behind a whole request that waits for its answer, or within an answer, a refusal would be taken for that. */
+function refuseUnreadable(
+  error: Error & { code?: string },
+  socket: Socket & { _httpMessage?: null | { headersSent: boolean; req: IncomingMessage } },
+  clock: Clock,
+): void {
+  const answering = socket._httpMessage;
+  const isTaken = answering ? answering.headersSent || answering.req.complete : false;
+  if (!socket.writable || isTaken || error.code === 'ECONNRESET') return void socket.destroy();
   const status =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
