@@ -29,7 +29,7 @@ export interface FailoverParts {
 export function failover({ health, budget, waits, clock }: FailoverParts): Generate<AdmittedCall> {
   return async function* (call, context) {
     const faults: Fault[] = [];
-    const left = [...health.drawn(call.route.targets)];
+    const left = health.drawn(call.route.targets);
     let otherFailures = 0;
     for (let trial = health.next(left); trial; trial = health.next(left)) {
       const { target } = trial;
@@ -76,15 +76,12 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
         if (spoken || !fault.details.elsewhere) throw fault;
         faults.push(fault);
         if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
-        if (fault.code === 'timed-out' && health.cools && !budget.take(target.provider)) break;
+        if (fault.code === 'timed-out' && left.length > 0 && health.cools && !budget.take(target.provider)) break;
       } finally {
         if (!judged) health.released(trial);
       }
     }
-    if (faults.length > 0) throw allOut(faults);
-    const targets = call.route.targets.map(({ target }) => target);
-    if (health.lack(targets)) throw unknownModel(call.model);
-    throw new Fault('overloaded', `No provider of ${call.route.name} can be asked right now.`, { retryAfter: health.wait(targets) });
+    throw allOut(faults) ?? noneAsked(call, health);
   };
 }
 
@@ -92,4 +89,10 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
 function allOut(faults: readonly Fault[]): Fault | undefined {
   const limited = faults.filter((fault) => fault.code === 'rate-limited').toSorted((a, b) => (a.details.retryAfter ?? 1) - (b.details.retryAfter ?? 1))[0];
   return limited ?? faults.at(-1);
+}
+
+function noneAsked({ model, route }: AdmittedCall, health: Health): Fault {
+  const targets = route.targets.map(({ target }) => target);
+  if (health.lack(targets)) return unknownModel(model);
+  return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(targets) });
 }

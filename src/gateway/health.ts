@@ -12,8 +12,8 @@ export interface HealthSettings {
 export interface Health {
   /** False where cooldowns are switched off. */
   readonly cools: boolean;
-  /** The order in which to try: weighted targets by lot first, then the others as listed. */
-  drawn(targets: readonly WeightedTarget[]): readonly Target[];
+  /** The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. */
+  drawn(targets: readonly WeightedTarget[]): Target[];
   /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first, one call at a time each. */
   next(left: Target[]): Trial | undefined;
   succeeded(trial: Trial): void;
@@ -122,7 +122,7 @@ function remember<Known extends { readonly until: number }>(known: Map<string, K
   known.set(name, one);
 }
 
-function drawn(targets: readonly WeightedTarget[], chance: () => number): readonly Target[] {
+function drawn(targets: readonly WeightedTarget[], chance: () => number): Target[] {
   if (targets.length === 1) return [targets[0]!.target];
   const pool = targets.filter(({ weight }) => weight !== undefined);
   const order: Target[] = [];
