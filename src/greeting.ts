@@ -7,21 +7,21 @@ export interface Greeting {
   /** Absent after the first start. */
   readonly first: FirstUser | undefined;
   readonly models: readonly string[];
+  readonly hasProvider: boolean;
 }
 
 const shownModels = 8;
 
 /** What a person reads when the server has started. A key is in it once, at the first start. */
-export function greeting({ version, url, data, first, models }: Greeting): string {
+export function greeting({ version, url, data, first, models, hasProvider }: Greeting): string {
   const named = models.slice(0, shownModels).join(', ') + (models.length > shownModels ? ` and ${models.length - shownModels} more` : '');
-  const onlyOwn = models.length === 1;
   return `
   Dragoman ${version} is listening.
 
   OpenAI-style   ${url}/server/chatcompat/v1
   Interfaces     ${url}/docs
   Data           ${data}
-  Models         ${named}${onlyOwn ? '\n                 (no provider is configured yet: set OPENAI_API_KEY, or run: npx dragoman init)' : ''}
+  Models         ${named}${hasProvider ? '' : '\n                 (no provider is configured yet: set OPENAI_API_KEY, or run: npx dragoman init)'}
 ${first ? firstStart(url, first) : ''}`;
 }
 

@@ -34,7 +34,7 @@ export function settingsText(schema: string): string {
 
 const introduction = `# Settings of Dragoman: command line before environment before this file before defaults.
 # Take away the "# " before what you need. A text may have \${NAME} in it, the environment variable NAME.
-# What is saved here holds at once, but for host, port, data, databaseUrl and workers: they need a restart.`;
+# What is saved here holds at once, but for host, port, data, databaseUrl, workers and outbound: they need a restart.`;
 
 function setting(name: string, rule: Rule, depth: number): string[] {
   const space = '  '.repeat(depth);

@@ -5,6 +5,8 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** From now on this and worse. */
+  level(level: string): void;
   /** Writes what is still in memory. */
   flush(): void;
 }
@@ -19,6 +21,9 @@ export function openLog(level: string): Log {
     info: (fields, message) => log.info(fields, message),
     warn: (fields, message) => log.warn(fields, message),
     error: (fields, message) => log.error(fields, message),
+    level(changed) {
+      log.level = changed;
+    },
     flush: () => destination.flushSync(),
   };
 }

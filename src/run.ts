@@ -23,7 +23,13 @@ export async function run(args: SettingsArgs): Promise<void> {
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);
 
-  const server = await startServer({ settings: start.settings, log });
+  const starting = startServer({ settings: start.settings, log });
+  let stopWatching = () => {};
+  stopOnSignals(async () => {
+    stopWatching();
+    await (await starting).close(graceSeconds);
+  });
+  const server = await starting;
   const watched = watchSettings({
     start,
     read,
@@ -34,9 +40,15 @@ export async function run(args: SettingsArgs): Promise<void> {
     failed: (error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.'),
   });
   process.on('SIGHUP', () => watched.reload());
-  stopOnSignals(async () => {
-    watched.close();
-    await server.close(graceSeconds);
-  });
-  console.log(greeting({ version, url: server.url, data: start.settings.data, first: server.first, models: server.models() }));
+  stopWatching = () => watched.close();
+  console.log(
+    greeting({
+      version,
+      url: server.url,
+      data: start.settings.data,
+      first: server.first,
+      models: server.models(),
+      hasProvider: Object.keys(start.settings.providers).length > 0,
+    }),
+  );
 }

@@ -23,7 +23,6 @@ import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openUsage } from './resources/usage/store.ts';
-import { openUsers } from './resources/users/store.ts';
 import { requestLine } from './request-line.ts';
 import { openStore, type Store } from './store/open.ts';
 import { masterKey } from './store/master-key.ts';
@@ -67,11 +66,9 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   await checkMasterKey(store, seal);
   const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
 
-  const users = openUsers(store);
   const keys = openApiKeys(store, pepper);
   const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
-  const made = await firstUser({ users, keys, email: settings.adminEmail, key: settings.adminApiKey });
 
   const upstreams = openUpstreams({
     clock,
@@ -119,20 +116,23 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       limits: () => settings.limits,
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
-      done: (exchange, route, caller, fault) => requestLine({ log, metrics, clock }, exchange, route, caller, fault),
+      done: (done) => requestLine({ log, metrics, clock }, done),
     },
     { host: settings.host, port: settings.port },
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   const place = join(settings.data, 'server.json');
   await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
+  const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
 
   return {
     url: door.url,
     first: made,
-    models: () => models.list().map(({ name }) => name),
+    models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
-      settings = { ...changed, host: settings.host, port: settings.port, data: settings.data };
+      settings = { ...changed, ...unchangeable(first) };
+      document = undefined;
+      log.level(settings.logLevel);
       models = assemble();
     },
     async close(graceSeconds) {
@@ -145,6 +145,11 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       log.flush();
     },
   };
+}
+
+/** What a running server cannot take over stays as it started. */
+function unchangeable({ host, port, data, workers, outbound }: Settings) {
+  return { host, port, data, workers, outbound };
 }
 
 async function isReady(store: Store): Promise<boolean> {

@@ -146,6 +146,7 @@ describe('npm start', () => {
 
   test('when it is killed the server notices, and nothing holds the port', async () => {
     const { child } = await npmStart();
+    await until(() => serverPid() !== undefined);
     const pid = serverPid()!;
     child.kill('SIGKILL');
     await until(() => !kill(pid, 0));

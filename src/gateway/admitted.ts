@@ -4,19 +4,31 @@ import type { AdmittedCall, RoutedCall } from './calls.ts';
 import type { Ledger, Reservation } from './ledger/index.ts';
 
 /**
- * Lets a call in that its caller's plan can pay for, with what it may spend set aside. The inner wrapper settles it, however the call ends.
+ * Lets a call in that its caller's plan can pay for, with what it may spend set aside once somebody listens. The inner wrapper settles it, however
+ * the call ends.
  *
  * @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded`
  */
 export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
-  const enter = (call: RoutedCall, context: Context, reservation: Reservation) => inner({ ...reservation.bounded(call), reservation }, context);
-  return (call, context) => {
-    const reservation = ledger.reserve(call, context);
-    // Nearly every call is let in at once: then no generator stands between it and its answer.
-    return reservation instanceof Promise ? waiting(reservation, (made) => enter(call, context, made)) : enter(call, context, reservation);
-  };
+  const enter = (call: RoutedCall, context: Context, reservation: Reservation) => inner(withReservation(call, reservation), context);
+  return (call, context) => ({
+    [Symbol.asyncIterator]() {
+      const reservation = ledger.reserve(call, context);
+      // Nearly every call is let in at once: then no generator stands between it and its answer.
+      const events = reservation instanceof Promise ? waiting(reservation, (made) => enter(call, context, made)) : enter(call, context, reservation);
+      return events[Symbol.asyncIterator]();
+    },
+  });
 }
 
 async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<GenerateEvent>): AsyncGenerator<GenerateEvent> {
   yield* enter(await reservation);
+}
+
+/** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
+function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
+  const { bound, open } = reservation;
+  if (bound === undefined && !open) return { ...call, reservation };
+  const { lane: _, ...heard } = call;
+  return { ...heard, sampling: bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound }, reservation };
 }

@@ -64,6 +64,21 @@ function make() {
   });
 }
 
+/** Each round asks a target that hangs, then a sound one. `waited`: the seconds that the first was given. */
+async function hangs(rounds: number) {
+  const tried: number[] = [];
+  const waited = new Set<number>();
+  for (let round = 0; round < rounds; round++) {
+    const first = target(`hanging ${round}`);
+    first.generate = async function* (_, { patience }) {
+      waited.add(patience.head);
+      throw silent;
+    };
+    tried.push((await ask([first, target('b', text('hello'))])).tried.length);
+  }
+  return { tried, waited };
+}
+
 beforeEach(() => {
   clock = testClock();
   settings = { cooldownSeconds: 1, cooldownMaxSeconds: 60 };
@@ -183,6 +198,67 @@ describe('a target that cools down', () => {
     expect((await probing).heard).toEqual(['back']);
   });
 
+  test('is probed until the first word, not until the end of the answer', async () => {
+    const first = target('a', busy);
+    const second = target('b', text('hello'));
+    await ask([first, second]);
+    clock.advance(3000);
+    const gate = Promise.withResolvers<void>();
+    first.generate = async function* () {
+      first.asked++;
+      yield text('back');
+      if (first.asked === 2) await gate.promise;
+    };
+    const probing = ask([first, second]);
+    await new Promise(setImmediate);
+    expect((await ask([first, second])).tried).toEqual(['a']);
+    gate.resolve();
+    expect((await probing).heard).toEqual(['back']);
+  });
+
+  test('a stream that breaks off after its first word cools its target all the same', async () => {
+    const second = target('b', text('hello'));
+    await ask([target('a', text('half'), silent), second]);
+    expect((await ask([target('a', text('whole')), second])).tried).toEqual(['b']);
+  });
+
+  test('calls that fail together are one failure', async () => {
+    const second = target('b', text('hello'));
+    const gate = Promise.withResolvers<void>();
+    const first = target('a');
+    first.generate = async function* () {
+      await gate.promise;
+      throw away;
+    };
+    const asked = Array.from({ length: 10 }, () => ask([first, second]));
+    gate.resolve();
+    await Promise.all(asked);
+    clock.advance(1000);
+    expect((await ask([target('a', text('back')), second])).tried).toEqual(['a']);
+  });
+
+  test('a call that leaves late does not end the probe of another', async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const second = target('b', text('hello'));
+    const first = target('a');
+    first.generate = async function* (_, { signal }) {
+      await gates[first.asked++]?.promise;
+      if (signal.aborted) throw signal.reason;
+      yield text('back');
+    };
+    const leaving = new AbortController();
+    const early = ask([first, second], leaving.signal);
+    await ask([target('a', busy), second]);
+    clock.advance(3000);
+    const probing = ask([first, second]);
+    leaving.abort(new Error('left'));
+    gates[0]!.resolve();
+    await early;
+    expect((await ask([target('a', text('second probe')), second])).tried).toEqual(['b']);
+    gates[1]!.resolve();
+    await probing;
+  });
+
   test('does not, where cooldowns are switched off', async () => {
     settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
     const first = target('a', busy);
@@ -201,6 +277,23 @@ describe('a target that cools down', () => {
   });
 });
 
+describe('a model that every target lacks', () => {
+  test('is not found, also while nobody is asked for it', async () => {
+    const targets = [target('a', lacking), target('b', lacking)];
+    expect((await ask(targets)).fault).toBe(lacking);
+    expect(await ask(targets)).toMatchObject({ fault: { code: 'not-found', details: { reason: 'model', field: 'model' } }, tried: [] });
+  });
+
+  test('is forgotten among many others rather than filling the memory', async () => {
+    for (let number = 0; number < 10_001; number++) await ask([target(`name ${number}`, lacking)]);
+    expect((await ask([target('name 0', text('hello'))])).heard).toEqual(['hello']);
+    expect((await ask([target('name 10000', text('hello'))])).fault).toMatchObject({ code: 'not-found' });
+    const long = 'n'.repeat(100_000);
+    await ask([target(long, lacking)]);
+    expect((await ask([target(long, text('hello'))])).heard).toEqual(['hello']);
+  });
+});
+
 describe('the order of targets', () => {
   test('targets with a weight are drawn by lot, those without are fallbacks as listed', async () => {
     const targets = [target('fallback', away), { ...target('light', away), weight: 1 }, { ...target('heavy', away), weight: 9 }];
@@ -212,10 +305,15 @@ describe('the order of targets', () => {
   });
 
   test('moves after a hang are bounded by the retry budget', async () => {
-    const tried: number[] = [];
-    settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
-    for (let round = 0; round < 30; round++) tried.push((await ask([target('a', silent), target('b', text('hello'))])).tried.length);
+    const { tried } = await hangs(30);
     expect(tried.filter((count) => count === 2).length).toBeLessThanOrEqual(12);
     expect(tried[0]).toBe(2);
+  });
+
+  test('but not where cooldowns are switched off; a hang is still noticed while another target is left', async () => {
+    settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
+    const { tried, waited } = await hangs(30);
+    expect(new Set(tried)).toEqual(new Set([2]));
+    expect(waited).toEqual(new Set([90]));
   });
 });

@@ -4,6 +4,7 @@ import { Fault } from '#model/fault';
 import type { Attempt, Generate } from '#model/generate';
 import type { AdmittedCall } from './calls.ts';
 import type { Health } from './health.ts';
+import { unknownModel } from './resolve.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
 /** Seconds a target may be silent. */
@@ -30,56 +31,65 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
     const faults: Fault[] = [];
     const left = [...health.drawn(call.route.targets)];
     let otherFailures = 0;
-    for (let target = health.next(left); target; target = health.next(left)) {
+    for (let trial = health.next(left); trial; trial = health.next(left)) {
+      const { target } = trial;
       const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
       context.progress.attempts.push(attempt);
       budget.asked(target.provider);
       const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
       const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
-      const head = left.length > 0 && health.cools && budget.has(target.provider) ? hang : firstByteSeconds;
+      const mayMove = left.length > 0 && (!health.cools || budget.has(target.provider));
+      const head = mayMove ? hang : firstByteSeconds;
       const startedAt = clock.monotonic();
       const held: GenerateEvent[] = []; // a silent target leaves no trace in the answer
       let spoken = false;
-      let settled = false;
+      let judged = false;
       try {
         for await (const event of target.generate(call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
-          if (!spoken && !speaks(event) && event.type !== 'finished') held.push(event);
-          else {
-            if (!spoken) attempt.milliseconds = clock.monotonic() - startedAt;
-            spoken = true;
-            if (held.length > 0) yield* held.splice(0);
-            yield event;
+          if (!spoken && !speaks(event) && event.type !== 'finished') {
+            held.push(event);
+            continue;
           }
+          if (!spoken) {
+            spoken = judged = true;
+            attempt.milliseconds = clock.monotonic() - startedAt;
+            health.succeeded(trial); // it answers again, however long the answer takes
+            for (const one of held) yield one;
+          }
+          yield event;
         }
+        if (spoken) return;
+        judged = true;
+        health.succeeded(trial);
         yield* held;
-        settled = true;
-        health.succeeded(target);
         return;
       } catch (error) {
-        settled = true;
+        judged = true;
         attempt.milliseconds ??= clock.monotonic() - startedAt;
         if (context.signal.aborted) {
-          health.released(target); // the caller left: nobody's fault
+          health.released(trial); // the caller left: nobody's fault
           throw context.signal.reason;
         }
         const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
         attempt.fault = fault.code;
-        health.failed(target, fault);
+        health.failed(trial, fault);
         if (spoken || !fault.details.elsewhere) throw fault;
         faults.push(fault);
         if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
-        if (fault.code === 'timed-out' && !budget.take(target.provider)) break;
+        if (fault.code === 'timed-out' && health.cools && !budget.take(target.provider)) break;
       } finally {
-        if (!settled) health.released(target);
+        if (!judged) health.released(trial);
       }
     }
-    throw allOut(faults, call.model, health.wait(call.route.targets.map(({ target }) => target)));
+    if (faults.length > 0) throw allOut(faults);
+    const targets = call.route.targets.map(({ target }) => target);
+    if (health.lack(targets)) throw unknownModel(call.model);
+    throw new Fault('overloaded', `No provider of ${call.route.name} can be asked right now.`, { retryAfter: health.wait(targets) });
   };
 }
 
 /** What the caller hears when every target was tried: the shortest wait if any said to wait, else what the last one did. */
-function allOut(faults: readonly Fault[], model: string, wait: number): Fault {
+function allOut(faults: readonly Fault[]): Fault | undefined {
   const limited = faults.filter((fault) => fault.code === 'rate-limited').toSorted((a, b) => (a.details.retryAfter ?? 1) - (b.details.retryAfter ?? 1))[0];
-  if (limited) return limited;
-  return faults.at(-1) ?? new Fault('overloaded', `No provider of ${model} can be asked right now.`, { retryAfter: wait });
+  return limited ?? faults.at(-1);
 }

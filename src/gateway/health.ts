@@ -15,19 +15,29 @@ export interface Health {
   /** The order in which to try: weighted targets by lot first, then the others as listed. */
   drawn(targets: readonly WeightedTarget[]): readonly Target[];
   /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first, one call at a time each. */
-  next(left: Target[]): Target | undefined;
-  succeeded(target: Target): void;
-  failed(target: Target, fault: Fault): void;
+  next(left: Target[]): Trial | undefined;
+  succeeded(trial: Trial): void;
+  failed(trial: Trial, fault: Fault): void;
   /** The call ended without telling anything about the target. */
-  released(target: Target): void;
+  released(trial: Trial): void;
+  /** Is it known of all of these that they do not have the model? */
+  lack(targets: readonly Target[]): boolean;
   /** Seconds until the first of these may be asked again. */
   wait(targets: readonly Target[]): number;
+}
+
+/** One call's turn at a target. */
+export interface Trial {
+  readonly target: Target;
+  /** What the target suffered from when its turn came: this call finds out whether it still does. */
+  readonly probed?: Ailment;
 }
 
 interface Ailment {
   /** Monotonic milliseconds. */
   until: number;
-  failures: number;
+  /** Cooldowns one after the other, the present one included. */
+  cooldowns: number;
   probing: boolean;
 }
 
@@ -37,8 +47,20 @@ const saneSeconds = 300;
 
 export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
   const cooling = new Map<string, Ailment>();
-  const absent = new Map<string, number>();
-  const isAbsent = (target: Target) => (absent.get(target.name) ?? 0) > clock.monotonic();
+  const absent = new Map<string, { until: number }>();
+  const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
+  const isDue = (ailment: Ailment | undefined) => ailment !== undefined && !ailment.probing && ailment.until <= clock.monotonic();
+
+  const choice = (left: readonly Target[]): Target | undefined => {
+    const present = absent.size === 0 ? left : left.filter((target) => !isAbsent(target));
+    for (const target of present) {
+      const ailment = cooling.get(target.name);
+      // A cooldown that is over lets one call through; its result decides.
+      if (!ailment || (isDue(ailment) && present.some(({ name }) => !cooling.has(name)))) return target;
+    }
+    const idle = present.filter(({ name }) => !cooling.get(name)!.probing);
+    return idle.toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
+  };
 
   return {
     get cools() {
@@ -46,48 +68,58 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     },
     drawn: (targets) => drawn(targets, chance),
     next(left) {
-      const present = left.filter((target) => !isAbsent(target));
-      const sound = present.find((target) => !cooling.has(target.name));
-      const found =
-        sound ?? present.filter((target) => !cooling.get(target.name)!.probing).toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
-      if (!found) return undefined;
-      const due = sound && present.find((target) => left.indexOf(target) < left.indexOf(sound) && isDue(cooling.get(target.name), clock));
-      const target = due ?? found;
-      const ailment = cooling.get(target.name);
-      if (ailment) ailment.probing = true;
+      const target = choice(left);
+      if (!target) return undefined;
       left.splice(left.indexOf(target), 1);
-      return target;
+      const ailment = cooling.get(target.name);
+      if (!ailment) return { target };
+      ailment.probing = true;
+      return { target, probed: ailment };
     },
-    succeeded(target) {
+    succeeded({ target }) {
       cooling.delete(target.name);
       absent.delete(target.name);
     },
-    failed(target, fault) {
+    failed(trial, fault) {
       const { cooldownSeconds, cooldownMaxSeconds } = settings();
-      this.released(target);
-      if (fault.details.absent) absent.set(target.name, clock.monotonic() + absentSeconds * 1000);
+      this.released(trial);
+      const { name } = trial.target;
+      const now = clock.monotonic();
+      if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (cooldownSeconds === 0 || !fault.details.elsewhere || fault.code === 'upstream-failed') return;
-      const failures = (cooling.get(target.name)?.failures ?? 0) + 1;
+      const earlier = cooling.get(name);
+      // Calls that were under way together failed together: that is one failure.
+      const again = earlier === undefined || earlier.until <= now || earlier === trial.probed;
+      const cooldowns = (earlier?.cooldowns ?? 0) + (again ? 1 : 0);
       const told = fault.details.retryAfter;
-      const seconds = told !== undefined && told > 0 && told <= saneSeconds ? told : Math.min(cooldownSeconds * 2 ** (failures - 1), cooldownMaxSeconds);
-      const until = Math.max(cooling.get(target.name)?.until ?? 0, clock.monotonic() + seconds * 1000);
-      cooling.set(target.name, { until, failures, probing: false });
+      const seconds = told !== undefined && told > 0 && told <= saneSeconds ? told : Math.min(cooldownSeconds * 2 ** (cooldowns - 1), cooldownMaxSeconds);
+      const until = Math.max(earlier?.until ?? 0, now + seconds * 1000);
+      if (earlier) Object.assign(earlier, { until, cooldowns });
+      else remember(cooling, name, { until, cooldowns, probing: false }, now);
     },
-    released(target) {
-      const ailment = cooling.get(target.name);
-      if (ailment) ailment.probing = false;
+    released({ probed }) {
+      if (probed) probed.probing = false;
     },
+    lack: (targets) => targets.every(isAbsent),
     wait(targets) {
       const now = clock.monotonic();
-      const waits = targets.map((target) => Math.max(cooling.get(target.name)?.until ?? 0, absent.get(target.name) ?? 0) - now);
+      const waits = targets.map(({ name }) => Math.max(cooling.get(name)?.until ?? 0, absent.get(name)?.until ?? 0) - now);
       return Math.max(1, Math.ceil(Math.min(...waits, absentSeconds * 1000) / 1000));
     },
   };
 }
 
-/** A cooldown that is over lets one call through; its result decides. */
-function isDue(ailment: Ailment | undefined, clock: Clock): boolean {
-  return ailment !== undefined && !ailment.probing && ailment.until <= clock.monotonic();
+/** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */
+const mostNames = 10_000;
+const longestName = 500;
+
+function remember<Known extends { readonly until: number }>(known: Map<string, Known>, name: string, one: Known, now: number): void {
+  if (name.length > longestName) return;
+  if (known.size >= mostNames) {
+    for (const [other, { until }] of known) if (until <= now) known.delete(other);
+    for (const other of known.keys()) if (known.size > mostNames / 2) known.delete(other);
+  }
+  known.set(name, one);
 }
 
 function drawn(targets: readonly WeightedTarget[], chance: () => number): readonly Target[] {

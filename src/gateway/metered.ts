@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock';
-import { speaks, type FinishReason, type GenerateEvent, type Usage } from '#model/event';
+import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
 import { promptEstimate } from '#model/measure';
@@ -10,26 +10,30 @@ import type { AdmittedCall } from './calls.ts';
 export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return async function* (call, context) {
     const meter = new Meter(call, context, clock);
-    let end: End = 'client-left';
-    let status = 200;
+    let ended: Ended | undefined;
     try {
       for await (const event of inner(call, context)) {
-        meter.hear(event);
-        yield event;
-        if (meter.overdrawn()) {
+        yield meter.heard(event);
+        if (call.stream && meter.overdrawn()) {
           yield* meter.cutShort();
-          end = 'quota-ended';
+          ended = { end: 'quota-ended', status: 200 };
           return;
         }
       }
-      end = meter.goodEnd();
+      ended = { end: meter.goodEnd(), status: 200 };
     } catch (error) {
-      ({ end, status } = badEnd(error, context.signal, meter.spoke));
+      ended = badEnd(error, context.signal, meter.spoke);
       throw error;
     } finally {
-      call.reservation.settle(meter.row(end, status));
+      // Without an end, who listened has stopped.
+      call.reservation.settle(meter.row(ended ?? badEnd(undefined, context.signal, meter.spoke)));
     }
   };
+}
+
+interface Ended {
+  readonly end: End;
+  readonly status: number;
 }
 
 /** Bytes of UTF-8 that make a token, where nobody counted. */
@@ -57,7 +61,8 @@ class Meter {
     this.#startedAt = clock.monotonic();
   }
 
-  hear(event: GenerateEvent): void {
+  /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
+  heard(event: GenerateEvent): GenerateEvent {
     if (!this.spoke && speaks(event)) {
       this.spoke = true;
       this.#firstAt = this.#clock.monotonic();
@@ -65,7 +70,7 @@ class Meter {
     switch (event.type) {
       case 'started':
         this.#model = event.model;
-        break;
+        return this.#withBound(event);
       case 'text':
       case 'thought':
       case 'refusal':
@@ -83,11 +88,12 @@ class Meter {
         this.#reasons[event.candidate] = event.reason;
         break;
       case 'usage':
-        this.#usage = event.usage;
-        break;
+        this.#usage = this.#isPossible(event.usage) ? event.usage : this.#estimate('estimated');
+        return this.#usage === event.usage ? event : { type: 'usage', usage: this.#usage };
       default:
         event satisfies never;
     }
+    return event;
   }
 
   /** Has more been said than was set aside, with no more to be had? */
@@ -100,7 +106,7 @@ class Meter {
   /** The events that end an answer for which no quota is left. */
   cutShort(): readonly GenerateEvent[] {
     const candidates = this.#call.sampling.candidates ?? 1;
-    this.#usage = { input: promptEstimate(this.#call), output: this.#said(), source: 'partial' };
+    this.#usage = this.#estimate('partial');
     return [
       ...Array.from({ length: candidates }, (_, candidate) => ({ type: 'finished' as const, candidate, reason: 'length' as const, raw: 'quota' })),
       { type: 'usage', usage: this.#usage },
@@ -113,12 +119,12 @@ class Meter {
     return this.#reasons.includes('refused') ? 'refused' : 'completed';
   }
 
-  row(end: End, status: number): UsageRow {
+  row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
     const { requestId, step, caller, app, face, progress } = this.#context;
     const whole = end === 'completed' || end === 'length' || end === 'tool' || end === 'refused';
     const asked = this.spoke || whole || end === 'client-left';
-    const usage: Usage = this.#usage ?? { input: asked ? promptEstimate(this.#call) : 0, output: this.#said(), source: whole ? 'estimated' : 'partial' };
+    const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
     const last = progress.attempts.at(-1);
     return {
@@ -149,14 +155,40 @@ class Meter {
     };
   }
 
+  #withBound(event: Started): Started {
+    const { bound } = this.#call.reservation;
+    if (bound === undefined) return event;
+    return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, for little is left of the plan`] };
+  }
+
+  /** Some providers count below nothing, or more than there can be. */
+  #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
+    const { sampling, route } = this.#call;
+    const context = route.limits.context ?? longestContext;
+    const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
+    return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
+  }
+
+  #estimate(source: 'estimated' | 'partial'): Usage {
+    return { input: promptEstimate(this.#call), output: this.#said(), source };
+  }
+
   #said(): number {
     return this.#tokens + Math.ceil(this.#bytes / bytesPerToken);
   }
 }
 
-function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): { end: End; status: number } {
+/** Tokens: no model reads more. */
+const longestContext = 100_000_000;
+/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. */
+const generous = 10;
+
+const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
+
+/** What an answer came to that did not end by itself. A client that leaves aborts the signal; without that, what is no fault of a provider is ours. */
+function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
   if (signal.aborted && !(signal.reason instanceof Fault)) return { end: 'client-left', status: 499 };
   const fault = faultOf(signal.aborted ? signal.reason : error);
-  const end = fault.code === 'timed-out' ? 'timed-out' : signal.aborted ? 'cancelled' : spoke ? 'upstream-cut' : 'upstream-failed';
+  const end = fault.code === 'timed-out' ? 'timed-out' : signal.aborted || fault.code === 'internal' ? 'cancelled' : spoke ? 'upstream-cut' : 'upstream-failed';
   return { end, status: fault.status };
 }

@@ -22,8 +22,8 @@ export function resolved(models: () => Models, inner: Generate<RoutedCall>): Gen
   };
 }
 
-/** A long name is not repeated. */
-function unknownModel(name: string): Fault {
+/** For a name behind which nothing stands. A long one is not repeated. */
+export function unknownModel(name: string): Fault {
   const shown = name.length > 100 ? `${name.slice(0, 100)}…` : name;
   return new Fault('not-found', `The model \`${shown}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
 }

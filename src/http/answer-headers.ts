@@ -8,7 +8,8 @@ import type { Headers } from './exchange.ts';
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
-  const headers = progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
+  const headers =
+    progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
   if (!started) return headers;
   return [...headers, ...whoAnswered(progress), ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : [])];
 }

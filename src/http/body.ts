@@ -44,8 +44,10 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
         chunks.push(chunk);
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-      incoming.on('error', reject);
-      incoming.on('close', () => incoming.complete || reject(new Fault('invalid', 'The connection closed before the body was complete.')));
+      // Bytes that are no HTTP end here too; a client that is gone is told nothing.
+      const gone = (cause?: unknown) => reject(new Fault('invalid', 'The connection closed before the body was complete.', { cause }));
+      incoming.on('error', gone);
+      incoming.on('close', () => incoming.complete || gone());
     });
   } finally {
     cancel();

@@ -15,6 +15,10 @@ const always: Headers = [
   'nosniff',
 ];
 
+const lastWordsMilliseconds = 5000;
+/** An answer of this size fits into the connection's own buffers: nobody waits for its reader. */
+const smallBytes = 16_384;
+
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
 export class Exchange {
   readonly id = requestId();
@@ -24,6 +28,7 @@ export class Exchange {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #draining: () => boolean;
+  readonly #stallMilliseconds: number;
   readonly #abort = new AbortController();
   #deadline = Infinity;
   #waiting: (() => void)[] = [];
@@ -35,16 +40,27 @@ export class Exchange {
   /** Headers that a refusal carries too, such as what is left of a limit. */
   refusalHeaders: Headers = [];
 
-  constructor(request: IncomingMessage, response: ServerResponse, params: Readonly<Record<string, string>>, clock: Clock, draining: () => boolean) {
+  /** @param house `stallSeconds`: how long a client may leave what was sent to it unread before its connection is cut */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    params: Readonly<Record<string, string>>,
+    clock: Clock,
+    { draining, stallSeconds }: { readonly draining: () => boolean; readonly stallSeconds: number },
+  ) {
     this.#request = request;
     this.#response = response;
     this.#clock = clock;
     this.#draining = draining;
+    this.#stallMilliseconds = stallSeconds * 1000;
     this.params = params;
     this.startedAt = clock.monotonic();
     // The response's `close`, never the request's: that one fires as soon as the body is read.
     response.on('close', () => this.#closed());
-    response.on('drain', () => this.#wake());
+    response.on('drain', () => {
+      this.#watchReader(0);
+      this.#wake();
+    });
   }
 
   get method(): string {
@@ -82,13 +98,14 @@ export class Exchange {
 
   /** Ends the work when its time is over. Whoever holds the open exchanges asks now and then: one timer for all of them. */
   checkTime(now: number): void {
-    if (now > this.#deadline) this.#abort.abort(new Fault('timed-out', 'The answer took too long.'));
+    if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
   /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#head(status, [...headers, 'content-length', String(length)]);
+    if (length > smallBytes) this.#watchReader(this.#stallMilliseconds);
     this.#response.end(body);
   }
 
@@ -104,28 +121,38 @@ export class Exchange {
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
   write(chunk: string | Uint8Array): boolean {
-    return this.left || this.#response.write(chunk);
+    if (this.left) return true;
+    const ready = this.#response.write(chunk);
+    if (!ready) this.#watchReader(this.#stallMilliseconds);
+    return ready;
   }
 
-  /** Resolves when there is room again, or nobody reads any more. */
+  /** Resolves when there is room again, nobody reads any more, or the work is to end. */
   drained(): Promise<void> {
-    if (this.left || !this.#response.writableNeedDrain) return Promise.resolve();
+    if (this.left || this.signal.aborted || !this.#response.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  end(chunk?: string | Uint8Array): void {
-    if (chunk === undefined) this.#response.end();
-    else this.#response.end(chunk);
+  end(): void {
+    this.#watchReader(this.#stallMilliseconds);
+    this.#response.end();
   }
 
   /** Ends the work because the server stops; the client is told in its own words where that is still possible. */
   cut(): void {
-    this.#abort.abort(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
+    if (!this.signal.aborted) this.#stop(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
   }
 
   /** Cuts the connection of an answer that has begun and cannot be completed. */
   destroy(): void {
     if (!this.#response.writableEnded) this.#response.destroy();
+  }
+
+  /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
+  #stop(reason: Fault): void {
+    this.#abort.abort(reason);
+    this.#wake();
+    this.#clock.after(lastWordsMilliseconds, () => this.#response.writableFinished || this.#response.destroy());
   }
 
   #head(status: number, headers: Headers): void {
@@ -149,6 +176,11 @@ export class Exchange {
       this.#abort.abort(new ClientLeft());
     }
     this.#wake();
+  }
+
+  /** Cuts the connection when none of what waits for the client has gone out for so long; 0: nothing waits. After a whole answer the server's own limit holds again. */
+  #watchReader(milliseconds: number): void {
+    this.#response.socket?.setTimeout(milliseconds);
   }
 
   #wake(): void {

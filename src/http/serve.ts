@@ -1,9 +1,10 @@
-import { METHODS } from 'node:http';
+import { METHODS, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Fault, faultOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
+import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
@@ -20,7 +21,16 @@ export interface Door {
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
-  readonly done: (exchange: Exchange, route: Route | undefined, caller: Caller | undefined, fault: Fault | undefined) => void;
+  readonly done: (done: Done) => void;
+}
+
+/** An answered request. */
+export interface Done {
+  readonly exchange: Exchange;
+  readonly face: string;
+  readonly route: Route | undefined;
+  readonly caller: Caller | undefined;
+  readonly fault: Fault | undefined;
 }
 
 export interface Listening {
@@ -51,7 +61,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
     http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: 16_384, requestTimeout: 0 },
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, door.clock),
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
   app.removeAllContentTypeParsers();
@@ -60,13 +70,15 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
-    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, () => draining);
+    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
+      draining: () => draining,
+      stallSeconds: door.limits().bodyIdleSeconds,
+    });
     open.add(exchange);
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
-      if (!route || exchange.params['*'] === '')
-        throw allow === undefined ? new Fault('not-found', 'There is nothing at this address.') : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
@@ -75,7 +87,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     } finally {
       open.delete(exchange);
       if (draining) setImmediate(() => app.server.closeIdleConnections());
-      door.done(exchange, route, caller, fault);
+      door.done({ exchange, face: faceOf(door.faces, exchange.url).name, route, caller, fault });
     }
   };
 
@@ -83,15 +95,19 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
     const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
+    if (route.owner === 'admin' && caller.role !== 'admin') throw notFound();
     if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
     const value = await route.answer({ exchange, caller, json, bytes, places });
     if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
   };
 
+  // The library refuses a QUERY without a type by itself, and would do so in its own words.
+  app.setErrorHandler((_error, request, reply) => run(undefined, request, reply, (request.routeOptions.config as { allow?: string }).allow));
   for (const face of door.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
   const checkTimes = () => {
     const now = door.clock.monotonic();
+    app.server.headersTimeout = door.limits().headerSeconds * 1000;
     for (const exchange of open) exchange.checkTime(now);
     stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   };
@@ -126,9 +142,12 @@ function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
     const methods = group.map((route) => route.method);
     for (const route of group) app.route({ method: route.method, url, handler: (request, reply) => run(route, request, reply) });
     const others = METHODS.filter((method) => !methods.includes(method as Route['method']));
-    app.route({ method: others, url, handler: (request, reply) => run(undefined, request, reply, methods.join(', ')) });
+    const allow = methods.join(', ');
+    app.route({ method: others, url, config: { allow }, handler: (request, reply) => run(undefined, request, reply, allow) });
   }
 }
+
+const notFound = () => new Fault('not-found', 'There is nothing at this address.');
 
 function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
   try {
@@ -158,17 +177,26 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
   ]);
 }
 
-/** Bytes that are no HTTP: one plain refusal, then the connection ends. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+/** Bytes that are no HTTP: one plain refusal, then the connection ends. Behind a whole request that waits for its answer, or within an answer, a refusal would be taken for that. */
+function refuseUnreadable(
+  error: Error & { code?: string },
+  socket: Socket & { _httpMessage?: null | { headersSent: boolean; req: IncomingMessage } },
+  clock: Clock,
+): void {
+  const answering = socket._httpMessage;
+  const isTaken = answering ? answering.headersSent || answering.req.complete : false;
+  if (!socket.writable || isTaken || error.code === 'ECONNRESET') return void socket.destroy();
   const status =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? '408 Request Timeout'
         : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\nx-request-id: ${requestId()}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  clock.after(lingerMilliseconds, () => socket.destroy()); // who never closes its own end keeps no file of ours open
 }
+
+const lingerMilliseconds = 500;
 
 /** Who asks at a public address. */
 const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', keyId: 0, keyName: '', scopes: [] };

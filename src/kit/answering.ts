@@ -72,6 +72,8 @@ export class Answering implements Dispatcher.DispatchHandler {
   /** Monotonic milliseconds of the last sign of life, and how many may pass until the next. */
   lastAt: number;
   patience: number;
+  /** Nobody reads at the moment, so that the other side's silence is our own doing. */
+  paused = false;
 
   constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
     this.#request = request;
@@ -103,7 +105,7 @@ export class Answering implements Dispatcher.DispatchHandler {
     const taken = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
     this.#chunks = [];
     this.#buffered = 0;
-    this.#controller?.resume();
+    this.resume();
     return taken;
   }
 
@@ -130,12 +132,16 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.#sink = sink;
     let ready = true;
     for (const chunk of rest) ready = sink(chunk) && ready;
-    if (ready) this.#controller?.resume();
+    if (ready) this.resume();
+    else this.#pause();
     while (!this.#ended && !this.#error) await new Promise<void>((resolve) => (this.#wake = resolve));
     if (this.#error) throw this.#error;
   }
 
+  /** Reads on, if it was left alone; the other side's silence is counted from now. */
   resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
     this.lastAt = this.#watch.clock.monotonic();
     this.#controller?.resume();
   }
@@ -199,16 +205,21 @@ export class Answering implements Dispatcher.DispatchHandler {
     if (this.#sink) return this.#pass(this.#sink, chunk);
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
-    if (this.#buffered > highWater) this.#controller?.pause();
+    if (this.#buffered > highWater) this.#pause();
     this.#wakeUp();
   }
 
   #pass(sink: (chunk: Uint8Array) => boolean, chunk: Uint8Array): void {
     try {
-      if (!sink(chunk)) this.#controller?.pause();
+      if (!sink(chunk)) this.#pause();
     } catch (error) {
       this.stop(error);
     }
+  }
+
+  #pause(): void {
+    this.paused = true;
+    this.#controller?.pause();
   }
 
   #finish(): void {

@@ -125,6 +125,15 @@ describe('a JSON text', () => {
     for (const again of ['k0', 'k15', 'k16', 'k39', '\\u006b7']) expect(() => parse(`{${keys.join(',')},"${again}":1}`)).toThrow(/twice/);
   });
 
+  test.each<[string, string]>([
+    ['many objects of seventeen keys', `[${`{${Array.from({ length: 17 }, (_, at) => `"k${at}":1`).join(',')}},`.repeat(27_000)}1]`],
+    ['many objects of thousands of keys', `[${`{${Array.from({ length: 9000 }, (_, at) => `"k${at}":1`).join(',')}},`.repeat(60)}1]`],
+    ['many long numbers', `[${`0.${'1'.repeat(300)},`.repeat(99_000)}1]`],
+    ['one endless number', `[0.${'1'.repeat(20_000_000)}]`],
+  ])('of %s costs too much and is refused [I-02]', (_what, text) => {
+    expect(() => scan(Buffer.from(text))).toThrow(BadJson);
+  });
+
   test('that was refused leaves nothing behind for the next', () => {
     expect(() => parse('{"a":1,"b":{"c":1,"c":2}}')).toThrow(BadJson);
     expect(parse('{"c":1,"b":{"a":1,"c":2}}')).toEqual({ c: 1, b: { a: 1, c: 2 } });

@@ -85,7 +85,7 @@ export function splice(bytes: Uint8Array, places: Places, values: Readonly<Recor
 const mostKeys = 10_000;
 /** Up to here the keys of an object are compared by hash and bytes; beyond it as a set, which chosen keys can't make slow. */
 const fewKeys = 16;
-/** What a number with a large exponent, or a key with escapes, costs more than a plain token. */
+/** What a number with a large exponent, a key with escapes, or one of many keys costs more than a plain token. */
 const dear = 9;
 
 /**
@@ -142,7 +142,7 @@ export function scan(bytes: Uint8Array, { maxDepth = 64, maxTokens = 1_000_000 }
       if (keyNext) {
         keyNext = false;
         let close = endOfPlain(buffer, at + 1);
-        if (buffer[close] === 0x22) notePlain(buffer, at + 1, close, depth);
+        if (buffer[close] === 0x22) tokens += notePlain(buffer, at + 1, close, depth);
         else {
           tokens += dear;
           close = endOfString(buffer, close);
@@ -173,7 +173,8 @@ export function scan(bytes: Uint8Array, { maxDepth = 64, maxTokens = 1_000_000 }
     const after = endOfWord(buffer, at);
     if (after === at) throw notJson();
     if (byte <= 0x39 && mayOverflow(buffer, at, after)) {
-      tokens += dear;
+      tokens += dear + ((after - at) >> 3);
+      if (tokens > maxTokens) throw new BadJson('The text has a number that is out of range.');
       if (Math.abs(Number(buffer.toString('latin1', at, after))) === Infinity) throw new BadJson('The text has a number that is out of range.');
     }
     last = at = after;
@@ -252,10 +253,14 @@ function noKeys(depth: number): void {
   sets[depth] = undefined;
 }
 
-/** A key without escapes. @throws BadJson for one that is there already, and for `__proto__` */
-function notePlain(buffer: Buffer, from: number, to: number, depth: number): void {
+/** A key without escapes. @returns what it costs more than others. @throws BadJson for one that is there already, and for `__proto__` */
+function notePlain(buffer: Buffer, from: number, to: number, depth: number): number {
   const count = counts[depth]!;
-  if (sets[depth] || count === fewKeys) return note(buffer, buffer.toString('utf8', from, to), depth);
+  if (sets[depth] || count === fewKeys) {
+    const cost = sets[depth] ? dear : dear * fewKeys;
+    note(buffer, buffer.toString('utf8', from, to), depth);
+    return cost;
+  }
   if (to - from === 9 && buffer[from] === 0x5f && buffer.toString('latin1', from, to) === '__proto__') throw forbidden();
   const first = depth * fewKeys * 2;
   const free = first + count * 2;
@@ -266,6 +271,7 @@ function notePlain(buffer: Buffer, from: number, to: number, depth: number): voi
   places[free] = from;
   places[free + 1] = to;
   counts[depth] = count + 1;
+  return 0;
 }
 
 /** A key as text: from the first such key on, those of its object are a set. */

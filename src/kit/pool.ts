@@ -70,7 +70,7 @@ function watcher(clock: Clock): Watch {
   const look = () => {
     armed = false;
     const now = clock.monotonic();
-    for (const one of open) if (now - one.lastAt > one.patience) one.stop(new UpstreamError(one.status === 0 ? 'slow-head' : 'slow-body'));
+    for (const one of open) if (!one.paused && now - one.lastAt > one.patience) one.stop(new UpstreamError(one.status === 0 ? 'slow-head' : 'slow-body'));
     if (open.size > 0) arm();
   };
   const arm = () => {

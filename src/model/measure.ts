@@ -18,14 +18,18 @@ export async function promptTokens(call: GenerateCall, count: (texts: Iterable<s
 
 /** Never fewer than `promptTokens`, from the lengths of the texts alone: a token has at least one byte of UTF-8. */
 export function promptBound(call: GenerateCall): number {
-  let bytes = fixedTokens(call);
-  for (const text of callTexts(call)) bytes += Buffer.byteLength(text);
-  return bytes;
+  return fixedTokens(call) + textBytes(call);
 }
 
 /** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
 export function promptEstimate(call: GenerateCall): number {
-  return Math.ceil(promptBound(call) / 4);
+  return fixedTokens(call) + Math.ceil(textBytes(call) / 4);
+}
+
+function textBytes(call: GenerateCall): number {
+  let bytes = 0;
+  for (const text of callTexts(call)) bytes += Buffer.byteLength(text);
+  return bytes;
 }
 
 /** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */

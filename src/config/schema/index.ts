@@ -74,4 +74,4 @@ export type ProviderSettings = Settings['providers'][string];
 export type ModelSettings = Settings['models'][string];
 
 /** Settings that a running server cannot take over. */
-export const restartSettings = ['host', 'port', 'data', 'databaseUrl', 'workers'] as const satisfies readonly (keyof Settings)[];
+export const restartSettings = ['host', 'port', 'data', 'databaseUrl', 'workers', 'outbound'] as const satisfies readonly (keyof Settings)[];

@@ -1,34 +1,50 @@
 import type { Clock } from '#kit/clock';
 import type { Allowance } from '#model/generate';
 import { secondsToNextMonth, type Plan, type Spent } from '#model/plan';
+import { Line, type Place } from './line.ts';
 import { Minute } from './minute.ts';
 
-/** Plan tokens and US dollars that are set aside for one call. */
+/** What a call may cost: plan tokens and US dollars. */
+export interface Amount {
+  readonly planTokens: number;
+  readonly usd: number;
+}
+
+/** What is set aside for one call. */
 export interface Hold {
-  planTokens: number;
-  usd: number;
-  stream: boolean;
-  over: boolean;
+  amount: Amount;
+  readonly stream: boolean;
+  settled: boolean;
+}
+
+/** What one user does at the moment, whichever month it is. */
+class Doing {
+  readonly minute: Minute;
+  readonly line: Line;
+  streams = 0;
+
+  constructor(clock: Clock) {
+    this.minute = new Minute(clock);
+    this.line = new Line(clock);
+  }
 }
 
 /** What one user has spent in one month and what running calls may still spend. */
 export class Balance {
   readonly month: string;
-  readonly minute: Minute;
   readonly loaded: Promise<void>;
   ready = false;
   readonly #clock: Clock;
+  readonly #doing: Doing;
   #spent: Spent = { planTokens: 0, costUsd: 0 };
-  #heldTokens = 0;
-  #heldUsd = 0;
+  #held: Amount = nothing;
   #holds = 0;
-  #streams = 0;
-  #waiting: (() => void)[] = [];
 
-  constructor(month: string, spent: Promise<Spent>, clock: Clock) {
+  /** @param before the same user's balance of an earlier month */
+  constructor(month: string, spent: Promise<Spent>, clock: Clock, before?: Balance) {
     this.month = month;
-    this.minute = new Minute(clock);
     this.#clock = clock;
+    this.#doing = before ? before.#doing : new Doing(clock);
     this.loaded = spent.then((loaded) => {
       this.#spent = loaded;
       this.ready = true;
@@ -36,86 +52,81 @@ export class Balance {
     this.loaded.catch(() => undefined);
   }
 
+  get minute(): Minute {
+    return this.#doing.minute;
+  }
+
+  get line(): Line {
+    return this.#doing.line;
+  }
+
   get idle(): boolean {
-    return this.#holds === 0 && this.#waiting.length === 0;
+    return this.#holds === 0 && this.#doing.streams === 0 && this.#doing.line.empty;
   }
 
-  /** Plan tokens that are neither spent nor set aside. */
-  left(plan: Plan): number {
-    return Math.max(0, (plan.monthlyTokens ?? Infinity) - this.#spent.planTokens - this.#heldTokens);
+  /** What is not spent. */
+  unspent({ monthlyTokens = Infinity, monthlyUsd = Infinity }: Plan): Amount {
+    return { planTokens: Math.max(0, monthlyTokens - this.#spent.planTokens), usd: Math.max(0, monthlyUsd - this.#spent.costUsd) };
   }
 
-  /** Sets aside as much as wanted; the answer says what stands in the way: spent for good, or held by running calls. */
-  hold({ least, most, usd }: { least: number; most: number; usd: number }, plan: Plan, stream: boolean): Hold | 'spent' | 'held' | 'streams' {
-    const { monthlyTokens = Infinity, monthlyUsd = Infinity, concurrentStreams = Infinity } = plan;
-    if (this.#spent.planTokens + least > monthlyTokens || this.#spent.costUsd + usd > monthlyUsd) return 'spent';
-    if (stream && this.#streams >= concurrentStreams) return 'streams';
+  /** What is neither spent nor set aside. */
+  left(plan: Plan): Amount {
+    const { planTokens, usd } = this.unspent(plan);
+    return { planTokens: Math.max(0, planTokens - this.#held.planTokens), usd: Math.max(0, usd - this.#held.usd) };
+  }
+
+  /** Sets aside as much as wanted; the answer says what stands in the way: spent for good, or held by running calls and those that came before. */
+  hold({ least, most }: { least: Amount; most: Amount }, plan: Plan, place: Place): Hold | 'spent' | 'held' | 'streams' {
+    if (!fits(least, this.unspent(plan)) || plan.monthlyTokens === 0 || plan.monthlyUsd === 0) return 'spent';
+    const before = this.line.before(place);
+    if (before) return before;
+    if (place.stream && this.#doing.streams >= (plan.concurrentStreams ?? Infinity)) return 'streams';
     const left = this.left(plan);
-    if (least > left || this.#spent.costUsd + this.#heldUsd + usd > monthlyUsd) return 'held';
-    const hold = { planTokens: Math.min(most, left), usd, stream, over: false };
-    this.#heldTokens += hold.planTokens;
-    this.#heldUsd += usd;
+    if (!fits(least, left)) return 'held';
+    const hold: Hold = { amount: nothing, stream: place.stream, settled: false };
     this.#holds++;
-    if (stream) this.#streams++;
+    if (hold.stream) this.#doing.streams++;
+    this.#setAside(hold, { planTokens: Math.min(most.planTokens, left.planTokens), usd: Math.min(most.usd, left.usd) });
     return hold;
   }
 
   /** Makes a hold as large as wanted, or at least as large as needed. */
-  grow(hold: Hold, wanted: number, needed: number, plan: Plan): boolean {
-    const more = Math.min(wanted - hold.planTokens, this.left(plan));
-    if (hold.planTokens + more < needed) return false;
-    hold.planTokens += more;
-    this.#heldTokens += more;
-    return true;
-  }
-
-  /** @returns false when the hold was settled or released before */
-  settle(hold: Hold, planTokens: number, costUsd: number): boolean {
-    if (hold.over) return false;
-    this.#spent = { planTokens: this.#spent.planTokens + planTokens, costUsd: this.#spent.costUsd + costUsd };
-    this.release(hold);
-    return true;
-  }
-
-  release(hold: Hold): void {
-    if (hold.over) return;
-    hold.over = true;
-    this.#heldTokens -= hold.planTokens;
-    this.#heldUsd -= hold.usd;
-    this.#holds--;
-    if (hold.stream) this.#streams--;
-    for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  /** Resolves when a running call has ended, after so many milliseconds at the latest, or when the caller leaves. */
-  freed(milliseconds: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const wake = () => {
-        cancel();
-        signal.removeEventListener('abort', left);
-        resolve();
-      };
-      const left = () => {
-        cancel();
-        this.#waiting = this.#waiting.filter((one) => one !== wake);
-        reject(signal.reason);
-      };
-      const cancel = this.#clock.after(milliseconds, () => {
-        this.#waiting = this.#waiting.filter((one) => one !== wake);
-        wake();
-      });
-      if (signal.aborted) return left();
-      signal.addEventListener('abort', left, { once: true });
-      this.#waiting.push(wake);
+  grow(hold: Hold, { least, most }: { least: Amount; most: Amount }, plan: Plan): boolean {
+    const left = this.left(plan);
+    const reach = { planTokens: hold.amount.planTokens + left.planTokens, usd: hold.amount.usd + left.usd };
+    if (!fits(least, reach)) return false;
+    const { planTokens, usd } = hold.amount;
+    this.#setAside(hold, {
+      planTokens: Math.max(planTokens, Math.min(most.planTokens, reach.planTokens)),
+      usd: Math.max(usd, Math.min(most.usd, reach.usd)),
     });
+    return true;
   }
 
-  allowance({ monthlyTokens }: Plan): Allowance | undefined {
-    if (monthlyTokens === undefined) return undefined;
-    return {
-      limit: monthlyTokens,
-      remaining: Math.max(0, monthlyTokens - this.#spent.planTokens - this.#heldTokens),
-      reset: secondsToNextMonth(this.#clock.now()),
-    };
+  /** Books what a call has cost and frees what was set aside for it. @returns false when that was done before */
+  settle(hold: Hold, planTokens: number, costUsd: number): boolean {
+    if (hold.settled) return false;
+    hold.settled = true;
+    this.#spent = { planTokens: this.#spent.planTokens + planTokens, costUsd: this.#spent.costUsd + costUsd };
+    this.#setAside(hold, nothing);
+    if (--this.#holds === 0) this.#held = nothing; // sums of dollars drift
+    if (hold.stream) this.#doing.streams--;
+    this.line.move();
+    return true;
+  }
+
+  allowance(plan: Plan): Allowance | undefined {
+    if (plan.monthlyTokens === undefined) return undefined;
+    return { limit: plan.monthlyTokens, remaining: this.left(plan).planTokens, reset: secondsToNextMonth(this.#clock.now()) };
+  }
+
+  #setAside(hold: Hold, amount: Amount): void {
+    const { planTokens, usd } = this.#held;
+    this.#held = { planTokens: planTokens + amount.planTokens - hold.amount.planTokens, usd: usd + amount.usd - hold.amount.usd };
+    hold.amount = amount;
   }
 }
+
+const nothing: Amount = { planTokens: 0, usd: 0 };
+
+const fits = (small: Amount, large: Amount) => small.planTokens <= large.planTokens && small.usd <= large.usd;

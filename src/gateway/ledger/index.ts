@@ -1,11 +1,12 @@
 import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
 import type { Caller, Context, Progress } from '#model/generate';
-import { promptBound, promptTokens } from '#model/measure';
 import { monthOf, secondsToNextMonth, type Plan, type Spent } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 import type { RoutedCall } from '../calls.ts';
 import { Balance, type Hold } from './balance.ts';
+import type { Place } from './line.ts';
+import { Wants } from './wants.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** Where the rows are kept. */
@@ -15,20 +16,20 @@ export interface Books {
   record(rows: readonly UsageRow[]): Promise<void>;
 }
 
-/** What a call may spend, set aside until it is settled or released. */
+/** What a call may spend, set aside until it is settled. */
 export interface Reservation {
   /** Output tokens of all candidates that are covered. */
   readonly output: number;
   /** Milliseconds spent waiting for it. */
   readonly waited: number;
-  /** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
-  bounded(call: RoutedCall): RoutedCall;
+  /** Somebody must listen to the answer: it may have to be ended. */
+  readonly open: boolean;
+  /** Output tokens a candidate at most, for a call that nobody could stop. */
+  readonly bound: number | undefined;
   /** Asks for more, up to so many output tokens. @returns false when nothing is left */
   grow(output: number): boolean;
   /** Books the call and frees the rest. Only the first time counts. */
   settle(row: UsageRow): void;
-  /** Frees it, unless it was settled. */
-  release(): void;
 }
 
 export interface Ledger {
@@ -63,14 +64,14 @@ export function openLedger(parts: LedgerParts): Ledger {
     const month = monthOf(clock.now());
     let balance = balances.get(userId);
     if (!balance || balance.month !== month) {
-      balance = new Balance(month, books.spent(userId, month), clock);
+      balance = new Balance(month, books.spent(userId, month), clock, balance);
       balances.set(userId, balance);
       forgetIdle(balances);
     }
     try {
       await balance.loaded;
     } catch (error) {
-      balances.delete(userId);
+      if (balances.get(userId) === balance) balances.delete(userId);
       throw error;
     }
     return balance;
@@ -99,32 +100,36 @@ export function openLedger(parts: LedgerParts): Ledger {
     const minute = balance.minute.take(plan.requestsPerMinute);
     if (minute.allowance) progress.requests = minute.allowance;
     if (minute.wait > 0) throw new Fault('rate-limited', `Your plan allows ${plan.requestsPerMinute} requests a minute.`, { retryAfter: minute.wait });
-    const wants = new Wants(call, parts, plan);
-    if (wants.isCheap(balance.left(plan))) {
-      const hold = balance.hold(wants.now(), plan, call.stream);
+    const wants = new Wants(call, parts.reserveOutput(), plan);
+    const place: Place = { stream: call.stream };
+    if (wants.isSmallBeside(balance.left(plan))) {
+      const hold = balance.hold(wants.atFirst(), plan, place);
       if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, 0);
     }
-    return held(call, context, plan, balance, wants);
+    return held(place, context, plan, balance, wants);
   }
 
   /** Near the edge of a balance: the prompt is counted, and what only running calls hold is waited for, in order. */
-  async function held(call: RoutedCall, context: Context, plan: Plan, balance: Balance, wants: Wants): Promise<Reservation> {
+  async function held(place: Place, context: Context, plan: Plan, balance: Balance, wants: Wants): Promise<Reservation> {
     const startedAt = clock.monotonic();
-    await wants.count();
-    for (;;) {
-      const hold = balance.hold(wants.now(), plan, call.stream);
-      if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, clock.monotonic() - startedAt);
-      note(context.progress, balance, plan);
-      if (hold === 'spent')
-        throw new Fault('quota-spent', 'You have used up the tokens of your plan for this month.', { retryAfter: secondsToNextMonth(clock.now()) });
-      const waited = clock.monotonic() - startedAt;
-      if (waited >= patience)
-        throw new Fault(
-          'rate-limited',
-          hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.',
-          { retryAfter: 1 },
-        );
-      await balance.freed(patience - waited, context.signal);
+    await wants.count(parts.countTokens);
+    try {
+      for (;;) {
+        const hold = balance.hold(wants.atFirst(), plan, place);
+        if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, clock.monotonic() - startedAt);
+        note(context.progress, balance, plan);
+        if (hold === 'spent') throw wants.refusal(balance.unspent(plan), plan, secondsToNextMonth(clock.now()));
+        const waited = clock.monotonic() - startedAt;
+        if (waited >= patience)
+          throw new Fault(
+            'rate-limited',
+            hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.',
+            { retryAfter: 1 },
+          );
+        await balance.line.wait(place, hold, patience - waited, context.signal);
+      }
+    } finally {
+      balance.line.leave(place);
     }
   }
 
@@ -133,82 +138,16 @@ export function openLedger(parts: LedgerParts): Ledger {
     return {
       waited,
       get output() {
-        return wants.outputOf(hold.planTokens);
+        return wants.outputOf(hold.amount);
       },
-      bounded: (call) => wants.bounded(call, hold.planTokens),
-      grow: (output) => balance.grow(hold, wants.planTokens(output + parts.reserveOutput()), wants.planTokens(output), plan),
+      open: wants.open,
+      bound: wants.bound(hold.amount, balance.left(plan)),
+      grow: (output) => balance.grow(hold, wants.after(output), plan),
       settle(row) {
         if (balance.settle(hold, row.planTokens, row.costUsd ?? 0)) rows.add(row);
       },
-      release: () => balance.release(hold),
     };
   }
-}
-
-const fewReservations = 16;
-
-/** How much a call needs set aside: its prompt and the answer it may give, in plan tokens. */
-class Wants {
-  readonly #call: RoutedCall;
-  readonly #parts: LedgerParts;
-  readonly #unlimited: boolean;
-  #prompt: number;
-
-  constructor(call: RoutedCall, parts: LedgerParts, plan: Plan) {
-    this.#call = call;
-    this.#parts = parts;
-    this.#unlimited = plan.monthlyTokens === undefined && plan.monthlyUsd === undefined;
-    this.#prompt = this.#unlimited ? 0 : promptBound(call); // nobody asks what an unlimited call may cost
-  }
-
-  /** Is so much left that a bound of the prompt will do? */
-  isCheap(left: number): boolean {
-    return left === Infinity || this.planTokens((this.#call.sampling.candidates ?? 1) * this.#asked()) * fewReservations <= left;
-  }
-
-  /** Counts the prompt, where it was only bounded. */
-  async count(): Promise<void> {
-    if (!this.#unlimited) this.#prompt = await promptTokens(this.#call, this.#parts.countTokens);
-  }
-
-  /** `least`: what must fit; `most`: what to take if it is there. */
-  now(): { least: number; most: number; usd: number } {
-    const { sampling, route } = this.#call;
-    const candidates = sampling.candidates ?? 1;
-    const most = this.planTokens(candidates * this.#asked());
-    const least = sampling.maxTokens === undefined ? this.planTokens(1) : most;
-    const usd = route.price ? (this.#prompt * route.price.input + candidates * this.#asked() * route.price.output) / 1e6 : 0;
-    return { least, most, usd };
-  }
-
-  planTokens(output: number): number {
-    const { input, output: rate } = this.#call.route.rate;
-    return Math.ceil(this.#prompt * input + output * rate);
-  }
-
-  /** Output tokens that so many plan tokens cover. */
-  outputOf(planTokens: number): number {
-    if (this.#unlimited) return Infinity;
-    const { input, output } = this.#call.route.rate;
-    return output === 0 ? Infinity : Math.floor((planTokens - this.#prompt * input) / output);
-  }
-
-  bounded(call: RoutedCall, planTokens: number): RoutedCall {
-    if (this.#unlimited || call.sampling.maxTokens !== undefined) return call;
-    if (call.stream) return withoutLane(call);
-    const candidates = call.sampling.candidates ?? 1;
-    const maxTokens = Math.max(1, Math.floor(this.outputOf(planTokens) / candidates));
-    return maxTokens < (call.route.limits.output ?? Infinity) ? { ...withoutLane(call), sampling: { ...call.sampling, maxTokens } } : call;
-  }
-
-  #asked(): number {
-    const { sampling, route } = this.#call;
-    return sampling.maxTokens === undefined ? this.#parts.reserveOutput() : Math.min(sampling.maxTokens, route.limits.output ?? sampling.maxTokens);
-  }
-}
-
-function withoutLane({ lane: _, ...call }: RoutedCall): RoutedCall {
-  return call;
 }
 
 function note(progress: Progress, balance: Balance, plan: Plan): void {

@@ -39,7 +39,11 @@ beforeEach(() => {
   written = [];
   spent = 0;
   failing = false;
-  ledger = openLedger({
+  ledger = open();
+});
+
+function open(): Ledger {
+  return openLedger({
     books: {
       spent: async () => ({ planTokens: spent, costUsd: 0 }),
       record: async (rows) => {
@@ -53,7 +57,7 @@ beforeEach(() => {
     clock,
     log: () => undefined,
   });
-});
+}
 
 async function reserve(asked: RoutedCall, signal = new AbortController().signal): Promise<{ reservation: Reservation; progress: Progress }> {
   const progress: Progress = { attempts: [] };
@@ -73,7 +77,7 @@ describe('a reservation', () => {
     plan = { monthlyTokens: 100 };
     const { reservation } = await reserve(call({ maxTokens: 1 }));
     const prompt = 100 - reservation.output;
-    reservation.release();
+    reservation.settle(row(0));
     expect(prompt).toBeGreaterThan(0);
     expect(await refusal(call({ maxTokens: 200 }))).toBe('quota-spent');
   });
@@ -91,9 +95,44 @@ describe('a reservation', () => {
   test('without a maximum it takes what is left, and a call that nobody can stop is bounded by it', async () => {
     plan = { monthlyTokens: 500 };
     const { reservation } = await reserve(call());
-    const bounded = reservation.bounded(call());
-    expect(bounded.sampling.maxTokens).toBe(reservation.output);
+    expect(reservation.bound).toBe(reservation.output);
     expect(reservation.output).toBeLessThan(500);
+  });
+
+  test('is not bounded where all that its model can say is left', async () => {
+    const bound = async (limits: Model['limits'], asked = call({}, { route: { ...route, limits } })) => {
+      const { reservation } = await reserve(asked);
+      reservation.settle(row(0));
+      return reservation.bound;
+    };
+    plan = { monthlyTokens: 20_000 };
+    expect(await bound({ output: 8192 })).toBeUndefined();
+    expect(await bound({ output: 32_768 })).toBe(2048);
+    expect(await bound({})).toBe(2048);
+    expect(await bound({}, call({}, { stream: true }))).toBeUndefined();
+    expect(await bound({}, call({ maxTokens: 100 }))).toBeUndefined();
+    plan = { monthlyTokens: 16 * 2048 + 20 };
+    expect(await bound({})).toBeUndefined();
+    plan = {};
+    expect(await bound({})).toBeUndefined();
+  });
+
+  test('a call that does not fit into a plan of which something is left is told how much, and what would fit', async () => {
+    plan = { monthlyTokens: 1000 };
+    const refused = (asked: RoutedCall) => reserve(asked).catch((fault: Fault) => fault);
+    expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
+      code: 'quota-spent',
+      message: 'This request may cost 4106 tokens of your plan, and 1000 tokens are left for this month: ask for a max_tokens of 990 at most.',
+      details: { field: 'max_tokens' },
+    });
+    await expect(reserve(call({ maxTokens: 990 }))).resolves.toBeDefined();
+    plan = { monthlyTokens: 8 };
+    expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
+      message: expect.stringContaining('8 tokens are left for this month: send a shorter prompt.'),
+    });
+    spent = 9;
+    ledger = open();
+    expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
   });
 
   test('what running calls hold is waited for, up to two seconds, and is never called spent', async () => {
@@ -116,7 +155,6 @@ describe('a reservation', () => {
     const { reservation } = await reserve(call({ maxTokens: 900 }));
     reservation.settle(row(900));
     reservation.settle(row(900));
-    reservation.release();
     expect(await refusal(call({ maxTokens: 900 }))).toBe('quota-spent');
     const { progress } = await reserve(call({ maxTokens: 50 }));
     expect(progress.tokens).toMatchObject({ limit: 1000 });
@@ -124,9 +162,38 @@ describe('a reservation', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('what was released was never spent', async () => {
+  test('what is freed goes to who waited first, not to who comes just then', async () => {
     plan = { monthlyTokens: 1000 };
-    for (let round = 0; round < 100; round++) (await reserve(call({ maxTokens: 900 }))).reservation.release();
+    const { reservation } = await reserve(call({ maxTokens: 900 }));
+    const served: string[] = [];
+    const asking = (name: string, maxTokens: number) => reserve(call({ maxTokens })).then((made) => (served.push(name), made));
+    const first = asking('first', 800);
+    const second = asking('second', 80);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    reservation.settle(row(0));
+    const third = asking('third', 80);
+    await Promise.all([first, second]);
+    (await first).reservation.settle(row(0));
+    await third;
+    expect(served).toEqual(['first', 'second', 'third']);
+  });
+
+  test('who leaves the line holds nobody up', async () => {
+    plan = { monthlyTokens: 1000 };
+    const { reservation } = await reserve(call({ maxTokens: 600 }));
+    const leaving = new AbortController();
+    const first = reserve(call({ maxTokens: 800 }), leaving.signal).catch((error: unknown) => error);
+    const second = reserve(call({ maxTokens: 80 }));
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    leaving.abort(new Error('left'));
+    expect(await first).toMatchObject({ message: 'left' });
+    await expect(second).resolves.toBeDefined();
+    reservation.settle(row(0));
+  });
+
+  test('what was settled as nothing was never spent', async () => {
+    plan = { monthlyTokens: 1000 };
+    for (let round = 0; round < 100; round++) (await reserve(call({ maxTokens: 900 }))).reservation.settle(row(0));
     await expect(reserve(call({ maxTokens: 900 }))).resolves.toBeDefined();
   });
 
@@ -147,8 +214,36 @@ describe('a reservation', () => {
       clock.advance(200);
     }
     expect(await second).toBe('rate-limited');
-    reservation.release();
+    reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
+  });
+
+  test('neither the requests of the last minute nor running streams begin anew with the month', async () => {
+    plan = { concurrentStreams: 1, requestsPerMinute: 3 };
+    clock.advance(Date.UTC(2026, 11, 1) - clock.now() - 1000);
+    const { reservation } = await reserve(call({}, { stream: true }));
+    clock.advance(2000);
+    const second = refusal(call({}, { stream: true }));
+    for (let tick = 0; tick < 20; tick++) {
+      await new Promise(setImmediate);
+      clock.advance(200);
+    }
+    expect(await second).toBe('rate-limited');
+    reservation.settle(row(0));
+    await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
+    expect(await refusal(call())).toBe('rate-limited');
+  });
+
+  test('a stream under a plan in dollars ends when they are used up', async () => {
+    plan = { monthlyUsd: 0.01 };
+    const priced = { ...route, price: { input: 1, output: 2 } };
+    const { reservation } = await reserve(call({}, { stream: true, route: priced }));
+    expect(reservation.output).toBe(2048);
+    expect(reservation.grow(3000)).toBe(true);
+    expect(reservation.output).toBe(4995);
+    expect(reservation.grow(4995)).toBe(true);
+    expect(reservation.grow(4996)).toBe(false);
+    expect(await refusal(call({ maxTokens: 6000 }, { route: priced }))).toBe('quota-spent');
   });
 
   test('a plan limited in dollars refuses a model without a price', async () => {

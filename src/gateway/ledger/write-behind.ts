@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock';
+import { Fault } from '#model/fault';
 
 /** Items that are written in batches, in order, until the writing succeeds. */
 export interface WriteBehind<Item> {
@@ -33,10 +34,25 @@ export function writeBehind<Item>(
       failures = 0;
       return true;
     } catch (error) {
+      if (error instanceof Fault && error.code === 'invalid') return refused(batch, error);
       failures++;
       log(`Usage could not be written; ${items.length} rows wait.`, error);
       return false;
     }
+  };
+  /** One item that can never be written holds up no other: halves are tried until it stands alone, and it is let go. */
+  const refused = async (batch: readonly Item[], why: Fault): Promise<boolean> => {
+    if (batch.length === 1) log('A usage row cannot be written and is left out.', why);
+    for (const half of batch.length === 1 ? [] : [batch.slice(0, batch.length / 2), batch.slice(batch.length / 2)]) {
+      try {
+        await write(half);
+      } catch (error) {
+        if (!(error instanceof Fault && error.code === 'invalid')) return false;
+        await refused(half, error);
+      }
+    }
+    items = items.filter((item) => !batch.includes(item));
+    return true;
   };
   const flushOnce = () => (writing ??= flush().finally(() => (writing = undefined)));
   const arm = () => {
@@ -58,7 +74,12 @@ export function writeBehind<Item>(
     },
     async close() {
       closed = true;
-      for (let tries = 0; items.length > 0 && tries < closingTries;) if (!(await flushOnce())) tries++;
+      for (let tries = 0; items.length > 0 && tries < closingTries;) {
+        if (await flushOnce()) continue;
+        tries++;
+        await clock.sleep(pauseMilliseconds * 2 ** tries);
+      }
+      if (items.length > 0) log(`${items.length} usage rows are lost.`, undefined);
     },
   };
 }

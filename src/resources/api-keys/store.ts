@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
-import type { Store } from '#store/open';
+import type { Access } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
 type Tables = {
@@ -30,7 +30,7 @@ export interface ApiKeys {
 }
 
 /** @param pepper 32 bytes, the same on every machine */
-export function openApiKeys(store: Store, pepper: Buffer): ApiKeys {
+export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
   const db = store.db.$extendTables<Tables>();
   return {
     async add({ userId, name, scopes, key = newKey() }) {

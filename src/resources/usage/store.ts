@@ -24,9 +24,28 @@ export function openUsage(store: Store): Usage {
   };
 }
 
+const longestText = 200;
+
+function written(row: UsageRow) {
+  return {
+    ...row,
+    app: storable(row.app),
+    model: storable(row.model),
+    servedModel: storable(row.servedModel),
+    month: monthOf(row.at),
+    at: new Date(row.at).toISOString(),
+  };
+}
+
+/** Text that a stranger wrote, as the database takes it: not endless, and the sign for unreadable in place of NUL and half characters. */
+function storable(text: string): string {
+  const short = text.length > longestText ? text.slice(0, longestText) : text;
+  return short.replaceAll('\0', '\ufffd').toWellFormed();
+}
+
 /** One statement: only rows that were not there yet count into the sums. */
 function recorded(rows: readonly UsageRow[]) {
-  const values = JSON.stringify(rows.map((row) => ({ ...row, month: monthOf(row.at), at: new Date(row.at).toISOString() })));
+  const values = JSON.stringify(rows.map(written));
   return sql`
     with given as (
       select * from jsonb_to_recordset(${values}::jsonb) as row(

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import { Fault } from '#model/fault';
-import type { Store } from '#store/open';
+import type { Access } from '#store/open';
 
 export interface User {
   readonly id: number;
@@ -29,7 +29,7 @@ export interface Users {
   none(): Promise<boolean>;
 }
 
-export function openUsers(store: Store): Users {
+export function openUsers(store: Access): Users {
   const db = store.db.$extendTables<Tables>();
   return {
     async add({ email, role, plan }) {

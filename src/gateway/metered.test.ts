@@ -1,0 +1,135 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { GenerateCall } from '#model/call';
+import type { GenerateEvent, Usage } from '#model/event';
+import { Fault } from '#model/fault';
+import type { Context, Generate } from '#model/generate';
+import type { Model } from '#model/target';
+import type { UsageRow } from '#model/usage-row';
+import { testClock } from '../../test/fakes/clock.ts';
+import { admitted } from './admitted.ts';
+import type { AdmittedCall, RoutedCall } from './calls.ts';
+import { openLedger, type Ledger } from './ledger/index.ts';
+import { metered } from './metered.ts';
+
+const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: { input: 1, output: 1 }, created: 0, ownedBy: 'x' };
+const started: GenerateEvent = { type: 'started', model: 'm-1', ignored: ['seed: not known there'] };
+const finished: GenerateEvent = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' };
+const text = (words: string): GenerateEvent => ({ type: 'text', candidate: 0, text: words });
+const usage = (over: Partial<Usage>): GenerateEvent => ({ type: 'usage', usage: { input: 10, output: 5, source: 'provider', ...over } });
+
+let plan: { monthlyTokens?: number };
+let written: UsageRow[];
+let ledger: Ledger;
+let leaving: AbortController;
+
+beforeEach(() => {
+  plan = {};
+  written = [];
+  leaving = new AbortController();
+  ledger = openLedger({
+    books: { spent: async () => ({ planTokens: 0, costUsd: 0 }), record: async (rows) => void written.push(...rows) },
+    planOf: () => plan,
+    reserveOutput: () => 100,
+    countTokens: async () => 3,
+    clock: testClock(),
+    log: () => undefined,
+  });
+});
+
+const says = (...events: readonly GenerateEvent[]) =>
+  async function* () {
+    yield* events;
+  };
+
+/** The events of a call that gets to `inner`. */
+function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}): AsyncIterable<GenerateEvent> {
+  const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
+  const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route, ...over };
+  const context = { requestId: 'r', step: 0, caller: { userId: 1, keyId: 1 }, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
+  return admitted(ledger, metered(testClock(), inner))(call, context);
+}
+
+async function booked(): Promise<UsageRow> {
+  await ledger.close();
+  expect(written).toHaveLength(1);
+  return written[0]!;
+}
+
+describe('what is booked', () => {
+  test('for a call that is not streamed is all that its provider bills, also above what was set aside', async () => {
+    plan = { monthlyTokens: 5000 };
+    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40_000)), finished, usage({ output: 9000 }))));
+    expect(events.filter(({ type }) => type === 'finished')).toEqual([finished]);
+    expect(await booked()).toMatchObject({ end: 'completed', outputTokens: 9000, provenance: 'provider', planTokens: 9010 });
+  });
+
+  test('for a stream is what was said until nothing was left', async () => {
+    plan = { monthlyTokens: 200 };
+    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(400)), text('x'.repeat(400)), text('never heard')), { stream: true }));
+    expect(events).toContainEqual({ type: 'finished', candidate: 0, reason: 'length', raw: 'quota' });
+    expect(events).not.toContainEqual(text('never heard'));
+    expect(await booked()).toMatchObject({ end: 'quota-ended', status: 200, outputTokens: 200, provenance: 'partial' });
+  });
+
+  test.each<[string, Partial<Usage>, GenerateCall['sampling']]>([
+    ['below nothing', { output: -5 }, {}],
+    ['without end', { input: 1e308 }, {}],
+    ['no number', { output: NaN }, {}],
+    ['more than the model reads', { input: 8001 }, {}],
+    ['more than ten times the maximum asked', { output: 201 }, { maxTokens: 20 }],
+  ])('is an estimate where the provider counts %s, and the client reads the same', async (_, over, sampling) => {
+    const model = { ...route, limits: { context: 8000 } };
+    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40)), finished, usage(over)), { sampling, route: model }));
+    expect(events.at(-1)).toMatchObject({ type: 'usage', usage: { output: 10, source: 'estimated' } });
+    expect(await booked()).toMatchObject({ inputTokens: 8, outputTokens: 10, provenance: 'estimated' });
+  });
+});
+
+describe('a bound that the client did not ask for', () => {
+  test('is told in what was ignored', async () => {
+    plan = { monthlyTokens: 60 };
+    let asked: AdmittedCall | undefined;
+    const inner: Generate<AdmittedCall> = async function* (call) {
+      asked = call;
+      yield* [started, finished];
+    };
+    const [first] = await Array.fromAsync(asking(inner));
+    expect(asked?.sampling.maxTokens).toBe(50);
+    expect(first).toEqual({ ...started, ignored: ['seed: not known there', 'max_tokens: set to 50, for little is left of the plan'] });
+  });
+});
+
+describe('the end of a call', () => {
+  test('is client-left when the client left, whether its reader stopped or the target threw', async () => {
+    for await (const _ of asking(says(started, text('a'), text('b')))) {
+      leaving.abort(new Error('left'));
+      break;
+    }
+    expect(await booked()).toMatchObject({ end: 'client-left', status: 499 });
+    written = [];
+    leaving = new AbortController();
+    const inner: Generate<AdmittedCall> = async function* () {
+      yield started;
+      leaving.abort(new Error('left'));
+      throw new Fault('overloaded', 'The provider closed the connection.');
+    };
+    await expect(Array.fromAsync(asking(inner))).rejects.toThrow();
+    expect(written[0] ?? (await booked())).toMatchObject({ end: 'client-left', status: 499 });
+  });
+
+  test('is never client-left for a mistake of ours', async () => {
+    const failing = async () => {
+      for await (const _ of asking(says(started, text('a'), text('b')))) throw new TypeError('a mistake');
+    };
+    await expect(failing()).rejects.toThrow('a mistake');
+    expect(await booked()).toMatchObject({ end: 'cancelled', status: 500 });
+  });
+});
+
+test('a call that nobody listens to holds nothing', async () => {
+  plan = { monthlyTokens: 1000 };
+  await Array.fromAsync(asking(says(started, finished), { sampling: { maxTokens: 1 } }));
+  for (let round = 0; round < 3; round++) asking(says(started), { sampling: { maxTokens: 900 } });
+  const events = await Array.fromAsync(asking(says(started, finished), { sampling: { maxTokens: 900 } }));
+  expect(events).toHaveLength(2);
+});
