@@ -3,7 +3,7 @@ import { splitter } from '#kit/sse';
 import type { GenerateEvent } from '#model/event';
 import { decoder, encoder } from './events.ts';
 import { PassingFrames } from './lane.ts';
-import { answered, stream } from './recordings/read.ts';
+import { answered } from './recordings/read.ts';
 
 const done = Buffer.from('data: [DONE]\n\n');
 
@@ -124,7 +124,12 @@ test('a frame without end is refused at 1 MiB, in whatever pieces it comes', () 
   expect(flood).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
 });
 
-test('a stream of one candidate with its words in many lines counts as many tokens as it has frames', () => {
-  const { passing } = passed([stream('handmade/text-lf')]);
-  expect(passing.tokens).toBeGreaterThan(0);
+test.each([
+  ['a word each', Array.from({ length: 100 }, () => ' word'), 100, 130],
+  ['long pieces', Array.from({ length: 4 }, () => ' word'.repeat(80)), 350, 450],
+  ['one piece', [' word'.repeat(80)], 80, 120],
+])('frames of %s count about as many tokens as they say', (_name, words, least, most) => {
+  const { passing } = passed([Buffer.from(words.map(saying).join('') + ending)]);
+  expect(passing.tokens).toBeGreaterThanOrEqual(least);
+  expect(passing.tokens).toBeLessThanOrEqual(most);
 });

@@ -9,6 +9,7 @@ const space = 0x20;
 const brace = 0x7b;
 const frameEnd = Buffer.from('\n\n');
 const maxFrame = 1_048_576;
+const bytesPerToken = 4;
 
 /**
  * What can stand in a frame that somebody must know of: an end, usage, an error, the name of a tool that is called, another candidate than the first.
@@ -29,6 +30,7 @@ export class PassingFrames {
   #frames = 0;
   #bytes = 0;
   #smallest = Infinity;
+  #shell = Infinity; // bytes of a frame beside what it says
   #done = false;
   #ended = false;
   /** What the decoded frames said, but for what speaks: at the beginning, and for the end. */
@@ -41,9 +43,11 @@ export class PassingFrames {
     this.#usageWanted = usageWanted;
   }
 
-  /** Output tokens of the frames so far, as far as their number and sizes tell. */
+  /** Output tokens of the frames so far, as far as their number and sizes tell: of many frames the smallest says one token, of few one must have been read. */
   get tokens(): number {
-    return this.#frames === 0 ? 0 : Math.max(this.#frames, Math.ceil((this.#bytes - this.#frames * this.#smallest) / 4));
+    if (this.#frames === 0) return 0;
+    const shell = this.#frames > 16 ? this.#smallest - bytesPerToken : Math.min(this.#shell, this.#smallest);
+    return Math.max(this.#frames, Math.ceil((this.#bytes - this.#frames * shell) / bytesPerToken));
   }
 
   /** @returns the bytes for the client, as few pieces as possible. @throws Fault that a frame holds, or `upstream-failed` for one without end */
@@ -107,9 +111,14 @@ export class PassingFrames {
     if (line === '') return undefined;
     this.#done = line === '[DONE]';
     if (this.#done) return undefined;
-    this.#keep(this.#decoder.decode(line));
+    const events = this.#decoder.decode(line);
+    this.#keep(events);
     const clean = plain ? frame : Buffer.from(`data: ${lines.join(' ')}\n\n`); // it was valid JSON: an end of line in it is white space
-    this.#count(clean.length);
+    const said = bytesSaid(events);
+    if (said > 0) {
+      this.#count(clean.length);
+      this.#shell = Math.min(this.#shell, clean.length - said);
+    }
     return !this.#usageWanted && saysOnlyUsage(line) ? undefined : clean;
   }
 
@@ -126,6 +135,18 @@ export class PassingFrames {
       else this.closing.push(event);
     }
   }
+}
+
+/** Output tokens of an answer for which nobody counted, by its bytes of UTF-8. */
+export const tokensSaid = (events: readonly GenerateEvent[]): number => Math.ceil(bytesSaid(events) / bytesPerToken);
+
+function bytesSaid(events: readonly GenerateEvent[]): number {
+  let bytes = 0;
+  for (const event of events) {
+    if (event.type === 'tool-call') bytes += Buffer.byteLength(event.json) + Buffer.byteLength(event.name ?? '');
+    else if ('text' in event) bytes += Buffer.byteLength(event.text);
+  }
+  return bytes;
 }
 
 /** Where the next marker stands, or beyond all. */

@@ -1,5 +1,5 @@
 import type { Decoder } from '#dialects/openai-chat/events';
-import { PassingFrames } from '#dialects/openai-chat/lane';
+import { PassingFrames, tokensSaid } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
 import { speaks, type GenerateEvent } from '#model/event';
@@ -10,24 +10,12 @@ import { upstreamFault, type AwaitingWords } from '../asking.ts';
 export function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Generator<GenerateEvent> {
   const events = decodeResult(body, model);
   for (const event of events) if (event.type === 'started') yield event;
-  yield { type: 'passed', tokens: events.some(isUsage) ? 0 : Math.ceil(bytesSaid(events) / bytesPerToken) };
+  yield { type: 'passed', tokens: events.some(isUsage) ? 0 : tokensSaid(events) };
   lane.write(bytes);
   for (const event of events) if (event.type !== 'started' && !speaks(event)) yield event;
 }
 
-/** Bytes of UTF-8 that make a token, where nobody counted. */
-const bytesPerToken = 4;
-
 const isUsage = (event: GenerateEvent) => event.type === 'usage';
-
-function bytesSaid(events: readonly GenerateEvent[]): number {
-  let bytes = 0;
-  for (const event of events) {
-    if (event.type === 'tool-call') bytes += Buffer.byteLength(event.json) + Buffer.byteLength(event.name ?? '');
-    else if ('text' in event) bytes += Buffer.byteLength(event.text);
-  }
-  return bytes;
-}
 
 /**
  * A stream whose frames go straight from one connection to the other, once it has begun to speak and the door is open.

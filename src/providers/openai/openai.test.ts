@@ -1,0 +1,194 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { decodeRequest } from '#dialects/openai-chat/decode-request';
+import { systemClock } from '#kit/clock';
+import { scan } from '#kit/json-scan';
+import { openUpstreams, type Upstreams } from '#kit/pool';
+import type { GenerateCall } from '#model/call';
+import type { GenerateEvent } from '#model/event';
+import type { Fault } from '#model/fault';
+import type { TargetContext } from '#model/generate';
+import { testClock } from '../../../test/fakes/clock.ts';
+import { altered, always, body, ok, refusal, secretWord, startUpstream, type Behaviour, type Upstream } from '../../../test/fakes/upstream/index.ts';
+import { openai } from './index.ts';
+
+let upstream: Upstream;
+let upstreams: Upstreams;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  upstreams = openUpstreams({ clock: systemClock, connectSeconds: 5, proxy: '', noProxy: '' });
+});
+afterAll(async () => {
+  await upstreams.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+const request = { model: 'm', messages: [{ role: 'user', content: 'one two three' }] };
+
+const provider = (clock = systemClock) =>
+  openai('fake', { dialect: 'openai-chat', baseUrl: `${upstream.url}/v1`, apiKeys: ['sk-1'] }, upstreams, clock)!.target('m');
+
+const context = (firstByte = 5): TargetContext => ({
+  requestId: 'req_1',
+  step: 0,
+  caller: { userId: 1, email: '', role: 'user', plan: '', keyId: 1, keyName: '' },
+  face: 'chatcompat',
+  app: '',
+  signal: new AbortController().signal,
+  strict: false,
+  headers: {},
+  progress: { attempts: [] },
+  patience: { head: 5, firstByte, idle: 5 },
+});
+
+const callOf = (more: object): GenerateCall => decodeRequest({ ...request, ...more }).call;
+
+/** The same call with its lane, and what went through it. */
+function laneCall(more: object): { readonly call: GenerateCall; readonly text: () => string } {
+  const bytes = Buffer.from(JSON.stringify({ ...request, ...more }));
+  const { call, usageWanted } = decodeRequest(JSON.parse(bytes.toString()));
+  const written: Uint8Array[] = [];
+  const lane = {
+    dialect: 'openai-chat',
+    body: bytes,
+    places: scan(bytes),
+    usageWanted,
+    write: (one: Uint8Array) => written.push(one) > 0,
+    drained: () => Promise.resolve(),
+  };
+  return { call: { ...call, lane }, text: () => Buffer.concat(written).toString() };
+}
+
+async function said(target: ReturnType<typeof provider>, call: GenerateCall, firstByte?: number): Promise<readonly GenerateEvent[]> {
+  const events: GenerateEvent[] = [];
+  for await (const event of target.generate(call, context(firstByte))) events.push(event);
+  return events;
+}
+
+const faultOf = (promise: Promise<unknown>): Promise<Fault> =>
+  promise.then(
+    () => expect.fail('It was answered.'),
+    (fault: unknown) => fault as Fault,
+  );
+const tokensPassed = (events: readonly GenerateEvent[]) => events.reduce((sum, event) => sum + (event.type === 'passed' ? event.tokens : 0), 0);
+
+describe('an answer that passes as it came', () => {
+  test.each([true, false])('without usage is counted by us (stream: %s)', async (stream) => {
+    upstream.script(ok({ text: 'word '.repeat(40).trim(), usage: 'missing' }));
+    const { call, text } = laneCall({ stream });
+    const events = await said(provider(), call);
+    expect(text()).toContain('word');
+    expect(tokensPassed(events)).toBeGreaterThanOrEqual(40);
+    expect(tokensPassed(events)).toBeLessThan(100);
+    expect(events.map(({ type }) => type).lastIndexOf('passed')).toBeLessThan(events.map(({ type }) => type).indexOf('finished'));
+  });
+
+  test('without usage and with a tool call alone is counted too', async () => {
+    upstream.script(ok({ text: '', tools: [{ name: 'f', json: JSON.stringify({ a: 'x'.repeat(80) }) }], usage: 'missing' }));
+    const events = await said(provider(), laneCall({ stream: false }).call);
+    expect(tokensPassed(events)).toBeGreaterThanOrEqual(20);
+  });
+
+  test.each([true, false])('with usage is counted by the provider alone (stream: %s)', async (stream) => {
+    upstream.script(ok());
+    const events = await said(provider(), laneCall({ stream }).call);
+    expect(events.some(({ type }) => type === 'usage')).toBe(true);
+    expect(tokensPassed(events)).toBe(0);
+  });
+});
+
+/** A stream that says nothing but comments, until nobody listens. */
+const pinging: Behaviour = altered('pinging', ok(), (answer, { sleep }) => ({
+  ...answer,
+  framing: 'chunked',
+  body: (async function* () {
+    for (;;) {
+      yield ': ping\n\n';
+      await sleep(20);
+    }
+  })(),
+}));
+
+test.each([
+  ['on the short way', laneCall({ stream: true }).call],
+  ['on the long way', callOf({ stream: true })],
+])('comments do not keep a target that says nothing, %s', async (_way, call) => {
+  upstream.script(pinging);
+  const startedAt = performance.now();
+  const fault = await faultOf(said(provider(), call, 0.4));
+  expect(fault).toMatchObject({ code: 'timed-out', details: { elsewhere: true } });
+  expect(performance.now() - startedAt).toBeLessThan(2000);
+  await upstream.closed(0);
+});
+
+test('what the provider sent stands in no cause', async () => {
+  upstream.script(body(`<html>${secretWord}</html>`, 'application/json'));
+  const fault = await faultOf(said(provider(), callOf({})));
+  expect(fault.code).toBe('upstream-failed');
+  for (let error: unknown = fault; error instanceof Error; error = error.cause) expect(error.message).not.toContain(secretWord);
+  expect(fault.details.cause).toBeUndefined();
+});
+
+/** Refuses every request that has one of these fields, in the words given. */
+const refusing = (fields: readonly string[], answer: (field: string) => object): Behaviour => {
+  const good = ok();
+  return always({
+    name: 'refusing',
+    answer(exchange) {
+      const found = fields.find((field) => Object.hasOwn(exchange.request.json as object, field));
+      if (found === undefined) return good.answer(exchange);
+      const { answer: refused } = refusal(400, answer(found));
+      return refused(exchange);
+    },
+  });
+};
+const unsupported = (field: string) => ({ message: `Unrecognized request argument supplied: ${field}` });
+const fieldsAsked = () => upstream.requests.map(({ json }) => Object.keys(json as object).filter((name) => /stream_options|max_/.test(name)));
+
+describe('a field that a provider does not take', () => {
+  test('is left out where it was ours, and from then on; after an hour it is tried again', async () => {
+    const clock = testClock();
+    const target = provider(clock);
+    upstream.script(refusing(['stream_options'], unsupported));
+    await said(target, callOf({ stream: true }));
+    await said(target, callOf({ stream: true }));
+    expect(fieldsAsked()).toEqual([['stream_options'], [], []]);
+    clock.advance(3_600_001);
+    await said(target, callOf({ stream: true }));
+    expect(fieldsAsked().slice(3)).toEqual([['stream_options'], []]);
+  });
+
+  test("that a client wrote is the client's to leave out, and others go on as before", async () => {
+    const target = provider();
+    upstream.script(refusing(['stream_options_x', 'stream options'], (field) => ({ message: `Unrecognized request argument supplied: ${field}` })));
+    expect(await faultOf(said(target, callOf({ stream: true, stream_options_x: 1 })))).toMatchObject({ code: 'invalid' });
+    await said(target, callOf({ stream: true }));
+    expect(fieldsAsked()).toEqual([['stream_options_x', 'stream_options'], ['stream_options']]);
+  });
+
+  test('is not left out for others where that did not help', async () => {
+    const target = provider();
+    upstream.script(refusing(['a stream_options'], unsupported));
+    await faultOf(said(target, callOf({ stream: true, 'a stream_options': 1 })));
+    await said(target, callOf({ stream: true }));
+    expect(fieldsAsked().at(-1)).toEqual(['stream_options']);
+  });
+
+  test.each(['stream_options', 'max_tokens', 'max_completion_tokens'])('%s, written by the client, teaches nothing', async (field) => {
+    const target = provider();
+    upstream.script(refusing([field], unsupported));
+    const written = field === 'stream_options' ? { include_usage: true } : 5;
+    expect(await faultOf(said(target, callOf({ stream: true, [field]: written })))).toMatchObject({ code: 'invalid', details: { field } });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('the limit, spelled by us, takes its other name', async () => {
+    const target = provider();
+    upstream.script(refusing(['max_completion_tokens'], unsupported));
+    const call: GenerateCall = { ...callOf({}), sampling: { maxTokens: 5 } };
+    await said(target, call);
+    await said(target, call);
+    expect(fieldsAsked()).toEqual([['max_completion_tokens'], ['max_tokens'], ['max_tokens']]);
+  });
+});
