@@ -352,7 +352,7 @@ function from(section: string, said: Readonly<Record<string, string>>): Promised
 }
 
 /** Not proven yet, by the area that will. One line goes with each proof, and the count with it; neither ever grows. */
-export const unprovenCount = 0;
+export const unprovenCount = 229;
 
 export const unproven: Readonly<Record<Area, readonly string[]>> = {
   service: [
