@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from './fakes/raw.ts';
-import { always, endless, ok, pace, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { always, endless, hang, ok, pace, startUpstream, type Upstream } from './fakes/upstream/index.ts';
 import { chat, openHouse, type House } from './house.ts';
 
 let upstream: Upstream;

@@ -10,7 +10,7 @@ export interface TcpProxy {
   set(state: 'on' | 'refuse' | 'hang'): Promise<void>;
 }
 
-export async function tcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+async function tcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let state: 'on' | 'refuse' | 'hang' = 'on';
   const keep = (socket: Socket) => {

@@ -2,7 +2,7 @@ import { Fault } from '#model/fault';
 
 export interface OpenAISettings {
   /** `https://api.openai.com/v1`, or an Azure resource's address. */
-  readonly baseUrl: string;
+  readonly baseUrl: URL;
   /** None: the provider asks for no key. */
   readonly apiKeys: readonly string[];
   /** `azure`: the model is a deployment in the path, the key has a header of its own. */
@@ -20,8 +20,7 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  *
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
-export function addressOf({ baseUrl, kind, apiVersion = '' }: OpenAISettings, model: string): { url: URL; path: string } {
-  const url = new URL(baseUrl);
+export function addressOf({ baseUrl: url, kind, apiVersion = '' }: OpenAISettings, model: string): { url: URL; path: string } {
   const base = url.pathname.replace(/\/+$/, '');
   if (kind !== 'azure') return { url, path: `${base}/chat/completions${url.search}` };
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });

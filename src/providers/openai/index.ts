@@ -21,7 +21,7 @@ import { requestBody } from './request-body.ts';
 export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const settings: OpenAISettings = {
-    baseUrl,
+    baseUrl: new URL(baseUrl),
     apiKeys,
     ...(kind === 'azure' ? { kind } : {}),
     ...(apiVersion === undefined ? {} : { apiVersion }),

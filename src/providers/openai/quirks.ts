@@ -27,8 +27,8 @@ export function knownQuirks(clock: Clock): KnownQuirks {
 }
 
 /**
- * What a refusal may teach: a field that the provider does not take, or takes by its other name. Only of a field that we put there: what a client wrote is
- * between it and the provider, or one client could change what is sent for all.
+ * What a refusal may teach: a field that the provider does not take, or takes by its other name: the older and the newer word for the token
+ * limit are tried for each other. Stream options are left out only where they are ours: what a client wrote is between it and the provider.
  *
  * @returns undefined where there is nothing new to try
  */
@@ -40,8 +40,8 @@ export function quirkOf(fault: Fault, call: GenerateCall, known: Quirks = {}): Q
       return call.stream && known.usage !== false && !notes['.stream_options'] ? { ...known, usage: false } : undefined;
     case 'max_tokens':
     case 'max_completion_tokens': {
-      const ours = call.sampling.maxTokens !== undefined && !notes[`.${field}`];
-      return ours && !known.maxTokensField ? { ...known, maxTokensField: field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens' } : undefined;
+      const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+      return call.sampling.maxTokens !== undefined && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
     }
     default:
       return undefined;
