@@ -1,30 +1,44 @@
 import pino from 'pino';
 
+const lastWordsMilliseconds = 1000;
+/** Bytes that wait for a reader who has stopped; what comes then is left out. */
+const mostWaiting = 16_777_216;
+
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {
+  debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
   /** From now on this and worse. */
   level(level: string): void;
-  /** Writes what is still in memory. */
-  flush(): void;
+  /** Writes what is still in memory, as far as somebody reads it within a second. */
+  flush(): Promise<void>;
 }
 
 /** @param level `debug`, `info`, `warn`, `error` or `silent` */
 export function openLog(level: string): Log {
-  const destination = pino.destination({ dest: 2, sync: false, minLength: 16_000 });
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 16_000, maxLength: mostWaiting });
+  destination.on('error', () => {}); // nobody reads any more: that ends no server
   const log = pino({ level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } }, destination);
   const timer = setInterval(() => destination.flush(), 250);
   timer.unref();
   return {
+    debug: (fields, message) => log.debug(fields, message),
     info: (fields, message) => log.info(fields, message),
     warn: (fields, message) => log.warn(fields, message),
     error: (fields, message) => log.error(fields, message),
     level(changed) {
       log.level = changed;
     },
-    flush: () => destination.flushSync(),
+    flush: () =>
+      new Promise((resolve) => {
+        const impatient = setTimeout(resolve, lastWordsMilliseconds);
+        destination.flush(() => {
+          clearTimeout(impatient);
+          resolve();
+        });
+      }),
   };
 }
 

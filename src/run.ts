@@ -17,8 +17,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   // What nobody caught is a mistake of ours: the last words go out, and whoever watches us starts us again.
   const last = (error: unknown) => {
     log.error(causeOf(error), 'Unexpected: the server ends.');
-    log.flush();
-    process.exit(1);
+    void log.flush().then(() => process.exit(1));
   };
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);

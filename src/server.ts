@@ -62,7 +62,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const created = Math.floor(clock.now() / 1000);
   await mkdir(settings.data, { recursive: true });
   const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({ folder: settings.data, ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}), migrations, clock, log });
+  const store = await openStore({
+    folder: settings.data,
+    ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}),
+    migrations,
+    clock,
+    log: quieter(log),
+  });
   await checkMasterKey(store, seal);
   const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
 
@@ -142,7 +148,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await upstreams.close();
       await store.close();
       await rm(place, { force: true });
-      log.flush();
+      await log.flush();
     },
   };
 }
@@ -150,6 +156,11 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 /** What a running server cannot take over stays as it started. */
 function unchangeable({ host, port, data, workers, outbound }: Settings) {
   return { host, port, data, workers, outbound };
+}
+
+/** What the store does in its daily round is for those who look for it. */
+function quieter(log: Log): Log {
+  return { ...log, info: log.debug };
 }
 
 async function isReady(store: Store): Promise<boolean> {

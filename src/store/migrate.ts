@@ -34,7 +34,7 @@ export async function migrate(db: Database, folders: readonly URL[], log: StoreL
   for (const migration of missing) {
     if (!(await runOnce(db, migration))) continue;
     ran.push(migration.name);
-    if (done.size > 0) log.info({ migration: migration.name }, 'migrated'); // a database that is made new needs no word for each table
+    log.info({ migration: migration.name }, 'migrated');
   }
   return ran;
 }
