@@ -15,8 +15,8 @@ export async function run(args: SettingsArgs): Promise<void> {
   const start = read();
   const log = openLog(start.settings.logLevel);
   // What nobody caught is a mistake of ours: the last words go out, and whoever watches us starts us again.
-  const last = (error: unknown) => {
-    log.error(causeOf(error), 'Unexpected: the server ends.');
+  const last = (mistake: unknown) => {
+    log.error(causeOf(mistake), 'Unexpected: the server ends.');
     void log.flush().then(() => process.exit(1));
   };
   process.on('uncaughtException', last);
