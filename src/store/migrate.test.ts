@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
-import { onBothDatabases } from '../../test/databases.ts';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { onBothDatabases, onServer } from '../../test/databases.ts';
 import { storeProcess } from '../../test/processes.ts';
 
 /** A noun's folder with these files. */
@@ -102,8 +102,15 @@ onBothDatabases('migrations', ({ name, open, place }) => {
     expect((await sql`select count(*) as n from a`.execute(store.db)).rows).toEqual([{ n: 1000 }]);
     expect((await sql`select count(*) as n from b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
   }, 90_000);
+});
 
-  test.skipIf(name === 'embedded')('run once when eight machines start at once', async () => {
+const address = inject('postgres');
+
+/** Nobody else can open an embedded folder. */
+describe.skipIf(!address)('migrations of several machines', () => {
+  const { place, open } = onServer(address ?? '');
+
+  test('run once when eight machines start at once', async () => {
     const { folder, databaseUrl } = await place();
     const slow = await migrations({
       '2026-01-01-a.sql': 'create table a (n integer); select pg_sleep(0.2)',
