@@ -20,7 +20,7 @@ export interface Row {
   readonly bars?: readonly Bar[];
 }
 
-/** A figure of quality.md that a row is held to. */
+/** A figure that a row is held to. */
 export interface Bar {
   readonly says: string;
   /** `undefined`: what it is compared with was not measured. */

@@ -3,7 +3,7 @@ import type { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Exchange } from './exchange.ts';
 
-/** What a credential may be narrowed to (`contract.md` of the service, scopes). */
+/** What a credential may be narrowed to. */
 export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 

@@ -8,7 +8,7 @@ export interface Clock {
   monotonic(): number;
   /** Calls back once; the answer cancels. Does not keep the process alive. */
   after(milliseconds: number, then: () => void): () => void;
-  /** Rejects with the signal's reason when it is aborted. */
+  /** Rejects when the signal is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
