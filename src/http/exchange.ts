@@ -35,6 +35,7 @@ export class Exchange {
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
+  place = -1;
   /** For the log: names and figures of ours. */
   notes: Readonly<Record<string, string | number>> = {};
   /** Headers that a refusal carries too, such as what is left of a limit. */

@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Fault, faultOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
+import { Crowd } from '#kit/crowd';
 import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
@@ -53,7 +54,7 @@ const checkMilliseconds = 500;
 export async function serve(door: Door, { host, port }: { host: string; port: number }): Promise<Listening> {
   const { headerSeconds } = door.limits();
   let draining = false;
-  const open = new Set<Exchange>();
+  const open = new Crowd<Exchange>();
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -108,7 +109,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const checkTimes = () => {
     const now = door.clock.monotonic();
     app.server.headersTimeout = door.limits().headerSeconds * 1000;
-    for (const exchange of open) exchange.checkTime(now);
+    open.forEach((exchange) => exchange.checkTime(now));
     stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   };
   let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
@@ -123,7 +124,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
       app.server.closeIdleConnections();
       const cancel = door.clock.after(graceSeconds * 1000, () => {
-        for (const exchange of open) exchange.cut();
+        open.forEach((exchange) => exchange.cut());
         door.clock.after(1000, () => app.server.closeAllConnections());
       });
       await closed;

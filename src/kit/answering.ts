@@ -74,6 +74,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   patience: number;
   /** Nobody reads at the moment, so that the other side's silence is our own doing. */
   paused = false;
+  place = -1;
 
   constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
     this.#request = request;

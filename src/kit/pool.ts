@@ -1,6 +1,7 @@
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import { Answering, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './answering.ts';
 import type { Clock } from './clock.ts';
+import { Crowd } from './crowd.ts';
 
 export interface PoolSettings {
   readonly clock: Clock;
@@ -65,12 +66,14 @@ function ask(dispatcher: Dispatcher, request: UpstreamRequest, watch: Watch): Pr
 
 /** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */
 function watcher(clock: Clock): Watch {
-  const open = new Set<Answering>();
+  const open = new Crowd<Answering>();
   let armed = false;
   const look = () => {
     armed = false;
     const now = clock.monotonic();
-    for (const one of open) if (!one.paused && now - one.lastAt > one.patience) one.stop(new UpstreamError(one.status === 0 ? 'slow-head' : 'slow-body'));
+    open.forEach((one) => {
+      if (!one.paused && now - one.lastAt > one.patience) one.stop(new UpstreamError(one.status === 0 ? 'slow-head' : 'slow-body'));
+    });
     if (open.size > 0) arm();
   };
   const arm = () => {
