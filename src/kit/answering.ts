@@ -41,10 +41,10 @@ export class StaleConnection extends Error {}
 
 /** Which sockets have carried a request before. The channel tells it in the same turn as `onRequestStart`. */
 const used = new WeakSet<object>();
-let starting: ((reused: boolean) => void) | undefined;
+let starting: Answering | undefined;
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object };
-  starting?.(used.has(socket));
+  if (starting) starting.reused = used.has(socket);
   starting = undefined;
   used.add(socket);
 });
@@ -59,9 +59,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   readonly #watch: Watch;
   readonly #resolve: (answering: Answering) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #onAbort: () => void;
   #controller: Dispatcher.DispatchController | undefined;
-  #reused = false;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
   #ended = false;
@@ -74,6 +72,8 @@ export class Answering implements Dispatcher.DispatchHandler {
   patience: number;
   /** Nobody reads at the moment, so that the other side's silence is our own doing. */
   paused = false;
+  /** Its connection has carried a request before. */
+  reused = false;
   place = -1;
 
   constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
@@ -83,12 +83,16 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.#reject = reject;
     this.lastAt = watch.clock.monotonic();
     this.patience = request.headSeconds * 1000;
-    this.#onAbort = () => this.stop(request.signal.reason);
-    if (request.signal.aborted) this.#onAbort();
+    if (request.signal.aborted) this.handleEvent();
     else {
-      request.signal.addEventListener('abort', this.#onAbort);
+      request.signal.addEventListener('abort', this);
       watch.add(this);
     }
+  }
+
+  /** The signal was aborted. A method, not a closure: closures kept with each answer made it outlive the young generation, 2 KB a request. */
+  handleEvent(): void {
+    this.stop(this.#request.signal.reason);
   }
 
   /** Seconds that may pass between two reads from now on. */
@@ -162,7 +166,7 @@ export class Answering implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    starting = (reused) => (this.#reused = reused);
+    starting = this;
     if (this.#error) controller.abort(this.#error);
   }
 
@@ -198,7 +202,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#error || this.#ended) return;
     const code = (error as { code?: string }).code ?? '';
-    const stale = this.status === 0 && this.#reused && brokenCodes.has(code);
+    const stale = this.status === 0 && this.reused && brokenCodes.has(code);
     this.#fail(new UpstreamError(problemOf(code), stale ? new StaleConnection(error.message) : error));
   }
 
@@ -236,7 +240,7 @@ export class Answering implements Dispatcher.DispatchHandler {
 
   #release(): void {
     this.#watch.delete(this);
-    this.#request.signal.removeEventListener('abort', this.#onAbort);
+    this.#request.signal.removeEventListener('abort', this);
     this.#wakeUp();
   }
 
