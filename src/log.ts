@@ -1,8 +1,14 @@
-import pino from 'pino';
+import { SonicBoom } from 'sonic-boom';
 
 const lastWordsMilliseconds = 1000;
 /** Bytes that wait for a reader who has stopped; what comes then is left out. */
 const mostWaiting = 16_777_216;
+/** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
+const pieceBytes = { alone: 16_384, shared: 4096 };
+
+/** Worse ones have higher numbers; `silent` is above all. */
+const levels = { debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const;
+type Level = Exclude<keyof typeof levels, 'silent'>;
 
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {
@@ -16,20 +22,32 @@ export interface Log {
   flush(): Promise<void>;
 }
 
-/** @param level `debug`, `info`, `warn`, `error` or `silent` */
-export function openLog(level: string): Log {
-  const destination = pino.destination({ dest: 2, sync: false, minLength: 16_000, maxLength: mostWaiting });
+/**
+ * A line is made in one go, by the engine's own JSON: a fifth of what a logging library takes, and every request has one.
+ *
+ * @param level `debug`, `info`, `warn`, `error` or `silent`
+ * @param place `shared`: other processes write to the same stderr
+ */
+export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {
+  const maxWrite = pieceBytes[place];
+  const destination = new SonicBoom({ fd: 2, sync: false, minLength: maxWrite - 384, maxLength: mostWaiting, maxWrite });
   destination.on('error', () => {}); // nobody reads any more: that ends no server
-  const log = pino({ level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } }, destination);
   const timer = setInterval(() => destination.flush(), 250);
   timer.unref();
+  const who = place === 'shared' ? `,"pid":${process.pid}` : '';
+  let least = numberOf(level);
+  const write = (of: Level, fields: object, message: string) => {
+    if (levels[of] < least) return;
+    const json = JSON.stringify(fields);
+    destination.write(`{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`);
+  };
   return {
-    debug: (fields, message) => log.debug(fields, message),
-    info: (fields, message) => log.info(fields, message),
-    warn: (fields, message) => log.warn(fields, message),
-    error: (fields, message) => log.error(fields, message),
+    debug: (fields, message) => write('debug', fields, message),
+    info: (fields, message) => write('info', fields, message),
+    warn: (fields, message) => write('warn', fields, message),
+    error: (fields, message) => write('error', fields, message),
     level(changed) {
-      log.level = changed;
+      least = numberOf(changed);
     },
     flush: () =>
       new Promise((resolve) => {
@@ -42,15 +60,19 @@ export function openLog(level: string): Log {
   };
 }
 
+function numberOf(level: string): number {
+  return Object.hasOwn(levels, level) ? levels[level as keyof typeof levels] : levels.info;
+}
+
 /** ISO 8601 to the millisecond; what is the same for a whole second is made once a second. */
 function timestamp(): string {
   const now = Date.now();
   const second = Math.floor(now / 1000);
   if (second !== lastSecond) {
     lastSecond = second;
-    lastText = `,"time":"${new Date(second * 1000).toISOString().slice(0, 20)}`;
+    lastText = new Date(second * 1000).toISOString().slice(0, 20);
   }
-  return `${lastText}${String(now % 1000).padStart(3, '0')}Z"`;
+  return `${lastText}${String(now % 1000).padStart(3, '0')}Z`;
 }
 
 let lastSecond = 0;

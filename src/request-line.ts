@@ -15,9 +15,10 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
     path,
     status,
     ms: Math.round(milliseconds * 10) / 10,
-    ...(caller ? { user: caller.userId, key: caller.keyId } : {}),
+    user: caller?.userId,
+    key: caller?.keyId,
     ...exchange.notes,
-    ...(fault ? { fault: fault.code } : {}),
+    fault: fault?.code,
   };
   if (fault && fault.status >= 500) log.error({ ...line, ...causeOf(fault) }, 'request');
   else log.info(line, 'request');

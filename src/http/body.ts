@@ -26,21 +26,17 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
   const chunks: Buffer[] = [];
   let size = 0;
   let counted = 0;
-  let cancel = () => {};
+  let patientUntil = clock.monotonic() + bodyIdleSeconds * 1000;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
-      const arm = () => {
-        cancel();
-        counted = size;
-        cancel = clock.after(bodyIdleSeconds * 1000, () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
-      };
-      // Most bodies are here before the event loop turns: they need no timer.
-      const turned = setImmediate(arm);
-      cancel = () => clearImmediate(turned);
+      exchange.checked = (now) => now > patientUntil && reject(new Fault('slow-client', 'The request body arrives too slowly.'));
       incoming.on('data', (chunk: Buffer) => {
         size += chunk.length;
         if (size > bodyBytes) return reject(tooLarge(bodyBytes));
-        if (size - counted >= progress) arm();
+        if (size - counted >= progress) {
+          counted = size;
+          patientUntil = clock.monotonic() + bodyIdleSeconds * 1000;
+        }
         chunks.push(chunk);
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
@@ -50,9 +46,11 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
       incoming.on('close', () => incoming.complete || gone());
     });
   } finally {
-    cancel();
-    incoming.removeAllListeners('data');
-    if (!incoming.complete) incoming.pause();
+    exchange.checked = undefined;
+    if (!incoming.complete) {
+      incoming.removeAllListeners('data');
+      incoming.pause();
+    }
   }
 }
 

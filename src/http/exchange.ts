@@ -32,10 +32,13 @@ export class Exchange {
   readonly #abort = new AbortController();
   #deadline = Infinity;
   #waiting: (() => void)[] = [];
+  #full = false;
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
   place = -1;
+  /** Told the time now and then while the answer is not out, in monotonic milliseconds: for what must not take too long. */
+  checked: ((now: number) => void) | undefined;
   /** For the log: names and figures of ours. */
   notes: Readonly<Record<string, string | number>> = {};
   /** Headers that a refusal carries too, such as what is left of a limit. */
@@ -58,10 +61,6 @@ export class Exchange {
     this.startedAt = clock.monotonic();
     // The response's `close`, never the request's: that one fires as soon as the body is read.
     response.on('close', () => this.#closed());
-    response.on('drain', () => {
-      this.#watchReader(0);
-      this.#wake();
-    });
   }
 
   get method(): string {
@@ -99,6 +98,7 @@ export class Exchange {
 
   /** Ends the work when its time is over. Whoever holds the open exchanges asks now and then: one timer for all of them. */
   checkTime(now: number): void {
+    this.checked?.(now);
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
@@ -124,7 +124,7 @@ export class Exchange {
   write(chunk: string | Uint8Array): boolean {
     if (this.left) return true;
     const ready = this.#response.write(chunk);
-    if (!ready) this.#watchReader(this.#stallMilliseconds);
+    if (!ready) this.#awaitReader();
     return ready;
   }
 
@@ -177,6 +177,17 @@ export class Exchange {
       this.#abort.abort(new ClientLeft());
     }
     this.#wake();
+  }
+
+  #awaitReader(): void {
+    this.#watchReader(this.#stallMilliseconds);
+    if (this.#full) return;
+    this.#full = true;
+    this.#response.once('drain', () => {
+      this.#full = false;
+      this.#watchReader(0);
+      this.#wake();
+    });
   }
 
   /** Cuts the connection when none of what waits for the client has gone out for so long; 0: nothing waits. After a whole answer the server's own limit holds again. */

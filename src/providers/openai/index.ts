@@ -27,7 +27,8 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
     ...(apiVersion === undefined ? {} : { apiVersion }),
     ...(headers ? { headers } : {}),
   };
-  const shared = { settings, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks(clock), clock };
+  const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
+  const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks(clock), clock };
   return {
     target: (model) => ({
       name: `${name}/${model}`,
@@ -40,6 +41,8 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
 
 interface Place {
   readonly settings: OpenAISettings;
+  /** By key. */
+  readonly headersFor: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly upstreams: Upstreams;
   readonly keys: KeyRing;
   readonly quirks: KnownQuirks;
@@ -67,15 +70,20 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
 
 /** Asks with one key after the other until one is taken; without a field of ours that the provider refuses, which is remembered if that helps. */
 async function answered(place: Place, call: GenerateCall, context: TargetContext) {
-  const { settings, upstreams, keys, model, quirks } = place;
+  const { settings, headersFor, upstreams, keys, model, quirks } = place;
   const { url, path } = addressOf(settings, model);
   const turns = [...keys.inTurn()];
+  const beta = context.headers['openai-beta'];
   let known = quirks.of(model);
   let learned = false;
   for (let key = turns.shift() ?? ''; ;) {
     const { body, ignored, lane } = requestBody(call, model, known);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const answering = await ask(upstreams, { url, path, headers: headersOf(settings, key, context), body }, context);
+    const answering = await ask(
+      upstreams,
+      { url, path, headers: beta === undefined ? headersFor.get(key)! : { 'openai-beta': beta, ...headersFor.get(key)! }, body },
+      context,
+    );
     if (answering.status === 200) {
       if (learned && known) quirks.keep(model, known);
       return { answering, ignored, lane };
@@ -137,13 +145,11 @@ async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined,
   }
 }
 
-function headersOf({ apiKeys, kind, headers }: OpenAISettings, key: string, context: TargetContext): Record<string, string> {
-  const beta = context.headers['openai-beta'];
+function headersOf({ apiKeys, kind, headers }: OpenAISettings, key: string): Readonly<Record<string, string>> {
   return {
     'content-type': 'application/json',
     'accept-encoding': 'identity',
     ...(apiKeys.length === 0 ? {} : kind === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }),
-    ...(beta === undefined ? {} : { 'openai-beta': beta }),
     ...headers,
   };
 }
