@@ -199,4 +199,4 @@ function refuseUnreadable(
 const lingerMilliseconds = 500;
 
 /** Who asks at a public address. */
-const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', keyId: 0, keyName: '', scopes: [] };
+const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', teamIds: [], keyId: 0, keyName: '', scopes: [] };
