@@ -28,7 +28,7 @@ export function keyed({ userId, key, method, url, body }: Request, pepper: Buffe
     userId,
     name: createHmac('sha256', pepper).update(`key ${key}`).digest(),
     fingerprint: createHmac('sha256', pepper)
-      .update(`request ${method} ${withoutCredential(url)}\n`)
+      .update(`request ${JSON.stringify([method, withoutCredential(url)])}`)
       .update(body)
       .digest(),
   };

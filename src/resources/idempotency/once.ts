@@ -23,7 +23,7 @@ export interface IdempotencyParts {
 
 export interface Idempotency {
   readonly once: Once;
-  /** Waits until what is ending has been written. */
+  /** Waits until what has ended is written. */
   close(): Promise<void>;
 }
 
@@ -161,7 +161,7 @@ export async function openIdempotency({ store, seal, pepper, clock, longestSecon
     await claims.free(claim).catch((error: unknown) => log('An idempotency key is free only after its lease.', error));
   }
 
-  async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(milliseconds, resolve);
     await Promise.race([work, over]);
@@ -176,6 +176,7 @@ export async function openIdempotency({ store, seal, pepper, clock, longestSecon
   return {
     once,
     async close() {
+      await within(patienceMilliseconds, Promise.all(Array.from(turns.values(), ({ outcome }) => outcome)));
       beats.stop();
       await Promise.all(endings);
     },

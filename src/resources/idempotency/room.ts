@@ -16,7 +16,7 @@ const mostBytes = 256 * 2 ** 20;
 const freshMilliseconds = 60_000;
 const retrySeconds = 60;
 
-export function openRoom(claims: Claims, clock: Clock): Room {
+export function openRoom(claims: Pick<Claims, 'used'>, clock: Clock): Room {
   let known = new Map<number, Used>();
   let freshUntil = 0;
   const add = (userId: number, { keys, bytes }: Used) => {
