@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#model/fault';
 import { requestId } from '#kit/ids';
 import type { Clock } from '#kit/clock';
-import { Recording } from './recording.ts';
+import { Recording } from './sent.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
 export type Headers = readonly string[];

@@ -1,5 +1,5 @@
 import type { Exchange } from '#http/exchange';
-import type { Sent } from '#http/recording';
+import type { Sent } from '#http/sent';
 
 /** An answer that is given again. */
 export interface Kept extends Sent {
