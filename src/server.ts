@@ -22,6 +22,7 @@ import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
+import { openIdempotency } from './resources/idempotency/once.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
 import { openStore, type Store } from './store/open.ts';
@@ -51,7 +52,7 @@ export interface Server {
 }
 
 /** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/'].map((folder) => new URL(folder, import.meta.url));
+const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/'].map((folder) => new URL(folder, import.meta.url));
 
 /** Plans that need no entry; one in the settings stands above them. */
 const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
@@ -75,6 +76,15 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const keys = openApiKeys(store, pepper);
   const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+
+  const idempotency = await openIdempotency({
+    store,
+    seal,
+    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
+    clock,
+    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
 
   const upstreams = openUpstreams({
     clock,
@@ -122,6 +132,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       limits: () => settings.limits,
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
+      once: idempotency.once,
       done: (done) => requestLine({ log, metrics, clock }, done),
     },
     { host: settings.host, port: settings.port },
@@ -144,6 +155,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     async close(graceSeconds) {
       stopping = true;
       await door.close(graceSeconds);
+      await idempotency.close();
       await ledger.close();
       await upstreams.close();
       await store.close();

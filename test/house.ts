@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '#config';
+import { systemClock, type Clock } from '#kit/clock';
 import { openLog, type Log } from '../src/log.ts';
 import { startServer } from '../src/server.ts';
 
@@ -28,9 +29,17 @@ export interface HouseSettings {
   readonly databaseUrl?: string;
   readonly folder?: string;
   readonly log?: Log;
+  readonly clock?: Clock;
 }
 
-export async function openHouse({ yaml = '', upstream, databaseUrl, folder, log = openLog('silent') }: HouseSettings = {}): Promise<House> {
+export async function openHouse({
+  yaml = '',
+  upstream,
+  databaseUrl,
+  folder,
+  log = openLog('silent'),
+  clock = systemClock,
+}: HouseSettings = {}): Promise<House> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
   const file = join(home, 'dragoman.yaml');
@@ -44,7 +53,7 @@ export async function openHouse({ yaml = '', upstream, databaseUrl, folder, log 
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   };
   const { settings } = readSettings({ args: {}, env, cwd: home });
-  const server = await startServer({ settings, log });
+  const server = await startServer({ settings, log, clock });
   return {
     url: server.url,
     key,
@@ -61,7 +70,8 @@ export async function openHouse({ yaml = '', upstream, databaseUrl, folder, log 
   };
 }
 
-function providerYaml(upstream: string): string {
+/** Settings with a scripted upstream as the provider `fake`. */
+export function providerYaml(upstream: string): string {
   return `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${upstream}/v1", apiKeys: ["${providerKey}"] }

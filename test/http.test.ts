@@ -202,6 +202,8 @@ describe('what is watched', () => {
     expect(Object.keys(document.paths)).toEqual(
       expect.arrayContaining([chat, '/server/chatcompat/v1/models', '/server/chatcompat/v1/models/{id}', '/healthz']),
     );
+    const headerOf = (path: string) => JSON.stringify(document.paths[path]).includes('"Idempotency-Key"');
+    expect([chat, '/server/chatcompat/v1/models'].map(headerOf)).toEqual([true, false]);
     const page = await fetch(`${house.url}/docs`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(await page.text()).not.toMatch(/<script|style=|onload/);

@@ -17,7 +17,7 @@ function opened() {
       out.push(text);
       return true;
     },
-    end: () => void out.push('end'),
+    end: (last: string) => void out.push(last, 'end'),
     drained: () => Promise.resolve(),
   };
   const stream = new EventStream(exchange as unknown as Exchange, {

@@ -40,9 +40,9 @@ export class EventStream {
 
   /** The last text, which tells the client that the answer is complete. */
   end(text: string): void {
-    this.write(text);
+    if (!this.#exchange.opened) this.#open(false);
     this.close();
-    this.#exchange.end();
+    this.#exchange.end(text);
   }
 
   /** Stops the keep-alives. To be called in any case. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#model/fault';
 import { requestId } from '#kit/ids';
 import type { Clock } from '#kit/clock';
+import { Recording } from './sent.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
 export type Headers = readonly string[];
@@ -33,6 +34,7 @@ export class Exchange {
   #deadline = Infinity;
   #waiting: (() => void)[] = [];
   #full = false;
+  #recording: Recording | undefined;
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
@@ -80,9 +82,9 @@ export class Exchange {
     return this.#abort.signal;
   }
 
-  /** Has the status line gone out? */
+  /** Has the status line been said? */
   get opened(): boolean {
-    return this.#response.headersSent;
+    return this.#response.headersSent || this.#recording?.opened === true;
   }
 
   /** The first value of a request header, lower-case name. */
@@ -102,8 +104,23 @@ export class Exchange {
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
+  /** From now on what is sent is noted, and a whole answer or the end of a stream goes out with `release` only. */
+  record(mostBytes: number): Recording {
+    return (this.#recording = new Recording(mostBytes));
+  }
+
+  /** Ends the recording and lets go out what it held back. @param more headers of a whole answer */
+  release(more: Headers = []): void {
+    const held = this.#recording?.held;
+    this.#recording = undefined;
+    if (!held || this.left) return;
+    if (held.type === 'whole') this.send(held.status, [...held.headers, ...more], held.body);
+    else this.end(held.last);
+  }
+
   /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
+    if (this.#recording) return this.#recording.hold({ type: 'whole', status, headers, body });
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#head(status, [...headers, 'content-length', String(length)]);
     if (length > smallBytes) this.#watchReader(this.#stallMilliseconds);
@@ -116,12 +133,14 @@ export class Exchange {
 
   /** The head of an answer whose body follows by `write`. */
   open(status: number, headers: Headers): void {
+    this.#recording?.head(status, headers);
     this.#head(status, headers);
     this.#response.flushHeaders();
   }
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
   write(chunk: string | Uint8Array): boolean {
+    this.#recording?.piece(chunk);
     if (this.left) return true;
     const ready = this.#response.write(chunk);
     if (!ready) this.#awaitReader();
@@ -134,7 +153,10 @@ export class Exchange {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  end(): void {
+  /** @param last what tells the client that the answer is complete: nothing of it goes out before everything behind it is done */
+  end(last: string | Uint8Array = ''): void {
+    if (this.#recording) return this.#recording.hold({ type: 'end', last });
+    if (last.length > 0) this.write(last);
     this.#watchReader(this.#stallMilliseconds);
     this.#response.end();
   }

@@ -28,12 +28,13 @@ function documented(path: string): string {
 }
 
 function operation(route: Route, face: Face) {
-  const parameters = Array.from(documented(route.path).matchAll(/\{(\w+)\}/g), ([, name]) => ({
+  const inPath = Array.from(documented(route.path).matchAll(/\{(\w+)\}/g), ([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }));
+  const parameters = [...inPath, ...(route.spends ? [idempotencyKey] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${route.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: route.summary,
@@ -47,6 +48,15 @@ function operation(route: Route, face: Face) {
     ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),
   };
 }
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
+  description:
+    'The request is answered once; sent again with the same key it gets the same answer for 24 hours, with x-dragoman-replayed: true, and costs nothing. Another request with the key is refused with 422. A request that failed frees its key.',
+};
 
 function json(schema: TSchema) {
   return { 'application/json': { schema } };

@@ -16,6 +16,8 @@ export interface Route {
   readonly scope: Scope | 'public' | 'unscoped';
   /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
   readonly owner: 'caller' | 'admin' | 'nobody';
+  /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */
+  readonly spends?: true;
   readonly summary: string;
   /** JSON body of a POST, PUT or PATCH. */
   readonly input?: TSchema;
@@ -34,6 +36,9 @@ export interface Asked {
   /** Where the members of the body stand in its bytes (kit/json-scan). */
   readonly places: readonly number[];
 }
+
+/** Answers a request that has an `Idempotency-Key`: by `run` the first time, later as it was answered then. @throws Fault */
+export type Once = (asked: Asked, key: string, run: () => Promise<void>) => Promise<void>;
 
 /** A protocol shown to clients: its routes, and how it says no. */
 export interface Face {

@@ -10,7 +10,7 @@ import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
 import { ClientLeft, Exchange } from './exchange.ts';
-import type { Face, Route } from './route.ts';
+import type { Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
 export interface Door {
@@ -21,6 +21,7 @@ export interface Door {
   readonly limits: () => BodyLimits & { readonly headerSeconds: number };
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
+  readonly once: Once;
   /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
   readonly done: (done: Done) => void;
 }
@@ -98,8 +99,13 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
     if (route.owner === 'admin' && caller.role !== 'admin') throw notFound();
     if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
-    const value = await route.answer({ exchange, caller, json, bytes, places });
-    if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
+    const asked = { exchange, caller, json, bytes, places };
+    const run = async () => {
+      const value = await route.answer(asked);
+      if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
+    };
+    const key = route.spends ? exchange.header('idempotency-key') : undefined;
+    await (key === undefined ? run() : door.once(asked, key, run));
   };
 
   // The library refuses a QUERY without a type by itself, and would do so in its own words.
@@ -200,4 +206,4 @@ function refuseUnreadable(
 const lingerMilliseconds = 500;
 
 /** Who asks at a public address. */
-const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', keyId: 0, keyName: '', scopes: [] };
+const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', teamIds: [], keyId: 0, keyName: '', scopes: [] };

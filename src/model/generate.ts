@@ -10,6 +10,8 @@ export interface Caller {
   readonly email: string;
   readonly role: 'user' | 'admin';
   readonly plan: string;
+  /** The teams of the user: what one spends counts for each of them too. */
+  readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
   /** Absent: everything the user may do. */

@@ -21,6 +21,8 @@ export interface UsageRow {
   /** When it was admitted, milliseconds since 1970. */
   readonly at: number;
   readonly userId: number;
+  /** Teams whose plans were charged as well. */
+  readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly app: string;
   readonly face: string;
@@ -40,6 +42,8 @@ export interface UsageRow {
   /** Who counted the tokens. */
   readonly provenance: 'provider' | 'estimated' | 'partial';
   readonly planTokens: number;
+  /** Which balance the plan tokens were taken from. */
+  readonly balance: 'inference' | 'train';
   /** US dollars; null where the model has no price. */
   readonly costUsd: number | null;
   /** Milliseconds: waited for admission, until the first event that speaks, in all. */

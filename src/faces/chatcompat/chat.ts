@@ -29,6 +29,7 @@ export function chatRoute(parts: ChatParts): Route {
     path: `${root}/chat/completions`,
     scope: 'passthrough',
     owner: 'caller',
+    spends: true,
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: ChatRequest,
     output: ChatCompletion,

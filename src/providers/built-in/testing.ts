@@ -23,7 +23,7 @@ export function callOf(said: string | readonly Turn[], over: Partial<GenerateCal
 }
 
 export function contextOf(over: Partial<TargetContext> = {}): TargetContext {
-  const caller = { userId: 1, email: 'a@example.com', role: 'user', plan: 'free', keyId: 1, keyName: 'k' } as const;
+  const caller = { userId: 1, email: 'a@example.com', role: 'user', plan: 'free', teamIds: [], keyId: 1, keyName: 'k' } as const;
   return {
     requestId: 'req_1',
     step: 0,

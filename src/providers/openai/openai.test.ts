@@ -32,7 +32,7 @@ const provider = (clock = systemClock) =>
 const context = (firstByte = 5): TargetContext => ({
   requestId: 'req_1',
   step: 0,
-  caller: { userId: 1, email: '', role: 'user', plan: '', keyId: 1, keyName: '' },
+  caller: { userId: 1, email: '', role: 'user', plan: '', teamIds: [], keyId: 1, keyName: '' },
   face: 'chatcompat',
   app: '',
   signal: new AbortController().signal,

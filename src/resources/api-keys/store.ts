@@ -55,7 +55,7 @@ export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
         .executeTakeFirst();
       if (!row) return undefined;
       const { keyName, email, role, plan, scopes } = row;
-      const caller = { userId: Number(row.userId), email, role, plan, keyId: Number(row.keyId), keyName, ...(scopes ? { scopes } : {}) };
+      const caller = { userId: Number(row.userId), email, role, plan, teamIds: [], keyId: Number(row.keyId), keyName, ...(scopes ? { scopes } : {}) };
       return { caller, expiresAt: row.expires_at?.getTime() };
     },
   };

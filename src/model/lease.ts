@@ -1,0 +1,55 @@
+import type { Account } from './account.ts';
+
+/** A holder's wish for more of an account. All amounts in the account's unit. */
+export interface Ask {
+  readonly account: Account;
+  /** What the account may spend in all. */
+  readonly limit: number;
+  /** What the first call that waits needs to go on. */
+  readonly least: number;
+  /** What all calls that wait would like. */
+  readonly waiting: number;
+  /** The same with a stock for calls to come. */
+  readonly wish: number;
+  /** Requests only: permits of earlier grants that were used since the last ask, with their ages in seconds. */
+  readonly used?: readonly { readonly count: number; readonly ageSeconds: number }[];
+}
+
+export interface Grant {
+  /** 0, or at least what was needed. */
+  readonly granted: number;
+  /** What is booked for good, as far as it is known where the grant was made. */
+  readonly spent: number;
+  /** What is neither spent nor leased, after this grant. */
+  readonly left: number;
+}
+
+/** What a holder does not need any more. */
+export interface Return {
+  readonly account: Account;
+  readonly amount: number;
+  readonly used?: Ask['used'];
+}
+
+/** Where leases come from: the database, or the parent process of a worker. */
+export interface LeaseSource {
+  /**
+   * One grant for each ask, in order.
+   *
+   * @throws Fault `overloaded` while the source is away; `conflict` when the holder was closed: its journal belongs to somebody else now
+   */
+  lease(asks: readonly Ask[]): Promise<readonly Grant[]>;
+  giveBack(returns: readonly Return[]): Promise<void>;
+  /** Calls back when another holder stands before an empty account: what is free of it should be given back. */
+  onRecall(listen: (account: Account) => void): void;
+}
+
+/** Holders share what is left by this part, and near the edge take no more than they need. */
+const share = 8;
+
+/** What an ask is granted of what is left. The one rule, wherever a grant is made. */
+export function grantOf({ least, waiting, wish }: Ask, left: number, holders: number): number {
+  if (left < least) return 0;
+  if (left < share * holders * least) return Math.min(left, Math.max(least, waiting));
+  return Math.min(left, Math.max(least, waiting, Math.min(wish, left / share)));
+}

@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import type { Clock } from '#kit/clock';
+import { randomText } from '#kit/ids';
+import type { Store } from '#store/open';
+import type { Keyed } from './key.ts';
+
+/*
+ * Who answers a request, and the answers that are kept, as rows. A claim is taken by one conditional insert; it is believed for `leaseSeconds` after it was
+ * last renewed, so that the key of a process that died is free again. Leases are by the database's time, the 24 hours by the house's.
+ */
+export interface Claims {
+  take(request: Keyed): Promise<Claim>;
+  /** The answer for the next 24 hours. @returns false when the claim was lost meanwhile */
+  keep(claim: string, sealed: Buffer): Promise<boolean>;
+  free(claim: string): Promise<void>;
+  renew(claims: readonly string[]): Promise<void>;
+  /** Which of these are still being answered. */
+  running(claims: readonly string[]): Promise<Set<string>>;
+  /** Keys and bytes that a user's rows take up. */
+  used(userId: number): Promise<Used>;
+  /** Deletes what is older than 24 hours. */
+  purge(): Promise<void>;
+  /** Frees everything that is being answered. Only where no other process can be answering. */
+  freeAll(): Promise<void>;
+}
+
+export type Claim =
+  | { readonly type: 'mine'; readonly claim: string }
+  | { readonly type: 'running'; readonly claim: string; readonly fingerprint: Buffer }
+  | { readonly type: 'kept'; readonly sealed: Buffer; readonly fingerprint: Buffer };
+
+export interface Used {
+  readonly keys: number;
+  readonly bytes: number;
+}
+
+export const leaseSeconds = 10;
+const keptMilliseconds = 24 * 3_600_000;
+const purgeRows = 500;
+
+export function openClaims(store: Store, clock: Clock): Claims {
+  const { db } = store;
+  const now = () => new Date(clock.now());
+  const expiry = () => new Date(clock.now() + keptMilliseconds);
+
+  return {
+    async take({ userId, name, fingerprint }) {
+      for (;;) {
+        const claim = randomText(22);
+        const taken = await sql`
+          insert into idempotency as before (user_id, name, fingerprint, claim, busy_until, expires_at)
+          values (${userId}, ${name}, ${fingerprint}, ${claim}, now() + make_interval(secs => ${leaseSeconds}), ${expiry()})
+          on conflict (user_id, name) do update set
+            fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, answer = null, bytes = 0
+          where before.busy_until < now() or before.expires_at <= ${now()}`.execute(db);
+        if (taken.numAffectedRows === 1n) return { type: 'mine', claim };
+        const { rows } = await sql<{ fingerprint: Buffer; claim: string | null; answer: Buffer | null }>`
+          select fingerprint, claim, answer from idempotency where user_id = ${userId} and name = ${name}`.execute(db);
+        const row = rows[0];
+        if (row?.answer) return { type: 'kept', sealed: row.answer, fingerprint: row.fingerprint };
+        if (row?.claim) return { type: 'running', claim: row.claim, fingerprint: row.fingerprint };
+        // else it was freed in between
+      }
+    },
+
+    async keep(claim, sealed) {
+      const kept = await sql`
+        update idempotency set claim = null, busy_until = null, answer = ${sealed}, bytes = ${sealed.length}, expires_at = ${expiry()}
+        where claim = ${claim}`.execute(db);
+      return kept.numAffectedRows === 1n;
+    },
+
+    async free(claim) {
+      await sql`delete from idempotency where claim = ${claim}`.execute(db);
+    },
+
+    async renew(claims) {
+      await sql`update idempotency set busy_until = now() + make_interval(secs => ${leaseSeconds}) where claim = any(${claims}::text[])`.execute(db);
+    },
+
+    async running(claims) {
+      const { rows } = await sql<{ claim: string }>`
+        select claim from idempotency where claim = any(${claims}::text[]) and busy_until >= now()`.execute(db);
+      return new Set(rows.map(({ claim }) => claim));
+    },
+
+    async used(userId) {
+      const { rows } = await sql<Used>`
+        select count(*)::int8 as keys, coalesce(sum(bytes), 0)::int8 as bytes from idempotency where user_id = ${userId} and expires_at > ${now()}`.execute(db);
+      return rows[0]!;
+    },
+
+    async purge() {
+      for (let gone = BigInt(purgeRows); gone === BigInt(purgeRows);) {
+        const deleted = await sql`
+          delete from idempotency where (user_id, name) in (
+            select user_id, name from idempotency where expires_at <= ${now()} limit ${purgeRows} for update skip locked)`.execute(db);
+        gone = deleted.numAffectedRows ?? 0n;
+      }
+    },
+
+    async freeAll() {
+      await sql`delete from idempotency where claim is not null`.execute(db);
+    },
+  };
+}

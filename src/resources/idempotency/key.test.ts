@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { randomKey } from '#kit/ids';
+import { keyed, type Request } from './key.ts';
+
+const pepper = randomKey();
+const request: Request = { userId: 1, key: 'order-17', method: 'POST', url: '/a/b?alt=sse', body: Buffer.from('{"a":1}') };
+const fingerprint = (changed: Partial<Request>) => keyed({ ...request, ...changed }, pepper).fingerprint.toString('hex');
+
+test('another method, path, query or body is another request; another credential in the query is not', () => {
+  const others = [{ method: 'PUT' }, { url: '/a/c?alt=sse' }, { url: '/a/b?alt=json' }, { url: '/a/b' }, { body: Buffer.from('{"a": 1}') }];
+  const all = [{}, ...others].map(fingerprint);
+  expect(new Set(all).size).toBe(all.length);
+  expect(fingerprint({ url: '/a/b?key=secret&alt=sse' })).toBe(fingerprint({}));
+  expect(fingerprint({ url: '/a/b?key=secret' })).toBe(fingerprint({ url: '/a/b' }));
+});
+
+test('neither digest can be made without the pepper', () => {
+  const [mine, theirs] = [keyed(request, pepper), keyed(request, randomKey())];
+  expect(mine.name.equals(theirs.name)).toBe(false);
+  expect(mine.fingerprint.equals(theirs.fingerprint)).toBe(false);
+});
+
+test('a body cannot be moved into the address', () => {
+  expect(fingerprint({ url: '/a', body: Buffer.from('b\nc') })).not.toBe(fingerprint({ url: '/a\nb', body: Buffer.from('c') }));
+});

@@ -1,0 +1,44 @@
+import { createHmac } from 'node:crypto';
+import { Fault } from '#model/fault';
+
+/** A request that is to be answered once. */
+export interface Keyed {
+  readonly userId: number;
+  /** Digest of the key; the key itself is nowhere but in the request. */
+  readonly name: Buffer;
+  /** Digest of method, address and body: another one is another request. */
+  readonly fingerprint: Buffer;
+}
+
+export interface Request {
+  readonly userId: number;
+  /** As the header has it. */
+  readonly key: string;
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly body: Uint8Array;
+}
+
+/** @param pepper 32 bytes, the same on every machine. @throws Fault `invalid` for a key that is not 1 to 255 visible characters of ASCII */
+export function keyed({ userId, key, method, url, body }: Request, pepper: Buffer): Keyed {
+  if (!/^[!-~]{1,255}$/.test(key))
+    throw new Fault('invalid', 'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces.', { field: 'Idempotency-Key' });
+  return {
+    userId,
+    name: createHmac('sha256', pepper).update(`key ${key}`).digest(),
+    fingerprint: createHmac('sha256', pepper)
+      .update(`request ${JSON.stringify([method, withoutCredential(url)])}`)
+      .update(body)
+      .digest(),
+  };
+}
+
+/** A user's next key may ask again for what the former was answered. */
+function withoutCredential(url: string): string {
+  const at = url.indexOf('?');
+  if (at < 0) return url;
+  const query = new URLSearchParams(url.slice(at));
+  query.delete('key');
+  return query.size === 0 ? url.slice(0, at) : `${url.slice(0, at)}?${query.toString()}`;
+}

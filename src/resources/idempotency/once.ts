@@ -1,0 +1,199 @@
+import type { Exchange } from '#http/exchange';
+import type { Asked, Once } from '#http/route';
+import type { Clock } from '#kit/clock';
+import type { Sealer } from '#kit/sealing';
+import { Fault } from '#model/fault';
+import type { Store } from '#store/open';
+import { openBeats } from './beats.ts';
+import { openClaims } from './claims.ts';
+import { keyed, type Keyed } from './key.ts';
+import { pack, replay, unpack, type Kept } from './kept.ts';
+import { openRoom } from './room.ts';
+
+export interface IdempotencyParts {
+  readonly store: Store;
+  readonly seal: Sealer;
+  /** 32 bytes, the same on every machine. */
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+  /** How long a request may wait for one that came before it. */
+  readonly longestSeconds: () => number;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+export interface Idempotency {
+  readonly once: Once;
+  /** Waits until what has ended is written. */
+  close(): Promise<void>;
+}
+
+/** Bytes of an answer's body. */
+const mostBytes = 8 * 2 ** 20;
+/** An answer waits so long for the database: to lose it would be worse than not to keep it. */
+const patienceMilliseconds = 2000;
+
+/** What one of several same requests that ask at once tells the others: the answer, a refusal for all, or that the next may try. */
+type Outcome = Kept | Fault | undefined;
+
+interface Turn {
+  readonly fingerprint: Buffer;
+  readonly outcome: Promise<Outcome>;
+}
+
+/**
+ * One answer for all requests with the same key of a user, for 24 hours. Only an answer that ended well is kept, before its end is sent; every other end
+ * frees the key: a refusal, an error inside of a stream, a client that leaves in the middle, a process that dies. While the database is away such requests
+ * are refused: what cannot be remembered is not spent.
+ */
+export async function openIdempotency({ store, seal, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
+  const claims = openClaims(store, clock);
+  if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
+  const beats = openBeats(claims, clock, log);
+  const room = openRoom(claims, clock);
+  const turns = new Map<string, Turn>();
+  const endings = new Set<Promise<void>>();
+
+  async function once({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
+    const request = keyed({ userId: caller.userId, key, method: exchange.method, url: exchange.url, body: bytes }, pepper);
+    const place = placeOf(request);
+    exchange.expire(longestSeconds());
+    for (;;) {
+      const turn = turns.get(place);
+      if (!turn) return lead(request, exchange, run);
+      if (!turn.fingerprint.equals(request.fingerprint)) throw anotherRequest();
+      const outcome = await unlessAborted(turn.outcome, exchange.signal);
+      if (outcome instanceof Fault) throw outcome;
+      if (outcome) return replay(exchange, outcome);
+    }
+  }
+
+  /** The one of this process that asks the database; the others with its key wait for it. */
+  async function lead(request: Keyed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const place = placeOf(request);
+    turns.set(place, { fingerprint: request.fingerprint, outcome: promise });
+    const end = (outcome: Outcome) => {
+      turns.delete(place);
+      resolve(outcome);
+    };
+    let found: Kept | string;
+    try {
+      found = await claimed(request, exchange.signal);
+    } catch (error) {
+      end(error instanceof Fault && !exchange.signal.aborted ? error : undefined);
+      throw error;
+    }
+    if (typeof found === 'string') return answer({ request, claim: found, end }, exchange, run);
+    end(found);
+    replay(exchange, found);
+  }
+
+  /** @returns our claim, or the answer there is */
+  async function claimed(request: Keyed, signal: AbortSignal): Promise<string | Kept> {
+    for (;;) {
+      const found = await claims.take(request);
+      if (found.type === 'mine') return admitted(request, found.claim, signal);
+      if (!found.fingerprint.equals(request.fingerprint)) throw anotherRequest();
+      if (found.type === 'kept') return unpack(seal.open(found.sealed, contextOf(request)));
+      await beats.over(found.claim, signal);
+    }
+  }
+
+  async function admitted({ userId }: Keyed, claim: string, signal: AbortSignal): Promise<string> {
+    try {
+      await room.enter(userId);
+      signal.throwIfAborted();
+      return claim;
+    } catch (error) {
+      await freed(claim);
+      throw error;
+    }
+  }
+
+  interface Claimed {
+    readonly request: Keyed;
+    readonly claim: string;
+    readonly end: (outcome: Outcome) => void;
+  }
+
+  /** Runs the request with its end held back until the answer is kept. */
+  async function answer({ request, claim, end }: Claimed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+    const letGo = beats.hold(claim);
+    const recording = exchange.record(mostBytes);
+    const giveUp = () => {
+      letGo();
+      ending(freed(claim).then(() => end(undefined)));
+    };
+    try {
+      await run();
+    } catch (error) {
+      exchange.release();
+      giveUp();
+      throw error;
+    }
+    const { sent } = recording;
+    if (!sent || sent.status < 200 || sent.status > 299) {
+      exchange.release(recording.isTooLarge ? ['x-dragoman-warnings', 'Idempotency-Key: the answer is too large to be kept'] : []);
+      return giveUp();
+    }
+    const kept: Kept = { ...sent, requestId: exchange.id };
+    const keeping = keep(request, claim, kept).finally(letGo);
+    ending(keeping);
+    await within(patienceMilliseconds, keeping);
+    exchange.release();
+    end(kept);
+  }
+
+  /** Never rejects: an answer that cannot be kept is an answer all the same. */
+  async function keep(request: Keyed, claim: string, kept: Kept): Promise<void> {
+    try {
+      const sealed = seal.seal(pack(kept), contextOf(request));
+      room.took(request.userId, sealed.length);
+      if (!(await claims.keep(claim, sealed))) throw new Error('The claim was over: it could not be renewed in time.');
+    } catch (error) {
+      log('An idempotent answer was not kept.', error);
+      await freed(claim);
+    }
+  }
+
+  /** Never rejects: what cannot be freed is free when its lease is over. */
+  async function freed(claim: string): Promise<void> {
+    await claims.free(claim).catch((error: unknown) => log('An idempotency key is free only after its lease.', error));
+  }
+
+  async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const cancel = clock.after(milliseconds, resolve);
+    await Promise.race([work, over]);
+    cancel();
+  }
+
+  function ending(work: Promise<void>): void {
+    endings.add(work);
+    void work.finally(() => endings.delete(work));
+  }
+
+  return {
+    once,
+    async close() {
+      await within(patienceMilliseconds, Promise.all(Array.from(turns.values(), ({ outcome }) => outcome)));
+      beats.stop();
+      await Promise.all(endings);
+    },
+  };
+}
+
+const placeOf = ({ userId, name }: Keyed) => `${userId}/${name.toString('base64url')}`;
+const contextOf = (request: Keyed) => `idempotency/${placeOf(request)}`;
+
+const anotherRequest = () =>
+  new Fault('unprocessable', 'Another request was sent with this Idempotency-Key before: use a new key for a new request.', { field: 'Idempotency-Key' });
+
+function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: either, resolve, reject } = Promise.withResolvers<Result>();
+  const leave = () => reject(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener('abort', leave, { once: true });
+  promise.then(resolve, reject);
+  return either.finally(() => signal.removeEventListener('abort', leave));
+}

@@ -1,0 +1,92 @@
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { onServer, type Place } from './databases.ts';
+import { hang, slowThinker } from './fakes/upstream/index.ts';
+import { chat } from './house.ts';
+import { house, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
+
+const address = inject('postgres');
+
+describe.skipIf(!address)('two servers on one database', () => {
+  async function two() {
+    const { folder, databaseUrl } = await onServer(address!).place();
+    const upstream = await scripted();
+    const places = ['a', 'b'].map((name) => ({ folder: join(folder, name), databaseUrl: databaseUrl! }));
+    const [a, b] = places as [Place, Place];
+    for (const place of places) await mkdir(join(place.folder, 'data'), { recursive: true });
+    const first = await house(a, upstream);
+    await copyFile(join(a.folder, 'data', 'master.key'), join(b.folder, 'data', 'master.key'));
+    const database = new pg.Client(databaseUrl);
+    await database.connect();
+    onTestFinished(() => database.end());
+    return { upstream, database, first, second: await house(b, upstream) };
+  }
+
+  test('give the same answer: twenty requests at each at once make one upstream call, and another body is 422 at both [A-06] [A-07]', async () => {
+    const { upstream, first, second } = await two();
+    upstream.script(slowThinker(0.3));
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 ? first : second).ask(chat, streamed, keyed('shared'))));
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(new Set(texts).size).toBe(1);
+    expect(answers.filter(isReplayed)).toHaveLength(39);
+    expect(upstream.requests).toHaveLength(1);
+    const other = await Promise.all([first, second].map((one) => one.ask(chat, request, keyed('shared'))));
+    expect(other.map(({ status }) => status)).toEqual([422, 422]);
+  });
+
+  test('hand over: when the try of one fails, one request at the other is next', async () => {
+    const { upstream, first, second } = await two();
+    upstream.script(hang());
+    const leaving = new AbortController();
+    const failing = first.ask(chat, request, keyed('over', { signal: leaving.signal })).catch(() => undefined);
+    await upstream.arrived(0);
+    const waiting = Array.from({ length: 5 }, () => second.ask(chat, request, keyed('over')));
+    setTimeout(() => leaving.abort(), 300);
+    await failing;
+    const answers = await Promise.all(waiting);
+    expect(answers.filter(isReplayed)).toHaveLength(4);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  test('an answer ends when it is kept, and not before', async () => {
+    const { first, second, database } = await two();
+    await database.query(`create function dawdle() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$`);
+    await database.query('create trigger dawdle before update of answer on idempotency for each row execute function dawdle()');
+    for (const [at, body] of [request, streamed].entries()) {
+      await (await first.ask(chat, body, keyed(`ends-${at}`))).arrayBuffer();
+      const { rows } = await database.query<{ kept: boolean }>('select answer is not null as kept from idempotency');
+      expect(rows).toEqual(Array.from({ length: at + 1 }, () => ({ kept: true })));
+      expect(isReplayed(await second.ask(chat, body, keyed(`ends-${at}`)))).toBe(true);
+    }
+  });
+
+  test('a database that is stuck holds an answer back for some two seconds; it is kept when that is over', async () => {
+    const { upstream, first, second, database } = await two();
+    upstream.script(slowThinker(0.3));
+    const asked = first.ask(chat, streamed, keyed('stuck'));
+    await upstream.arrived(0);
+    await database.query('begin');
+    await database.query('lock table idempotency in share mode');
+    const answer = await asked;
+    const text = await answer.text();
+    expect(text).toContain('[DONE]');
+    await database.query('commit');
+    const again = await second.ask(chat, streamed, keyed('stuck'));
+    expect([isReplayed(again), await again.text()]).toEqual([true, text]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('an answer that the database does not take is given all the same, and its key is free', async () => {
+    const { upstream, first, database } = await two();
+    await database.query(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$`);
+    await database.query('create trigger refuse before update of answer on idempotency for each row execute function refuse()');
+    for (let times = 0; times < 2; times++) {
+      const answer = await first.ask(chat, streamed, keyed('unkept'));
+      expect([answer.status, isReplayed(answer)]).toEqual([200, false]);
+      expect(await answer.text()).toContain('[DONE]');
+    }
+    expect(upstream.requests).toHaveLength(2);
+  });
+});

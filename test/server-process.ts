@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { Place } from './databases.ts';
+import { providerYaml } from './house.ts';
+
+/** The whole server as a process of its own, for tests that kill it. */
+export interface ServerProcess {
+  readonly url: string;
+  readonly key: string;
+  /** As kill -9 does. */
+  kill(): Promise<void>;
+}
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+/** Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. */
+export async function startProcess({ folder, databaseUrl }: Place, upstream: string): Promise<ServerProcess> {
+  const key = 'k'.repeat(64);
+  const file = join(folder, 'dragoman.yaml');
+  const data = join(folder, 'data');
+  await writeFile(file, `logLevel: fatal\n${providerYaml(upstream)}`);
+  const child = spawn(process.execPath, ['--conditions=source', main], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      DRAGOMAN_CONFIG: file,
+      DRAGOMAN_DATA: data,
+      DRAGOMAN_ADMIN_API_KEY: key,
+      PORT: '0',
+      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+    },
+  });
+  const ended = once(child, 'exit');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  onTestFinished(kill);
+  for (;;) {
+    const url = await answeringAt(join(data, 'server.json'), child.pid!);
+    if (url !== undefined) return { url, key, kill };
+    if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode}.`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** Where the process answers, once it does. */
+async function answeringAt(file: string, pid: number): Promise<string | undefined> {
+  try {
+    const said = JSON.parse(await readFile(file, 'utf8')) as { pid: number; url: string };
+    if (said.pid !== pid) return undefined;
+    return (await fetch(`${said.url}/readyz`)).ok ? said.url : undefined;
+  } catch {
+    return undefined;
+  }
+}
