@@ -9,6 +9,7 @@ import { openMetrics } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
+import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
@@ -78,9 +79,10 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   const upstreams = openUpstreams({
     clock,
-    connectSeconds: settings.limits.connectSeconds,
+    connectSeconds: () => settings.limits.connectSeconds,
     proxy: settings.outbound.proxy,
     noProxy: settings.outbound.noProxy,
+    secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
   });
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);

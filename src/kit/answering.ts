@@ -50,6 +50,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 });
 
 const highWater = 1_048_576;
+/** Heads 1xx before the answer's own. */
+const mostEarly = 20;
 
 /** A response that arrives: its head, then its bytes by `take`, `whole` or `pipe`. */
 export class Answering implements Dispatcher.DispatchHandler {
@@ -62,6 +64,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   readonly #onAbort: () => void;
   #controller: Dispatcher.DispatchController | undefined;
   #reused = false;
+  #early = 0;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
   #ended = false;
@@ -166,7 +169,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200) return;
+    if (status < 200) return ++this.#early > mostEarly ? this.stop(new UpstreamError('garbled')) : undefined;
     this.status = status;
     this.headers = headers;
     this.lastAt = this.#watch.clock.monotonic();

@@ -275,7 +275,7 @@ describe('every answer', () => {
         expect(events[0]).toEqual({ type: 'started', model: 'built-in', ignored: [] });
         expect(events.at(-1)!.type).toBe('usage');
         expect(events.filter((event) => event.type === 'finished')).toHaveLength(call.sampling.candidates!);
-        const { candidates, usage } = await fold(target.generate(call, contextOf()));
+        const { candidates, usage } = fold(await eventsOf(call));
         const count = candidates
           .flatMap((one) => one.parts)
           .reduce(

@@ -43,8 +43,8 @@ export async function eventsOf(call: GenerateCall, context = contextOf()): Promi
   return Array.fromAsync(target.generate(call, context));
 }
 
-export function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
-  return fold(target.generate(callOf(said, over), contextOf()));
+export async function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
+  return fold(await eventsOf(callOf(said, over)));
 }
 
 /** The text of the first candidate. */
