@@ -10,9 +10,14 @@ const two: LookupAddress[] = [{ address: '192.0.2.2', family: 4 }];
 function looking() {
   const clock = testClock();
   const asked: ((answer: LookupAddress[] | Error) => void)[] = [];
-  const find = rememberingLookup(clock, (_host, _options, then) => void asked.push((answer) => (answer instanceof Error ? then(answer, []) : then(null, answer))));
+  const find = rememberingLookup(
+    clock,
+    (_host, _options, then) => void asked.push((answer) => (answer instanceof Error ? then(answer, []) : then(null, answer))),
+  );
   const addressOf = (host: string) =>
-    new Promise<unknown>((resolve) => find(host, { all: true }, (error, addresses) => resolve(error ? error.message : (addresses as LookupAddress[])[0]?.address)));
+    new Promise<unknown>((resolve) =>
+      find(host, { all: true }, (error, addresses) => resolve(error ? error.message : (addresses as LookupAddress[])[0]?.address)),
+    );
   return { clock, asked, addressOf, find };
 }
 
