@@ -29,6 +29,7 @@ describe('precedence', () => {
       charge: { embeddings: 'inference' },
       limits: {
         bodyBytes: 33554432,
+        maxConnections: 10000,
         fileBytes: 209715200,
         headerSeconds: 10,
         bodyIdleSeconds: 60,

@@ -8,7 +8,9 @@ import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
+import { boundConnections, roomFor } from './crowd.ts';
 import { ClientLeft, Exchange } from './exchange.ts';
+import { oddHead } from './head.ts';
 import type { Face, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
@@ -17,7 +19,7 @@ export interface Door {
   readonly faces: readonly Face[];
   /** @throws Fault `unauthenticated` */
   readonly identify: (credential: string) => Caller | Promise<Caller>;
-  readonly limits: () => BodyLimits & { readonly headerSeconds: number };
+  readonly limits: () => BodyLimits & { readonly headerSeconds: number; readonly maxConnections: number };
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
@@ -38,6 +40,8 @@ export interface Listening {
   readonly url: string;
   /** Requests being answered now. */
   readonly inFlight: () => number;
+  /** Clients connected now. */
+  readonly connections: () => number;
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -64,21 +68,27 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, door.clock),
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
+  const crowd = boundConnections(app.server, () => roomFor(door.limits().maxConnections), door.clock);
+  app.server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
+    const isExtra = crowd.isExtra(request.raw.socket);
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
-      draining: () => draining,
+      draining: () => draining || isExtra,
       stallSeconds: door.limits().bodyIdleSeconds,
     });
     open.add(exchange);
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
+      const odd = oddHead(request.raw);
+      if (odd) throw new Fault('invalid', odd);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
@@ -118,6 +128,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
+    connections: () => crowd.connections,
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
