@@ -106,6 +106,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
+  metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [

@@ -20,7 +20,8 @@ const newMilliseconds = 250;
 const reservedFiles = 500;
 
 /** Files that this process may have open; it does not change while it runs. */
-const mostFiles = (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft: number | string } } }).userLimits?.open_files?.soft;
+const mostFiles = (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft: number | string } } }).userLimits?.open_files
+  ?.soft;
 
 /**
  * How many clients may be connected so that the files of this process are enough: each may need a connection to a provider too.
