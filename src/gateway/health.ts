@@ -60,7 +60,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   const cooling = new Map<string, Ailment>();
   const absent = new Map<string, { until: number }>();
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
-  const isDue = (ailment: Ailment | undefined) => ailment !== undefined && ailment.probes === 0 && ailment.until <= clock.monotonic();
+  const isDue = (ailment: Ailment | undefined) => ailment?.probes === 0 && ailment.until <= clock.monotonic();
 
   const choice = (left: readonly Target[]): Target | undefined => {
     const present = absent.size === 0 ? left : left.filter((target) => !isAbsent(target));

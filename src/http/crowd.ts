@@ -73,11 +73,12 @@ export function boundConnections(server: Server, most: () => number, clock: Cloc
 
   server.on('connection', (socket) => {
     if (isFull()) makeRoom();
-    if (isFull()) {
-      if (extra.size >= extraPlaces) squeeze();
-      if (extra.size >= extraPlaces && isFull()) return void socket.destroy();
-      if (isFull()) extra.add(socket);
+    if (isFull() && extra.size >= extraPlaces) squeeze();
+    if (isFull() && extra.size >= extraPlaces) {
+      socket.destroy();
+      return;
     }
+    if (isFull()) extra.add(socket);
     open.set(socket, clock.monotonic());
     socket.once('close', () => forget(socket));
   });

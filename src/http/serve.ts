@@ -122,7 +122,9 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   };
   let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
-  await app.listen({ host, port, listenTextResolver: () => '' });
+  await app.listen({ host, port, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(sentences[error.code ?? '']?.(host, port) ?? error.message, { cause: error });
+  });
   const address = app.server.address() as AddressInfo;
 
   return {
@@ -144,6 +146,14 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     },
   };
 }
+
+/** Why nobody can be listened to, for whoever starts the server. */
+const sentences: Readonly<Record<string, (host: string, port: number) => string>> = {
+  EADDRINUSE: (host, port) => `Port ${port} of ${host} is in use: end the program that has it, or choose another with PORT or --port.`,
+  EACCES: (_host, port) => `Port ${port} may not be used by this user: choose one above 1023 with PORT or --port.`,
+  EADDRNOTAVAIL: (host) => `${host} is no address of this machine: choose another with HOST or --host.`,
+  ENOTFOUND: (host) => `${host} has no address: choose another with HOST or --host.`,
+};
 
 type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
 

@@ -4,7 +4,7 @@ import { openTokens } from '#kit/tokens';
 import type { Part } from '#model/conversation';
 import { fold } from '#model/fold';
 import { promptTokens } from '#model/measure';
-import { ask, callOf, contextOf, distinct, eventsOf, holds, target, textOf, tool, turn, word, words } from './testing.ts';
+import { ask, callOf, contextOf, distinct, eventsOf, holds, textOf, tool, turn, word, words } from './testing.ts';
 
 const tokens = await openTokens();
 const text = { type: 'string' };

@@ -1,9 +1,9 @@
+import { sql } from 'kysely';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '#model/generate';
 import { Fault } from '#model/fault';
 import { testClock } from '../../../test/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/databases.ts';
-import { openUsers } from '../users/store.ts';
 import { openIdentity } from './identify.ts';
 import { openApiKeys } from './store.ts';
 
@@ -151,11 +151,12 @@ onBothDatabases('keys', ({ shared }) => {
 
   test('are found many at a time, each as whose it is, and those that are not good as nobody’s', async () => {
     const keys = openApiKeys(store(), Buffer.alloc(32, 7));
-    const user = await openUsers(store()).add({ email: 'a@b.c', role: 'user', plan: 'free' });
-    const [one, two] = [await keys.add({ userId: user.id, name: 'one' }), await keys.add({ userId: user.id, name: 'two', scopes: ['query'] })];
+    const made = await sql<{ id: number }>`insert into users (email, role, plan) values ('a@b.c', 'user', 'free') returning id`.execute(store().db);
+    const userId = Number(made.rows[0]!.id);
+    const [one, two] = [await keys.add({ userId, name: 'one' }), await keys.add({ userId, name: 'two', scopes: ['query'] })];
     const found = await keys.find([keyOf(1), two.key, 'no key', one.key, two.key]);
     expect(found.map((one) => one?.caller.keyName)).toEqual([undefined, 'two', undefined, 'one', 'two']);
-    expect(found[1]?.caller).toMatchObject({ userId: user.id, email: 'a@b.c', plan: 'free', scopes: ['query'] });
+    expect(found[1]?.caller).toMatchObject({ userId, email: 'a@b.c', plan: 'free', scopes: ['query'] });
     expect(await keys.find([])).toEqual([]);
     expect(await keys.find(Array.from({ length: 500 }, (_, at) => keyOf(at)))).toHaveLength(500);
   });
