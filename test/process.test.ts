@@ -160,7 +160,7 @@ describe('bad settings', () => {
   });
 });
 
-test('a port that is taken is said in a sentence that says what to do, and nothing holds the folder', async () => {
+test('a port that is taken is said in a sentence that says what to do', async () => {
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin/dragoman.js')], {
