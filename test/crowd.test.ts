@@ -93,6 +93,7 @@ test('a process that may open few files keeps some for itself: the flood takes n
   const env = { ...process.env, PORT: '0', DRAGOMAN_DATA: join(folder, 'data'), DRAGOMAN_CONFIG: join(folder, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key };
   const program = new URL('../bin/dragoman.js', import.meta.url).pathname;
   const child = spawn('sh', ['-c', `ulimit -n 700; exec "${process.execPath}" "${program}"`], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   let said = '';
   for await (const text of child.stdout.setEncoding('utf8')) if ((said += text).includes('curl')) break;

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { chat, openHouse } from './house.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-authority-'));
@@ -78,6 +78,7 @@ describe.skipIf(!hasOpenssl)('a provider whose certificate is of an authority of
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
+    onTestFinished(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
     let said = '';
     for await (const text of child.stdout.setEncoding('utf8')) if ((said += text).includes('curl')) break;
