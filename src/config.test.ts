@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { readSettings, settingsOptions } from '#config';
 import { complaint, folderWith, readFrom } from '../test/settings-folder.ts';
@@ -28,6 +29,7 @@ describe('precedence', () => {
       charge: { embeddings: 'inference' },
       limits: {
         bodyBytes: 33554432,
+        maxConnections: 10000,
         fileBytes: 209715200,
         headerSeconds: 10,
         bodyIdleSeconds: 60,
@@ -133,6 +135,7 @@ describe('precedence', () => {
     const yaml =
       'data: d\noutbound: { caFile: ca.pem }\nproviders: { v: { dialect: gemini, kind: vertex, project: p, regions: [r], baseUrl: "https://{region}.x/", credentials: { serviceAccountFile: k.json } } }';
     writeFileSync(join(cwd, 'etc/x.yaml'), yaml);
+    writeFileSync(join(cwd, 'etc/ca.pem'), rootCertificates[0]!);
     const { settings } = readSettings({ cwd, env: { DRAGOMAN_CONFIG: 'etc/x.yaml' } });
     expect(settings).toMatchObject({ data: join(cwd, 'etc/d'), outbound: { caFile: join(cwd, 'etc/ca.pem') } });
     expect(settings.providers['v']).toMatchObject({ credentials: { serviceAccountFile: join(cwd, 'etc/k.json') }, baseUrl: 'https://{region}.x' });

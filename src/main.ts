@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { BadSettings, settingsOptions } from '#config';
+import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
 import { run } from './run.ts';
 import { WrongMasterKey } from './store/master-key.ts';
@@ -11,9 +11,17 @@ async function main(): Promise<void> {
   const program = new Command('dragoman')
     .description('One server that speaks several AI protocols to its clients and several to its providers.')
     .version(version)
+    .addHelpText('after', '\nThe options of the server: dragoman serve --help')
     .exitOverride();
 
-  const serve = program.command('serve', { isDefault: true }).description('Starts the server.').action(run);
+  const serve = program
+    .command('serve', { isDefault: true })
+    .description('Starts the server.')
+    .allowExcessArguments() // a misspelt command comes here too
+    .action((options: SettingsArgs, { args: [word] }: Command) => {
+      if (word !== undefined) program.error(`There is no command ${word}: see dragoman --help.`);
+      return run(options);
+    });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 
   program

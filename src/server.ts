@@ -9,6 +9,7 @@ import { openMetrics } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
+import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
@@ -88,9 +89,10 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   const upstreams = openUpstreams({
     clock,
-    connectSeconds: settings.limits.connectSeconds,
+    connectSeconds: () => settings.limits.connectSeconds,
     proxy: settings.outbound.proxy,
     noProxy: settings.outbound.noProxy,
+    secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
   });
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
@@ -114,6 +116,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
+  metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
@@ -138,6 +141,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     { host: settings.host, port: settings.port },
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
+  metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
   const place = join(settings.data, 'server.json');
   await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
   const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });

@@ -196,6 +196,7 @@ describe('a whole answer', () => {
     ['204', noContent],
     ['304', notModified],
     ['a redirect', () => redirect('http://169.254.169.254/latest/meta-data')],
+    ['behind a thousand 1xx', () => informational(...Array<number>(1000).fill(100))],
     ['encoded twice', () => encoded('gzip', 'br')],
     ['encoded a thousand times', () => encodedTimes(20)],
     ['a bomb', () => gzipBomb(2000)],
@@ -215,6 +216,8 @@ describe('a whole answer', () => {
     ['deflate', () => encoded('deflate')],
     ['zstd', () => encoded('zstd')],
     ['1xx before it', () => informational(103)],
+    ['a 100 that nobody asked for', () => informational(100)],
+    ['several 1xx of every kind', () => informational(103, 100, 100, 102, 100)],
     ['no content type', () => contentType('')],
   ])('with %s is read [F-17] [F-19]', async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
@@ -298,6 +301,14 @@ describe('a connection', () => {
     const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(3000) });
     expect(answer.status).toBe(503);
     expect(await answer.text()).not.toMatch(/127\.0\.0\.1|localhost|ECONN/);
+    await other.close();
+  });
+
+  test('to a name that does not exist is a 503 within the connect timeout, without the name [F-02]', async () => {
+    const other = await openHouse({ upstream: 'http://no-such-host.invalid' });
+    const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(4000) });
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toMatch(/no-such-host|ENOTFOUND|EAI_AGAIN/);
     await other.close();
   });
 

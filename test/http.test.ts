@@ -47,6 +47,33 @@ describe('bytes that two servers could read differently', () => {
   });
 });
 
+describe('a head that the parser takes and we do not', () => {
+  test.each([
+    ['two Host headers', 'GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\nconnection: close\r\n\r\n', 400],
+    ['the same Host twice', 'GET /healthz HTTP/1.1\r\nhost: x\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['an absolute address', 'GET http://elsewhere/healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['* as address', 'OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['a # in the address', 'GET /healthz#x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['no Host', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
+    ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n', 405],
+    ['HTTP/0.9', 'GET /healthz\r\n\r\n', 400],
+    ['HTTP/2.0 by word', 'GET /healthz HTTP/2.0\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+  ])('%s is refused [H-06]', async (_what, bytes, status) => {
+    const answer = await raw(bytes);
+    expect({ status: answer.status, answers: answer.answers }).toEqual({ status, answers: 1 });
+  });
+
+  test('two Host headers are refused in the words of the face, before anyone is asked for a credential [H-06]', async () => {
+    const { text } = await raw(`POST ${chat} HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`);
+    expect(text).toMatch(/"type":"invalid_request_error"/);
+  });
+
+  test('HTTP/1.0 is answered, with or without a Host [H-06]', async () => {
+    expect((await raw('GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
+  });
+});
+
 describe('limits of the head', () => {
   test.each([
     ['a header of 20 KB', () => head(`x-a: ${'a'.repeat(20_000)}`)],

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -159,6 +159,26 @@ describe('bad settings', () => {
     await expect(npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml') })).rejects.toThrow(/ended with 2: .*dragoman\.yaml:2:3: .*bodyBites/s);
   });
 });
+
+test('a port that is taken is said in a sentence that says what to do', async () => {
+  const other = createServer().listen(port, '127.0.0.1');
+  await once(other, 'listening');
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin/dragoman.js')], {
+    env: { ...process.env, PORT: String(port), DRAGOMAN_DATA: join(home, 'data') },
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: end the program that has it, or choose another with PORT or --port.\n`,
+  });
+  other.close();
+}, 60_000);
+
+test('a command that does not exist is named, and the help says where the options of the server are', () => {
+  const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
+  expect(run('strat')).toMatchObject({ status: 2, stderr: 'There is no command strat: see dragoman --help.\n' });
+  expect(run('--help').stdout).toContain('dragoman serve --help');
+}, 60_000);
 
 test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
   const file = join(home, 'dragoman.yaml');

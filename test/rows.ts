@@ -145,6 +145,7 @@ export const rows: readonly Row[] = Object.entries({
   'H-02': 'slow headers, slow bodies, slow readers are closed in time and others do not notice',
   'H-03': 'a flood of idle connections: accepted up to a bound, no crash, accepting resumes',
   'H-04': 'floods of headers, cookies and long addresses: 431 or 414',
+  'H-06': 'two Host headers, an address that is no path, CONNECT, other versions of HTTP: 400 or 405',
   'H-07': 'a hostile Host header changes nothing: 400, never 500',
   'H-09': 'path tricks: one canonical route, seen alike by authentication and router',
   'H-10': 'a big body without a credential is refused before it is read',

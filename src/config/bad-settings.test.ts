@@ -169,6 +169,7 @@ describe('a file is refused', () => {
     ['plans: { a: { residency: ▸us } }', 'plans.a.residency must name a residency list of a provider. Found "us".'],
     ['trustedProxies: [▸10.0.0.0/33]', 'trustedProxies[0] must be an address, or a network such as 10.0.0.0/8. Found "10.0.0.0/33".'],
     ['outbound: { allow: [▸"http://a/b"] }', 'outbound.allow[0] must be scheme://host:port, without anything behind it. Found "http://a/b".'],
+    ['outbound: { caFile: ▸/no/such.pem }', 'outbound.caFile cannot be read (ENOENT). Found "/no/such.pem".'],
     ['outbound: { proxy: ▸"socks5://me:secret@x" }', 'outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
     ['cors: { origins: [▸a.example] }', 'cors.origins[0] must be scheme://host:port, without anything behind it. Found "a.example".'],
     ['databaseUrl: ▸"mysql://me:secret@x"', 'databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],

@@ -140,19 +140,72 @@ describe('a change of the file', () => {
 });
 
 describe('a reload', () => {
-  test('reads at once, and says so when nothing has changed', () => {
+  test('reads once the file is quiet, and says so when nothing has changed', () => {
     const { write, watched, changes, clock } = watching('port: 1');
     watched.reload();
+    clock.advance(100);
     write(model('a'));
     watched.reload();
     clock.advance(1000);
     expect(changes).toMatchObject([{ changed: [] }, { changed: ['port', 'models'], restart: ['port'] }]);
   });
 
+  test('of a file that is being rewritten in place waits for the rest of it', () => {
+    const { write, watched, changes, failures, clock } = watching(`${model('a')}\nplans: { old: {} }`);
+    write('');
+    watched.reload();
+    clock.advance(99);
+    write('plans: { half: {} }\n');
+    clock.advance(99);
+    write(`plans: { half: {} }\n${model('whole')}`);
+    clock.advance(99);
+    expect([changes, failures]).toEqual([[], []]);
+    clock.advance(100);
+    expect(changes).toHaveLength(1);
+    expect(Object.keys(watched.reading.settings.models)).toEqual(['whole']);
+  });
+
+  test('of a file that is written while it is read reads it again', () => {
+    const { write, watched, read, changes, failures, clock } = watching(model('a'));
+    const good = read.getMockImplementation()!;
+    read.mockImplementationOnce(() => {
+      write('models: { torn');
+      try {
+        return good();
+      } finally {
+        write(model('whole'));
+      }
+    });
+    watched.reload();
+    clock.advance(200);
+    expect(failures).toEqual([]);
+    expect(changes).toHaveLength(1);
+    expect(Object.keys(watched.reading.settings.models)).toEqual(['whole']);
+  });
+
+  test.each(['', ' \n\n'])('of a file that was emptied (%j) leaves the running settings and says so', (nothing) => {
+    const { write, watched, changes, failures, clock } = watching(model('a'));
+    write(nothing);
+    watched.reload();
+    clock.advance(100);
+    expect(changes).toEqual([]);
+    expect(failures[0]?.message).toContain('This file is empty.');
+    expect(Object.keys(watched.reading.settings.models)).toEqual(['a']);
+  });
+
+  test('of a file that always was empty is no failure', () => {
+    const { watched, changes, failures, clock } = watching('');
+    watched.reload();
+    clock.advance(100);
+    expect(failures).toEqual([]);
+    expect(changes).toMatchObject([{ changed: [] }]);
+  });
+
   test('of a bad file leaves the running settings', () => {
-    const { write, watched, changes, failures } = watching('port: 1');
+    const { write, watched, changes, failures, clock } = watching('port: 1');
     write('port: x');
     watched.reload();
+    clock.advance(100);
     expect(changes).toEqual([]);
     expect(failures.map(({ message }) => message)).toEqual(['dragoman.yaml:1:7: port must be an integer. Found "x".']);
     expect(watched.reading.settings.port).toBe(1);
@@ -161,6 +214,7 @@ describe('a reload', () => {
   test('that the server cannot take over leaves the running settings', () => {
     const cwd = folderWith(model('a'));
     const failed = vi.fn<(error: Error) => void>();
+    const clock = testClock();
     const read = () => readSettings({ cwd, env: {} });
     const watched = watchSettings({
       start: read(),
@@ -169,10 +223,12 @@ describe('a reload', () => {
         throw new Error('no');
       },
       failed,
+      clock,
       watchFolder: () => () => {},
     });
     writeFileSync(join(cwd, 'dragoman.yaml'), model('b'));
     watched.reload();
+    clock.advance(100);
     expect(failed).toHaveBeenCalledWith(new Error('no'));
     expect(Object.keys(watched.reading.settings.models)).toEqual(['a']);
   });
@@ -213,12 +269,14 @@ test('a folder that cannot be watched is told, and a reload still works', () => 
   const cwd = folderWith('port: 1');
   const failed = vi.fn<(error: Error) => void>();
   const changed = vi.fn<() => void>();
+  const clock = testClock();
   const read = () => readSettings({ cwd, env: {} });
   const watched = watchSettings({
     start: read(),
     read,
     changed,
     failed,
+    clock,
     watchFolder() {
       throw new Error('ENOSPC');
     },
@@ -226,6 +284,7 @@ test('a folder that cannot be watched is told, and a reload still works', () => 
   expect(failed).toHaveBeenCalledWith(new Error('ENOSPC'));
   writeFileSync(join(cwd, 'dragoman.yaml'), model('a'));
   watched.reload();
+  clock.advance(100);
   expect(changed).toHaveBeenCalledOnce();
 });
 

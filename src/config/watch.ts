@@ -1,4 +1,4 @@
-import { readlinkSync, statSync, watch } from 'node:fs';
+import { readFileSync, readlinkSync, statSync, watch } from 'node:fs';
 import { join, parse, resolve, sep } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock, type Clock } from '#kit/clock';
@@ -6,7 +6,7 @@ import { BadSettings } from './bad-settings.ts';
 import type { Reading } from './reading.ts';
 import { restartSettings, type Settings } from './schema/index.ts';
 
-/** An editor writes in several steps, and a mounted folder is swapped in several: the last one counts. */
+/** An editor writes in several steps, and a mounted folder is swapped in several: the last one counts. Who asks by hand may do so while the file is written. */
 const settleMilliseconds = 100;
 
 export interface Change {
@@ -20,7 +20,7 @@ export interface Change {
 interface Watched {
   /** What holds now. */
   readonly reading: Reading;
-  /** Reads at once: for SIGHUP. */
+  /** Reads as soon as the file is quiet: for SIGHUP. */
   reload(): void;
   close(): void;
 }
@@ -46,29 +46,37 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   const { path } = start;
   let reading = start;
   let seen = stampOf(path);
+  let asked = false;
   let cancel = () => {};
   let closed = false;
   let watched: readonly (() => void)[] = [];
 
   const look = () => {
-    const stamp = stampOf(path);
-    if (stamp === seen) return;
-    seen = stamp;
-    cancel();
-    cancel = clock.after(settleMilliseconds, () => reread('file'));
+    if (stampOf(path) !== seen) settle();
   };
 
-  const reread = (why: 'file' | 'signal') => {
+  /** Waits until the file is as it was a moment before. */
+  const settle = () => {
     if (closed) return;
-    cancel();
-    rewatch();
     seen = stampOf(path);
+    cancel();
+    cancel = clock.after(settleMilliseconds, () => (stampOf(path) === seen ? reread() : settle()));
+  };
+
+  const reread = () => {
+    rewatch();
+    const next = attempted(read);
+    if (stampOf(path) !== seen) return settle(); // it was written while it was read
+    const isAsked = asked;
+    asked = false;
     try {
-      const next = read();
-      if (reading.file !== undefined && next.file === undefined) throw new BadSettings([{ place: reading.file, message: 'This file is gone.' }]);
+      if (next instanceof Error) throw next;
       const names = differing(reading.settings, next.settings);
+      if (reading.file !== undefined && next.file === undefined) throw new BadSettings([{ place: reading.file, message: 'This file is gone.' }]);
+      // Who empties a file is about to write it, or did not mean to.
+      if (names.length > 0 && next.file !== undefined && isEmpty(next.file)) throw new BadSettings([{ place: next.file, message: 'This file is empty.' }]);
       const restart = differing(start.settings, next.settings).filter(needsRestart);
-      if (names.length > 0 || why === 'signal') changed({ reading: next, changed: names, restart });
+      if (names.length > 0 || isAsked) changed({ reading: next, changed: names, restart });
       reading = next;
     } catch (error) {
       failed(error as Error);
@@ -93,7 +101,10 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     get reading() {
       return reading;
     },
-    reload: () => reread('signal'),
+    reload() {
+      asked = true;
+      settle();
+    },
     close() {
       closed = true;
       cancel();
@@ -118,6 +129,18 @@ function stampOf(path: string): string {
   } catch (error) {
     return String((error as NodeJS.ErrnoException).code);
   }
+}
+
+function attempted(read: () => Reading): Reading | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function isEmpty(file: string): boolean {
+  return readFileSync(file, 'utf8').trim() === '';
 }
 
 /** Every folder in which a change can make the path lead to something else: that of the file, and that of each link on the way. */

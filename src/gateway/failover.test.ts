@@ -216,6 +216,78 @@ describe('a target that cools down', () => {
     expect((await probing).heard).toEqual(['back']);
   });
 
+  describe('when no other is left', () => {
+    /** A target that answers when the gate opens, and the call that waits for it. */
+    async function probed(first: Scripted) {
+      await ask([first]);
+      const gate = Promise.withResolvers<void>();
+      first.generate = async function* () {
+        first.asked++;
+        await gate.promise;
+        yield text('back');
+      };
+      return { gate, probing: ask([first]), before: first.asked };
+    }
+
+    test('holds the others back only as long as a refusal would take, however long the answer takes', async () => {
+      const only = target('a', busy);
+      const { gate, probing } = await probed(only);
+      expect((await ask([only])).fault).toMatchObject({ code: 'overloaded' });
+      clock.advance(4999);
+      expect((await ask([only])).fault).toMatchObject({ code: 'overloaded' });
+      clock.advance(1);
+      const others = [ask([only]), ask([only])];
+      gate.resolve();
+      for (const one of [probing, ...others]) expect((await one).heard).toEqual(['back']);
+    });
+
+    test('lets one more in at a time where it was silent: a hang takes no crowd with it', async () => {
+      const only = target('a', silent);
+      const { gate, probing, before } = await probed(only);
+      clock.advance(5000);
+      const others = Array.from({ length: 10 }, () => ask([only]));
+      expect(only.asked).toBe(before + 1);
+      gate.resolve();
+      await probing;
+      expect((await Promise.all(others)).filter(({ fault }) => fault === undefined)).toHaveLength(1);
+    });
+
+    test('is not overrun when a probe fails while another is under way', async () => {
+      const only = target('a', busy);
+      const { gate, probing } = await probed(only);
+      clock.advance(5000);
+      only.generate = target('a', busy).generate;
+      await ask([only]);
+      expect((await ask([only])).fault).toMatchObject({ code: 'overloaded' });
+      gate.resolve();
+      await probing;
+      expect((await ask([target('a', text('hello'))])).heard).toEqual(['hello']);
+    });
+  });
+
+  test('all of them for ten minutes under 100 requests a second: fast refusals, a probe a second each, and back within a second [F-24]', async () => {
+    const targets = [target('a', away), target('b', away), target('c', busy)];
+    const seconds: number[] = [];
+    const took: number[] = [];
+    for (let second = 0; second < 600; second++) {
+      const before = targets.reduce((sum, { asked }) => sum + asked, 0);
+      for (let request = 0; request < 100; request++) {
+        const startedAt = performance.now();
+        const { fault } = await ask(targets);
+        took.push(performance.now() - startedAt);
+        expect(['overloaded', 'rate-limited']).toContain((fault as Fault).code);
+        clock.advance(10);
+      }
+      seconds.push(targets.reduce((sum, { asked }) => sum + asked, 0) - before);
+    }
+    expect(Math.max(...seconds.slice(11))).toBeLessThanOrEqual(3);
+    expect(took.toSorted((a, b) => a - b)[took.length * 0.99]).toBeLessThan(50); // milliseconds
+    for (const one of targets) one.says = [text('back')];
+    clock.advance(1000);
+    expect(await ask(targets)).toMatchObject({ heard: ['back'] });
+    expect(await ask(targets)).toMatchObject({ heard: ['back'] });
+  });
+
   test('a stream that breaks off after its first word cools its target all the same', async () => {
     const second = target('b', text('hello'));
     await ask([target('a', text('half'), silent), second]);

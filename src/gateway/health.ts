@@ -14,7 +14,7 @@ export interface Health {
   readonly cools: boolean;
   /** The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. */
   drawn(targets: readonly WeightedTarget[]): Target[];
-  /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first, one call at a time each. */
+  /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`). */
   next(left: Target[]): Trial | undefined;
   succeeded(trial: Trial): void;
   failed(trial: Trial, fault: Fault): void;
@@ -34,12 +34,23 @@ export interface Trial {
 }
 
 interface Ailment {
-  /** Monotonic milliseconds. */
+  /** When the first of these failures came, and when the cooldown is over: monotonic milliseconds. */
+  readonly since: number;
   until: number;
   /** Cooldowns one after the other, the present one included. */
   cooldowns: number;
-  probing: boolean;
+  /** It was silent: what came last was no refusal. */
+  silent: boolean;
+  /** When the last probe began or failed (monotonic milliseconds), and how many are under way. */
+  probedAt: number;
+  probes: number;
 }
+
+/** A probe that nobody has refused for so long is being answered; longer than it takes to connect. */
+const answeringMilliseconds = 5000;
+/** Who has failed for so long is, when no other is left, asked this often and not by every call. */
+const longMilliseconds = 10_000;
+const apartMilliseconds = 1000;
 
 const absentSeconds = 600;
 /** A longer `Retry-After` is not believed. */
@@ -49,7 +60,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   const cooling = new Map<string, Ailment>();
   const absent = new Map<string, { until: number }>();
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
-  const isDue = (ailment: Ailment | undefined) => ailment !== undefined && !ailment.probing && ailment.until <= clock.monotonic();
+  const isDue = (ailment: Ailment | undefined) => ailment?.probes === 0 && ailment.until <= clock.monotonic();
 
   const choice = (left: readonly Target[]): Target | undefined => {
     const present = absent.size === 0 ? left : left.filter((target) => !isAbsent(target));
@@ -58,8 +69,9 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       // A cooldown that is over lets one call through; its result decides.
       if (!ailment || (isDue(ailment) && present.some(({ name }) => !cooling.has(name)))) return target;
     }
-    const idle = present.filter(({ name }) => !cooling.get(name)!.probing);
-    return idle.toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
+    const now = clock.monotonic();
+    const open = present.filter(({ name }) => mayBeTried(cooling.get(name)!, now));
+    return open.toSorted((a, b) => cooling.get(a.name)!.until - cooling.get(b.name)!.until)[0];
   };
 
   return {
@@ -73,7 +85,9 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       left.splice(left.indexOf(target), 1);
       const ailment = cooling.get(target.name);
       if (!ailment) return { target };
-      ailment.probing = true;
+      ailment.probes++;
+      // Where the last one was silent, silence tells nothing: each call of this kind is waited for anew.
+      if (ailment.probes === 1 || ailment.silent) ailment.probedAt = clock.monotonic();
       return { target, probed: ailment };
     },
     succeeded({ target }) {
@@ -94,11 +108,12 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       const told = fault.details.retryAfter;
       const seconds = told !== undefined && told > 0 && told <= saneSeconds ? told : Math.min(cooldownSeconds * 2 ** (cooldowns - 1), cooldownMaxSeconds);
       const until = Math.max(earlier?.until ?? 0, now + seconds * 1000);
-      if (earlier) Object.assign(earlier, { until, cooldowns });
-      else remember(cooling, name, { until, cooldowns, probing: false }, now);
+      const silent = fault.code === 'timed-out';
+      if (earlier) Object.assign(earlier, { until, cooldowns, silent, probedAt: now });
+      else remember(cooling, name, { since: now, until, cooldowns, silent, probedAt: -Infinity, probes: 0 }, now);
     },
     released({ probed }) {
-      if (probed) probed.probing = false;
+      if (probed) probed.probes--;
     },
     lack: (targets) => targets.every(isAbsent),
     wait(targets) {
@@ -107,6 +122,15 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       return Math.max(1, Math.ceil(Math.min(...waits, absentSeconds * 1000) / 1000));
     },
   };
+}
+
+/**
+ * May a call try it although it is not sound, because no other is left? One at a time; but an answer may take minutes, so that a probe which is not refused
+ * holds nobody back for longer than it takes to be.
+ */
+function mayBeTried({ since, until, probedAt, probes }: Ailment, now: number): boolean {
+  if (probes > 0) return now - probedAt >= answeringMilliseconds;
+  return until <= now || now - since < longMilliseconds || now - probedAt >= apartMilliseconds;
 }
 
 /** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */

@@ -4,12 +4,14 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Fault, faultOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
-import { Crowd } from '#kit/crowd';
+import { OpenList } from '#kit/open-list';
 import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
+import { boundConnections, roomFor } from './crowd.ts';
 import { ClientLeft, Exchange } from './exchange.ts';
+import { oddHead } from './head.ts';
 import type { Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
@@ -18,7 +20,7 @@ export interface Door {
   readonly faces: readonly Face[];
   /** @throws Fault `unauthenticated` */
   readonly identify: (credential: string) => Caller | Promise<Caller>;
-  readonly limits: () => BodyLimits & { readonly headerSeconds: number };
+  readonly limits: () => BodyLimits & { readonly headerSeconds: number; readonly maxConnections: number };
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   readonly once: Once;
@@ -40,6 +42,8 @@ export interface Listening {
   readonly url: string;
   /** Requests being answered now. */
   readonly inFlight: () => number;
+  /** Clients connected now. */
+  readonly connections: () => number;
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -55,7 +59,7 @@ const checkMilliseconds = 500;
 export async function serve(door: Door, { host, port }: { host: string; port: number }): Promise<Listening> {
   const { headerSeconds } = door.limits();
   let draining = false;
-  const open = new Crowd<Exchange>();
+  const open = new OpenList<Exchange>();
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -66,21 +70,27 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, door.clock),
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
+  const crowd = boundConnections(app.server, () => roomFor(door.limits().maxConnections), door.clock);
+  app.server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
+    const isExtra = crowd.isExtra(request.raw.socket);
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
-      draining: () => draining,
+      draining: () => draining || isExtra,
       stallSeconds: door.limits().bodyIdleSeconds,
     });
     open.add(exchange);
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
+      const odd = oddHead(request.raw);
+      if (odd) throw new Fault('invalid', odd);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
@@ -119,12 +129,15 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   };
   let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
-  await app.listen({ host, port, listenTextResolver: () => '' });
+  await app.listen({ host, port, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(sentences[error.code ?? '']?.(host, port) ?? error.message, { cause: error });
+  });
   const address = app.server.address() as AddressInfo;
 
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
+    connections: () => crowd.connections,
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
@@ -140,6 +153,14 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     },
   };
 }
+
+/** Why nobody can be listened to, for whoever starts the server. */
+const sentences: Readonly<Record<string, (host: string, port: number) => string>> = {
+  EADDRINUSE: (host, port) => `Port ${port} of ${host} is in use: end the program that has it, or choose another with PORT or --port.`,
+  EACCES: (_host, port) => `Port ${port} may not be used by this user: choose one above 1023 with PORT or --port.`,
+  EADDRNOTAVAIL: (host) => `${host} is no address of this machine: choose another with HOST or --host.`,
+  ENOTFOUND: (host) => `${host} has no address: choose another with HOST or --host.`,
+};
 
 type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
 

@@ -50,6 +50,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 });
 
 const highWater = 1_048_576;
+/** Heads 1xx before the answer's own. */
+const mostEarly = 20;
 
 /** A response that arrives: its head, then its bytes by `take`, `whole` or `pipe`. */
 export class Answering implements Dispatcher.DispatchHandler {
@@ -60,6 +62,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   readonly #resolve: (answering: Answering) => void;
   readonly #reject: (error: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
+  #early = 0;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
   #ended = false;
@@ -171,7 +174,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200) return;
+    if (status < 200) return ++this.#early > mostEarly ? this.stop(new UpstreamError('garbled')) : undefined;
     this.status = status;
     this.headers = headers;
     this.lastAt = this.#watch.clock.monotonic();

@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { testClock } from '../../test/fakes/clock.ts';
+import type { Lookup } from './names.ts';
 import { openUpstreams, type Upstreams } from './pool.ts';
 
 const size = 8 << 20;
@@ -12,7 +13,7 @@ const clock = testClock();
 beforeEach(async () => {
   server = createServer((_, response) => void response.write(Buffer.alloc(size)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  upstreams = openUpstreams({ clock, connectSeconds: 3, proxy: '', noProxy: '' });
+  upstreams = openUpstreams({ clock, connectSeconds: () => 3, proxy: '', noProxy: '' });
 });
 afterEach(async () => {
   await upstreams.close();
@@ -20,16 +21,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const post = () =>
-  upstreams.post({
-    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    path: '/',
-    headers: {},
-    body: '',
-    signal: new AbortController().signal,
-    headSeconds: 5,
-    quietSeconds: 5,
-  });
+const asked = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
+const post = () => upstreams.post({ ...asked, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
 
 test('an answer that we do not read is not called silent; one that says no more after that is', async () => {
   const answering = await post();
@@ -59,4 +52,42 @@ test('neither is one whose sink wants no more', async () => {
   answering.resume();
   clock.advance(6000);
   await expect(piped).rejects.toMatchObject({ problem: 'slow-body' });
+});
+
+describe('connecting', () => {
+  const local = [{ address: '127.0.0.1', family: 4 }];
+  /** Asks a host by name; every name but `fine.test` is looked up for ever. */
+  async function named({ connectSeconds }: { connectSeconds: () => number }) {
+    const stuck = { fine: false };
+    const lookup: Lookup = (host, _options, then) => void (host === 'fine.test' && !stuck.fine && queueMicrotask(() => then(null, local)));
+    const own = openUpstreams({ clock, connectSeconds, proxy: '', noProxy: '', lookup });
+    onTestFinished(() => own.close());
+    const ask = (host: string) => own.post({ ...asked, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
+    return { ask, stuck };
+  }
+
+  test('to names that are looked up slowly ends with the connect timeout, and others do not wait for them [F-02]', async () => {
+    const { ask } = await named({ connectSeconds: () => 0.5 });
+    const slow = Array.from({ length: 16 }, async (_, at) => {
+      const startedAt = performance.now();
+      await expect(ask(`slow-${at}.test`)).rejects.toMatchObject({ problem: 'refused' });
+      return performance.now() - startedAt;
+    });
+    const startedAt = performance.now();
+    (await ask('fine.test')).leave();
+    expect(performance.now() - startedAt).toBeLessThan(400);
+    for (const milliseconds of await Promise.all(slow)) expect(milliseconds).toBeLessThan(1500);
+  });
+
+  test('takes no longer than was said last, also where connections were opened before', async () => {
+    let seconds = 60;
+    const { ask, stuck } = await named({ connectSeconds: () => seconds });
+    const before = await ask('fine.test');
+    stuck.fine = true;
+    clock.advance(4_000_000); // the address is forgotten
+    seconds = 0.1;
+    await expect(ask('fine.test')).rejects.toMatchObject({ problem: 'refused' });
+    expect((await before.take())!.length).toBeGreaterThan(0); // what was under way goes on
+    before.leave();
+  });
 });

@@ -1,14 +1,22 @@
+import type { SecureContext } from 'node:tls';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import { Answering, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './answering.ts';
 import type { Clock } from './clock.ts';
-import { Crowd } from './crowd.ts';
+import { OpenList } from './open-list.ts';
+import { stepOverContinue } from './early-heads.ts';
+import { rememberingLookup, type Lookup } from './names.ts';
 
 export interface PoolSettings {
   readonly clock: Clock;
-  readonly connectSeconds: number;
+  /** Asked before each request: when it changes, it holds for all connections from then on. */
+  readonly connectSeconds: () => number;
   /** Address of an HTTP proxy for all origins but those in `noProxy`; empty: none. */
   readonly proxy: string;
   readonly noProxy: string;
+  /** What certificates are checked against; absent: the authorities that the runtime trusts. */
+  readonly secureContext?: SecureContext | undefined;
+  /** The system's, if it is absent. */
+  readonly lookup?: Lookup;
 }
 
 /** One connection pool for each upstream origin. */
@@ -23,17 +31,30 @@ export interface Upstreams {
   close(): Promise<void>;
 }
 
-export function openUpstreams({ clock, connectSeconds, proxy, noProxy }: PoolSettings): Upstreams {
-  const dispatchers = new Map<string, Dispatcher>();
-  const connect = { timeout: connectSeconds * 1000 };
+export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureContext, lookup }: PoolSettings): Upstreams {
+  const pools = new Map<string, { readonly dispatcher: Dispatcher; readonly connectSeconds: number }>();
+  const open = new Set<Dispatcher>();
+  const addresses = rememberingLookup(clock, lookup);
+
+  const opened = (origin: string, timeout: number): Dispatcher => {
+    const connect = { timeout, lookup: addresses, ...(secureContext ? { secureContext } : {}) };
+    const through = { connectTimeout: timeout, proxyTls: connect, requestTls: connect };
+    const dispatcher = proxy
+      ? new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, connect, ...through, ...tuning })
+      : new Pool(origin, { connect, connections: null, pipelining: 1, ...tuning });
+    open.add(dispatcher);
+    return dispatcher;
+  };
+  /** What is under way on the connections of old finishes there. */
+  const retire = (dispatcher: Dispatcher) => void dispatcher.close().finally(() => open.delete(dispatcher));
+
   const dispatcherOf = (origin: string): Dispatcher => {
-    let dispatcher = dispatchers.get(origin);
-    if (!dispatcher) {
-      dispatcher = proxy
-        ? new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, connect, ...tuning })
-        : new Pool(origin, { connect, connections: null, pipelining: 1, ...tuning });
-      dispatchers.set(origin, dispatcher);
-    }
+    const seconds = connectSeconds();
+    const pool = pools.get(origin);
+    if (pool?.connectSeconds === seconds) return pool.dispatcher;
+    const dispatcher = opened(origin, seconds * 1000);
+    pools.set(origin, { dispatcher, connectSeconds: seconds });
+    if (pool) retire(pool.dispatcher);
     return dispatcher;
   };
   const watch = watcher(clock);
@@ -50,10 +71,12 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy }: PoolSet
       }
     },
     async close() {
-      await Promise.all(Array.from(dispatchers.values(), (dispatcher) => dispatcher.destroy()));
+      await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
     },
   };
 }
+
+stepOverContinue();
 
 const tuning = { keepAliveTimeout: 30_000, keepAliveMaxTimeout: 60_000, maxHeaderSize: 65_536, headersTimeout: 0, bodyTimeout: 0 };
 
@@ -66,7 +89,7 @@ function ask(dispatcher: Dispatcher, request: UpstreamRequest, watch: Watch): Pr
 
 /** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */
 function watcher(clock: Clock): Watch {
-  const open = new Crowd<Answering>();
+  const open = new OpenList<Answering>();
   let armed = false;
   const look = () => {
     armed = false;

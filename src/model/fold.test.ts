@@ -2,13 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { fold } from '#model/fold';
 import type { GenerateEvent } from '#model/event';
 
-async function* say(...events: GenerateEvent[]): AsyncGenerator<GenerateEvent> {
-  yield* events;
-}
+const say = (...events: GenerateEvent[]) => events;
 
 describe('fold', () => {
-  test('pieces of text that follow each other are one part, thoughts stay apart', async () => {
-    const { candidates } = await fold(
+  test('pieces of text that follow each other are one part, thoughts stay apart', () => {
+    const { candidates } = fold(
       say(
         { type: 'started', model: 'm', ignored: [] },
         { type: 'thought', candidate: 0, text: 'hm' },
@@ -29,8 +27,8 @@ describe('fold', () => {
     ]);
   });
 
-  test('pieces of parallel tool calls are joined by their number, whatever their order', async () => {
-    const { candidates } = await fold(
+  test('pieces of parallel tool calls are joined by their number, whatever their order', () => {
+    const { candidates } = fold(
       say(
         { type: 'tool-call', candidate: 0, call: 0, id: 'a', name: 'one', json: '{"x":' },
         { type: 'tool-call', candidate: 0, call: 1, id: 'b', name: 'two', json: '{}' },
@@ -43,8 +41,8 @@ describe('fold', () => {
     ]);
   });
 
-  test('candidates are kept apart', async () => {
-    const { candidates } = await fold(say({ type: 'text', candidate: 1, text: 'b' }, { type: 'text', candidate: 0, text: 'a' }));
+  test('candidates are kept apart', () => {
+    const { candidates } = fold(say({ type: 'text', candidate: 1, text: 'b' }, { type: 'text', candidate: 0, text: 'a' }));
     expect(candidates.map((one) => one.parts)).toEqual([[{ type: 'text', text: 'a' }], [{ type: 'text', text: 'b' }]]);
   });
 });

@@ -18,13 +18,8 @@ export interface Candidate {
   readonly extra?: Extra;
 }
 
-/** The sum of events that are still to come. */
-export async function fold(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
-  return sumOf(await Array.fromAsync(events));
-}
-
-/** The sum of the events. Pieces of the same kind that follow each other become one part; a candidate that never finished is left as `stop`. */
-export function sumOf(events: Iterable<GenerateEvent>): GenerateResult {
+/** The sum of the events: a whole answer. Pieces of the same kind that follow each other become one part; a candidate that never finished is left as `stop`. */
+export function fold(events: Iterable<GenerateEvent>): GenerateResult {
   let started: Started = { type: 'started', model: '', ignored: [] };
   let usage: Usage | undefined;
   const drafts: Draft[] = [];

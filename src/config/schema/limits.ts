@@ -7,6 +7,7 @@ const largestBody = 512 * 1024 * 1024;
 export const limits = group('How large and how long things may be.', {
   bodyBytes: Type.Integer({ minimum: 1, maximum: largestBody, description: 'Largest body of a request (bytes).', default: 33_554_432 }),
   fileBytes: count('Largest uploaded file', 'bytes', 1, { default: 209_715_200 }),
+  maxConnections: count('Clients connected at once; fewer where the system lets the process open few files', 'connections', 1, { default: 10_000 }),
   headerSeconds: seconds('A client may take this long for its headers', 10),
   bodyIdleSeconds: seconds('A client may stop this long in its body', 60),
   connectSeconds: seconds('Connecting to a provider', 3),

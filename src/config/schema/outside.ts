@@ -42,9 +42,8 @@ export const outbound = group('Connections to the outside.', {
   }),
   proxy: text('The proxy for providers and for addresses chosen by users; HTTPS_PROXY comes first; empty: none.'),
   noProxy: text('Hosts that are reached without the proxy, with commas between them; NO_PROXY comes first.'),
-  caFile: later(
-    'guarded fetches',
-    text('Further certificate authorities, as a PEM file; a relative path starts at the folder of this file. NODE_EXTRA_CA_CERTS is honoured everywhere.'),
+  caFile: text(
+    'Certificate authorities to trust besides the usual ones and those of NODE_EXTRA_CA_CERTS, as a PEM file; a relative path starts at the folder of this file.',
   ),
 });
 

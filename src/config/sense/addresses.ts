@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { certificatesIn } from '#kit/certificates';
 import type { Path } from '../path.ts';
 import type { Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';
@@ -46,12 +47,21 @@ export function* addresses(settings: Settings): Iterable<Trouble> {
   const proxy = outbound.proxy === '' ? undefined : URL.parse(outbound.proxy);
   if (proxy === null || (proxy && !/^https?:$/.test(proxy.protocol)))
     yield { path: ['outbound', 'proxy'], text: 'must be an address such as http://proxy:3128.' };
+  if (outbound.caFile !== '') yield* unreadable(['outbound', 'caFile'], outbound.caFile);
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/./.test(databaseUrl))
     yield { path: ['databaseUrl'], text: 'must be an address such as postgres://user@host/database.' };
 }
 
 function* wrong(path: Path, text: string | undefined): Iterable<Trouble> {
   if (text !== undefined) yield { path, text };
+}
+
+function* unreadable(path: Path, file: string): Iterable<Trouble> {
+  try {
+    certificatesIn(file);
+  } catch (error) {
+    yield { path, text: `${(error as Error).message}.` };
+  }
 }
 
 function isNetwork(text: string): boolean {

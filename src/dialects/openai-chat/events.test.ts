@@ -27,10 +27,6 @@ function encoded(events: readonly GenerateEvent[], usageWanted = true): string {
   return events.map(encode).join('') + end();
 }
 
-async function* each<Item>(items: readonly Item[]): AsyncGenerator<Item> {
-  yield* items;
-}
-
 /** What a stream says until it fails, and how. */
 function broken(bytes: Uint8Array): { readonly said: readonly GenerateEvent[]; readonly fault: Fault } {
   const said: GenerateEvent[] = [];
@@ -61,15 +57,15 @@ describe('a recorded stream', () => {
     expect(new Set(finished).size).toBe(finished.length);
   });
 
-  test.each(wholes.filter(({ name }) => name.startsWith('handmade/')))('$name adds up to what the whole answer says', async ({ name, body }) => {
-    const sum = await fold(each(decoded(stream(name))));
-    expect(sum).toEqual(await fold(each(decodeResult(body, 'upstream-name'))));
+  test.each(wholes.filter(({ name }) => name.startsWith('handmade/')))('$name adds up to what the whole answer says', ({ name, body }) => {
+    const sum = fold(decoded(stream(name)));
+    expect(sum).toEqual(fold(decodeResult(body, 'upstream-name')));
   });
 
-  test.each(wholes)('$name, a whole answer, says the same as a stream', async ({ body }) => {
-    const result = await fold(each(decodeResult(body, 'upstream-name')));
+  test.each(wholes)('$name, a whole answer, says the same as a stream', ({ body }) => {
+    const result = fold(decodeResult(body, 'upstream-name'));
     const streamed = decoded(Buffer.from(encoded(decodeResult(body, 'upstream-name'))));
-    expect(await fold(each(streamed))).toEqual(result);
+    expect(fold(streamed)).toEqual(result);
   });
 
   test.each(answered.filter(({ name }) => name.startsWith('handmade/text-') && !name.includes('tools')))(
@@ -123,17 +119,17 @@ describe('a recorded stream', () => {
     ['handmade/tool-name-later', [['call_1', 'a', '{}']]],
     ['handmade/tool-arguments-object', [['call_1', 'a', '{"x":[1,"2"]}']]],
     ['vercel/mistral-incremental-tool-call', [['chatcmpl-tool-9f149c74c42f265b', 'webSearchTool', '{"query": "current Berlin weather"}']]],
-  ])('%s: the calls are told apart', async (name, calls) => {
-    const { candidates } = await fold(each(decoded(stream(name))));
+  ])('%s: the calls are told apart', (name, calls) => {
+    const { candidates } = fold(decoded(stream(name)));
     expect(candidates[0]?.parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part.name, part.json]] : []))).toEqual(calls);
     expect(candidates[0]?.reason).toBe('tool');
   });
 
-  test("a tool call's extra fields (Gemini's thought signature) go back to the client", async () => {
-    const { candidates } = await fold(each(decoded(stream('handmade/gemini-compatible-tools'))));
+  test("a tool call's extra fields (Gemini's thought signature) go back to the client", () => {
+    const { candidates } = fold(decoded(stream('handmade/gemini-compatible-tools')));
     const extra = { extra_content: { google: { thought_signature: 'c2lnbmF0dXJl' } } };
     expect(candidates[0]?.parts[0]).toMatchObject({ extra: { 'openai-chat': extra } });
-    expect(encodeResult(await fold(each(decoded(stream('handmade/gemini-compatible-tools')))), identity)).toMatchObject({
+    expect(encodeResult(fold(decoded(stream('handmade/gemini-compatible-tools'))), identity)).toMatchObject({
       choices: [{ message: { tool_calls: [extra, {}] } }],
     });
   });
@@ -357,7 +353,7 @@ describe.each([
     const events = decoded(bytes);
     const runner = client(encoded(events), 'text/event-stream').chat.completions.stream({ ...request, stream_options: { include_usage: true } });
     const read = await runner.finalChatCompletion();
-    const meant = await fold(each(events));
+    const meant = fold(events);
     expect(
       read.choices.map(({ message }) => [
         message.content ?? '',
@@ -373,7 +369,7 @@ describe.each([
   });
 
   test.each(wholes)('reads $name, encoded again, as it was meant', async ({ body }) => {
-    const result = await fold(each(decodeResult(body, 'upstream-name')));
+    const result = fold(decodeResult(body, 'upstream-name'));
     const read = await client(JSON.stringify(encodeResult(result, identity)), 'application/json').chat.completions.create(request);
     const wire = body as { choices: { message: { content: string | null } }[] };
     expect(read.choices.map(({ message }) => message.content ?? '')).toEqual(wire.choices.map(({ message }) => message.content ?? ''));

@@ -11,7 +11,7 @@ import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Started } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
-import { sumOf } from '#model/fold';
+import { fold } from '#model/fold';
 import type { Context, Generate } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { root } from './root.ts';
@@ -110,7 +110,7 @@ async function whole({ generate, clock }: ChatParts, exchange: Exchange, { conte
     said.find((event) => event.type === 'started'),
   );
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
-  else exchange.sendJson(200, encodeResult(sumOf(said), { id: completionId(exchange), created: seconds(clock) }), headers);
+  else exchange.sendJson(200, encodeResult(fold(said), { id: completionId(exchange), created: seconds(clock) }), headers);
 }
 
 async function stream({ generate, clock, limits }: ChatParts, exchange: Exchange, { context, usageWanted, withLane }: Chat): Promise<void> {

@@ -4,7 +4,7 @@ import { openTokens } from '#kit/tokens';
 import type { Part } from '#model/conversation';
 import { fold } from '#model/fold';
 import { promptTokens } from '#model/measure';
-import { ask, callOf, contextOf, distinct, eventsOf, holds, target, textOf, tool, turn, word, words } from './testing.ts';
+import { ask, callOf, contextOf, distinct, eventsOf, holds, textOf, tool, turn, word, words } from './testing.ts';
 
 const tokens = await openTokens();
 const text = { type: 'string' };
@@ -275,7 +275,7 @@ describe('every answer', () => {
         expect(events[0]).toEqual({ type: 'started', model: 'built-in', ignored: [] });
         expect(events.at(-1)!.type).toBe('usage');
         expect(events.filter((event) => event.type === 'finished')).toHaveLength(call.sampling.candidates!);
-        const { candidates, usage } = await fold(target.generate(call, contextOf()));
+        const { candidates, usage } = fold(await eventsOf(call));
         const count = candidates
           .flatMap((one) => one.parts)
           .reduce(

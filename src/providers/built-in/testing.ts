@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { builtIn } from './built-in.ts';
 
 /** For the tests of this folder: calls, and the model that answers them. */
-export const target = builtIn({ clock: systemClock, tokens: openTokens }).target('built-in');
+const target = builtIn({ clock: systemClock, tokens: openTokens }).target('built-in');
 
 export function turn(role: Role, ...parts: (string | Part)[]): Turn {
   return { role, parts: parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)) };
@@ -43,8 +43,8 @@ export async function eventsOf(call: GenerateCall, context = contextOf()): Promi
   return Array.fromAsync(target.generate(call, context));
 }
 
-export function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
-  return fold(target.generate(callOf(said, over), contextOf()));
+export async function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
+  return fold(await eventsOf(callOf(said, over)));
 }
 
 /** The text of the first candidate. */

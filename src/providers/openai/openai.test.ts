@@ -16,7 +16,7 @@ let upstreams: Upstreams;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  upstreams = openUpstreams({ clock: systemClock, connectSeconds: 5, proxy: '', noProxy: '' });
+  upstreams = openUpstreams({ clock: systemClock, connectSeconds: () => 5, proxy: '', noProxy: '' });
 });
 afterAll(async () => {
   await upstreams.close();

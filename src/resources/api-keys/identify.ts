@@ -4,69 +4,82 @@ import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import type { Store } from '#store/open';
-import type { ApiKeys } from './store.ts';
+import { isKey } from './key.ts';
+import type { ApiKeys, Found } from './store.ts';
+import { together } from './together.ts';
 
-/** What was learned of a credential; times are monotonic milliseconds but for `expiresAt`. */
-interface Known {
-  readonly caller: Caller | undefined;
-  readonly expiresAt: number | undefined;
+/** What was learned of a good credential; times are monotonic milliseconds. */
+interface Known extends Found {
   readonly freshUntil: number;
   readonly staleUntil: number;
 }
 
 /** Learned anew after so long, whatever the change feed says. */
 const freshMilliseconds = 60_000;
-const unknownMilliseconds = 10_000;
-const manyKnown = 100_000;
+const badMilliseconds = 10_000;
+const mostKnown = 100_000;
+const mostBad = 10_000;
 
 export interface Identity {
   identify(credential: string): Caller | Promise<Caller>;
-  /** Credentials remembered now. */
+  /** Good credentials, and bad ones, remembered now. */
   readonly known: number;
+  readonly bad: number;
 }
 
 /**
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
- * `staleSeconds`. Bad ones are remembered for ten seconds, so that a flood of them is no flood of queries.
+ * `staleSeconds`. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
+ * them is no flood of queries and drives nobody out.
  */
-export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSeconds: () => number): Identity {
-  let known = new Map<string, Known>();
+export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe'>, clock: Clock, staleSeconds: () => number): Identity {
+  const known = new Map<string, Known>();
+  const bad = new Map<string, number>(); // until when (monotonic milliseconds)
   let epoch = 0;
   const asking = new Map<string, Promise<Caller>>();
   const salt = randomText(16); // the map holds no keys, and nobody can aim at its buckets
   const forget = () => {
     epoch++;
-    known = new Map();
+    known.clear();
+    bad.clear();
   };
   store.subscribe('api-keys', forget);
   store.subscribe('users', forget);
+  const find = together((some) => keys.find(some), clock);
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
     const asked = epoch;
-    let found: Awaited<ReturnType<ApiKeys['find']>>;
+    let found: Found | undefined;
     try {
-      found = await keys.find(credential);
+      found = await find(credential);
     } catch (error) {
-      if (before?.caller && clock.monotonic() < before.staleUntil) return before.caller;
+      if (before && clock.monotonic() < before.staleUntil) return good(before, clock);
       throw error;
     }
     const now = clock.monotonic();
-    const fresh = found ? freshMilliseconds : unknownMilliseconds;
     // What was read before a revocation arrived is not remembered after it.
-    if (asked === epoch)
-      remember(known, name, { caller: found?.caller, expiresAt: found?.expiresAt, freshUntil: now + fresh, staleUntil: now + staleSeconds() * 1000 });
-    return good(found?.caller, found?.expiresAt, clock);
+    if (asked === epoch) {
+      known.delete(name);
+      if (found) remember(known, mostKnown, name, { ...found, freshUntil: now + freshMilliseconds, staleUntil: now + staleSeconds() * 1000 });
+      else remember(bad, mostBad, name, now + badMilliseconds);
+    }
+    return good(found, clock);
   };
 
   return {
     get known() {
       return known.size;
     },
+    get bad() {
+      return bad.size;
+    },
     identify(credential) {
       const name = hash('sha256', salt + credential, 'base64');
       const found = known.get(name);
-      if (found && clock.monotonic() < found.freshUntil) return good(found.caller, found.expiresAt, clock);
+      const now = clock.monotonic();
+      if (found && now < found.freshUntil) return good(found, clock);
+      if (!found && (!isKey(credential) || now < (bad.get(name) ?? 0))) return good(undefined, clock);
       let answer = asking.get(name);
       if (!answer) {
         answer = learn(credential, name).finally(() => asking.delete(name));
@@ -77,17 +90,18 @@ export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSec
   };
 }
 
-function good(caller: Caller | undefined, expiresAt: number | undefined, clock: Clock): Caller {
-  if (!caller || (expiresAt !== undefined && expiresAt <= clock.now())) throw new Fault('unauthenticated', 'The API key is not valid.');
-  return caller;
+function good(found: Found | undefined, clock: Clock): Caller {
+  if (!found || (found.expiresAt !== undefined && found.expiresAt <= clock.now())) throw new Fault('unauthenticated', 'The API key is not valid.');
+  return found.caller;
 }
 
-function remember(known: Map<string, Known>, name: string, learned: Known): void {
-  known.delete(name);
-  known.set(name, learned);
-  if (known.size <= manyKnown) return;
-  for (const oldest of known.keys()) {
-    known.delete(oldest);
-    if (known.size <= manyKnown * 0.9) break;
+/** Makes room by forgetting the oldest tenth. */
+function remember<Value>(all: Map<string, Value>, most: number, name: string, value: Value): void {
+  all.delete(name);
+  all.set(name, value);
+  if (all.size <= most) return;
+  for (const oldest of all.keys()) {
+    all.delete(oldest);
+    if (all.size <= most * 0.9) break;
   }
 }

@@ -25,8 +25,14 @@ export interface ApiKeys {
    * @throws Fault `conflict` when the given key is in use
    */
   add(key: { userId: number; name: string; scopes?: readonly string[]; key?: string }): Promise<{ id: number; key: string }>;
-  /** Whose key this is, if it is good. @throws Fault `overloaded` while the database is away */
-  find(key: string): Promise<{ caller: Caller; expiresAt: number | undefined } | undefined>;
+  /** Whose keys these are, in their order; undefined for each that is not good. @throws Fault `overloaded` while the database is away */
+  find(keys: readonly string[]): Promise<readonly (Found | undefined)[]>;
+}
+
+export interface Found {
+  readonly caller: Caller;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
 }
 
 /** @param pepper 32 bytes, the same on every machine */
@@ -43,20 +49,26 @@ export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
       if (!row) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
       return { id: Number(row.id), key };
     },
-    async find(key) {
-      if (!isKey(key)) return undefined;
-      const row = await db
+    async find(keys) {
+      const digests = keys.map((key) => (isKey(key) ? digestOf(key, pepper) : undefined));
+      const asked = digests.filter((digest) => digest !== undefined);
+      if (asked.length === 0) return keys.map(() => undefined);
+      const rows = await db
         .selectFrom('api_keys')
         .innerJoin('users', 'users.id', 'api_keys.user_id')
-        .select(['api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'expires_at', 'users.id as userId', 'email', 'role', 'plan'])
-        .where('digest', '=', digestOf(key, pepper))
+        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'expires_at', 'users.id as userId', 'email', 'role', 'plan'])
+        .where('digest', 'in', asked)
         .where('revoked_at', 'is', null)
         .where('status', '=', 'active')
-        .executeTakeFirst();
-      if (!row) return undefined;
-      const { keyName, email, role, plan, scopes } = row;
-      const caller = { userId: Number(row.userId), email, role, plan, teamIds: [], keyId: Number(row.keyId), keyName, ...(scopes ? { scopes } : {}) };
-      return { caller, expiresAt: row.expires_at?.getTime() };
+        .execute();
+      const found = new Map(rows.map((row) => [Buffer.from(row.digest).toString('base64'), row]));
+      return digests.map((digest) => {
+        const row = digest && found.get(digest.toString('base64'));
+        if (!row) return undefined;
+        const { keyName, email, role, plan, scopes } = row;
+        const caller = { userId: Number(row.userId), email, role, plan, teamIds: [], keyId: Number(row.keyId), keyName, ...(scopes ? { scopes } : {}) };
+        return { caller, expiresAt: row.expires_at?.getTime() };
+      });
     },
   };
 }

@@ -1,5 +1,5 @@
-/** Something that is in a crowd at most once and keeps its place there. */
-export interface Member {
+/** Something that is in a list at most once and keeps its place there. */
+export interface Listed {
   /** −1 outside. */
   place: number;
 }
@@ -10,7 +10,7 @@ export interface Member {
  * Not a Set: V8's Set makes a new table after every few dozen changes, and the one before points to the next. Once one of them is old, all later ones,
  * and the requests that stood in them, outlive the young generation: 60 µs of garbage collection a request, measured.
  */
-export class Crowd<T extends Member> {
+export class OpenList<T extends Listed> {
   readonly #members: T[] = [];
 
   get size(): number {
