@@ -17,7 +17,7 @@ export interface AdoptParts {
 
 export interface Adopted {
   readonly holder: string;
-  /** Rows found in its journals; those that the books had before are among them only where their files are left. */
+  /** Rows that came into the books by this. */
   readonly rows: number;
 }
 
@@ -51,7 +51,7 @@ export async function holdersIn(disk: Disk, folder: string): Promise<readonly st
 /**
  * Ships all that a holder who is gone has left, books those who died with it, closes it, and removes its folder where asked to. May be broken off anywhere and done again.
  *
- * @returns rows that were read and are in the books
+ * @returns rows that came into the books by this
  */
 export async function shipHolder(parts: AdoptParts & { readonly removing: boolean }, holder: string): Promise<number> {
   const { books, disk, removing } = parts;

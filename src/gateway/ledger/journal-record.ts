@@ -81,7 +81,7 @@ export function recordAt(bytes: Buffer, from: number): FoundRecord | undefined {
   const start = from + headBytes;
   if (end <= start) return undefined;
   const json = bytes.subarray(start, end);
-  const sum = Number.parseInt(bytes.latin1Slice(from + 1, from + 9), 16);
+  const sum = Number.parseInt(bytes.toString('latin1', from + 1, from + 9), 16);
   return crc32(json, letters[kind]) === sum ? { kind, json, from, to: end + 1 } : undefined;
 }
 
@@ -111,9 +111,8 @@ export function callOf(json: Buffer): string {
   return json.toString('utf8', 0, json.indexOf(0x2c, json.indexOf(',"step":') + 1));
 }
 
-export function beganJson(began: Began): string {
-  const { requestId, step } = began;
-  return JSON.stringify({ requestId, step, ...began, app: storable(began.app), model: storable(began.model) });
+export function beganJson({ requestId, step, ...call }: Began): string {
+  return JSON.stringify({ requestId, step, ...call, app: storable(call.app), model: storable(call.model) });
 }
 
 export function spokeJson(requestId: string, step: number, outputTokens: number): string {
@@ -121,8 +120,8 @@ export function spokeJson(requestId: string, step: number, outputTokens: number)
 }
 
 /** A row exactly as the database reads it. */
-export function settledJson(row: UsageRow): string {
-  const { requestId, step, app, model, servedModel, at } = row;
+export function settledJson({ requestId, step, ...row }: UsageRow): string {
+  const { app, model, servedModel, at } = row;
   return JSON.stringify({
     requestId,
     step,

@@ -45,13 +45,15 @@ const lookMilliseconds = 1000;
 const retryAfterSeconds = 5;
 /** A call that runs for longer than so many files is written down again, so that its first file can go. */
 const carriedAfter = 8;
+/** Of a new file, this part at most is for them. */
+const carriedShare = 4;
 const tries = 3;
 
 /** A call that began and has not settled: what is on the disk of it, and where. */
 interface Running {
   readonly json: string;
   spoken: number;
-  segment: number;
+  readonly segment: number;
 }
 
 type Write = (into: Buffer, at: number) => number | undefined;
@@ -70,6 +72,7 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   let armed = false;
   let closed = false;
   let rows = 0;
+  let carriedTo = 0;
 
   const failed = (what: string, cause: unknown) => {
     if (problems.size === 0) parts.log(`The journal is in trouble, no call that spends is admitted: ${what}.`, cause);
@@ -105,6 +108,7 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
       segment.used = end;
       if (unsynced.at(-1) !== segment) unsynced.push(segment);
       arm(syncMilliseconds);
+      if (carriedTo < segment.number) carry(segment.number);
       return true;
     }
     return false;
@@ -117,18 +121,21 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
 
   const advance = (bytes: number): boolean => {
     current = segments.next(Math.max(bytes, segmentBytes));
-    if (current) carry(current.number);
     return current !== undefined;
   };
   const retire = () => {
     if (current && !unsynced.includes(current)) segments.leave(current);
     current = undefined;
   };
-  /** Calls that began long ago are written down again: a file goes when nothing in it is running. */
+  /** Calls that began long ago are written down again, the oldest first: a file goes when nothing in it is running. */
   const carry = (segment: number) => {
-    for (const call of [...running.values()]) {
-      if (call.segment > segment - carriedAfter) continue;
-      call.segment = segment;
+    carriedTo = segment;
+    let bytes = 0;
+    for (const [name, call] of running) {
+      if (call.segment > segment - carriedAfter || bytes > segmentBytes / carriedShare) return;
+      bytes += recordBytes(call.json);
+      running.delete(name);
+      running.set(name, { ...call, segment });
       record('began', call.json);
       if (call.spoken > 0) record('spoke', `${callOf(Buffer.from(call.json))},"outputTokens":${call.spoken}}`);
     }
@@ -144,24 +151,22 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   };
   const syncOnce = () => (syncing ??= sync().finally(() => (syncing = undefined)));
   const sync = async () => {
-    const [segment] = unsynced;
-    if (!segment) return;
-    const upTo = segment.used;
-    try {
-      await segment.file.sync();
-    } catch (error) {
-      failed('a sync failed', error);
-      rescue();
-      arm(lookMilliseconds);
-      return;
-    }
-    segment.synced = upTo;
-    if (segment.used === upTo) {
+    for (const segment of [...unsynced]) {
+      const upTo = segment.used;
+      try {
+        await segment.file.sync();
+      } catch (error) {
+        failed('a sync failed', error);
+        rescue();
+        arm(lookMilliseconds);
+        return;
+      }
+      segment.synced = upTo;
+      if (segment.used > upTo) continue;
       unsynced = unsynced.filter((one) => one !== segment);
       if (segment !== current) segments.leave(segment);
     }
     mended('a sync failed');
-    if (unsynced.length > 1 || (unsynced[0] && unsynced[0] !== current)) return sync();
     if (unsynced.length > 0) arm(syncMilliseconds);
   };
   /** After a failed sync nobody knows what the disk has, and a later one would lie: all that was not synced is written again, elsewhere. */
@@ -193,6 +198,8 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   };
   let cancelLook: () => void = () => {};
   await look();
+  advance(segmentBytes);
+  await segments.look();
 
   return {
     writer: parts.writer,

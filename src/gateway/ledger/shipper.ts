@@ -44,9 +44,8 @@ export function openShipper(given: ShipperParts): Shipper {
   const consignments = new Map<string, Consignment>();
   const adopting = new Map<string, (booked: readonly Booked[]) => void>();
   const failing = new Map<string, { times: number; until: number }>();
-  let round: Promise<void> | undefined;
   let stopped = false;
-  let cancel: () => void = () => {};
+  let cancelRound: () => void = () => {};
 
   /** Does a piece of work, and leaves it alone for a while when it failed. One line a change. */
   const patiently = async (name: string, work: () => Promise<void>) => {
@@ -89,22 +88,35 @@ export function openShipper(given: ShipperParts): Shipper {
     }
     return more;
   };
-  const dead = async () => {
-    const others = (await holdersIn(disk, given.folder)).filter((name) => name !== holder);
-    for (const other of others) if (!stopped) await patiently(other, () => shipHolder(parts, other).then(() => {}));
-  };
   const goRound = async () => {
     let more = false;
     await patiently('here', async () => {
       more = await living();
-      await dead();
     });
-    if (!stopped) cancel = clock.after(more ? 0 : pauseMilliseconds, next);
+    if (!stopped) cancelRound = clock.after(more ? 0 : pauseMilliseconds, nextRound);
   };
-  const next = () => {
-    round = goRound();
+  /** Until none is left: later ones cannot come. */
+  const bury = async () => {
+    let left = 1;
+    await patiently('of earlier starts', async () => {
+      const others = (await holdersIn(disk, given.folder)).filter((name) => name !== holder && !buried.has(name));
+      left = others.length;
+      for (const other of others)
+        if (!stopped)
+          await patiently(other, async () => {
+            await shipHolder(parts, other);
+            buried.add(other);
+            left--;
+          });
+    });
+    if (left > 0 && !stopped) cancelBurial = clock.after(pauseMilliseconds, nextBurial);
   };
-  next();
+  const buried = new Set<string>();
+  let cancelBurial: () => void = () => {};
+  const nextRound = () => (round = goRound());
+  const nextBurial = () => (burial = bury());
+  let round: Promise<void> = goRound();
+  let burial: Promise<void> = bury();
 
   return {
     get pendingRows() {
@@ -113,9 +125,10 @@ export function openShipper(given: ShipperParts): Shipper {
     adoptWriter: (writer) => new Promise((resolve) => adopting.set(writer, resolve)),
     async flush(milliseconds) {
       stopped = true;
-      cancel();
-      await Promise.race([round, clock.sleep(milliseconds)]);
+      cancelRound();
+      cancelBurial();
       const until = clock.monotonic() + milliseconds;
+      await Promise.race([Promise.all([round, burial]), clock.sleep(milliseconds)]);
       for (;;) {
         try {
           await Promise.race([shipHolder(parts, holder), timeout(clock, until - clock.monotonic())]);
