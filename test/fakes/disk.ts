@@ -140,7 +140,8 @@ export function testDisk(files = new Map<string, File>()): TestDisk {
           files.delete(path);
           continue;
         }
-        for (const { at, bytes } of file.pending.splice(0)) for (const piece of sectors(at, bytes)) if (chance() < 0.5) file.kept = over(file.kept, piece.at, piece.bytes);
+        for (const { at, bytes } of file.pending.splice(0))
+          for (const piece of sectors(at, bytes)) if (chance() < 0.5) file.kept = over(file.kept, piece.at, piece.bytes);
         file.seen = Buffer.from(file.kept);
         file.named = true;
       }

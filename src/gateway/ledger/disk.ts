@@ -74,7 +74,11 @@ export const systemDisk: Disk = {
   },
   append: (path, text) => appendFile(path, text, { mode: 0o600, flush: true }),
   async remove(path) {
-    const isFolder = await unless(['EISDIR', 'ERR_FS_EISDIR'], true, rm(path, { force: true }).then(() => false));
+    const isFolder = await unless(
+      ['EISDIR', 'ERR_FS_EISDIR'],
+      true,
+      rm(path, { force: true }).then(() => false),
+    );
     if (isFolder) await unless(['ENOTEMPTY', 'EEXIST'], undefined, rmdir(path));
   },
   async free(folder) {

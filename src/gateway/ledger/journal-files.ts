@@ -50,7 +50,13 @@ export function openSegments({ disk, folder, writer, minFreeBytes, segmentBytes,
   const create = (bytes: number): Segment => {
     const number = count++;
     const file = disk.create(segmentPath(folder, writer, number));
-    return { number, file, bytes: bytes === segmentBytes ? (buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes), used: 0, synced: 0 };
+    return {
+      number,
+      file,
+      bytes: bytes === segmentBytes ? (buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes),
+      used: 0,
+      synced: 0,
+    };
   };
   const release = (segment: Segment) => {
     segment.file.close();

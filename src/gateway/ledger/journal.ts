@@ -82,8 +82,9 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
     if (problems.delete(what) && problems.size === 0) parts.log('The journal is well again.', undefined);
   };
   const trouble = () => {
-    const [problem] = problems;
-    return problem && new Fault('overloaded', 'The books cannot be written right now.', { retryAfter: retryAfterSeconds, cause: problem[1] ?? problem[0] });
+    if (problems.size === 0 && held.length === 0 && !closed) return undefined;
+    const [[what, cause] = ['records wait', undefined]] = problems;
+    return new Fault('overloaded', 'The books cannot be written right now.', { retryAfter: retryAfterSeconds, cause: cause ?? what });
   };
   const segments = openSegments({ ...parts, segmentBytes, failed, mended });
 
@@ -210,8 +211,10 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
       return rows;
     },
     began(call) {
+      const refusal = trouble();
+      if (refusal) throw refusal;
       const json = beganJson(call);
-      if (closed || problems.size > 0 || held.length > 0 || !record('began', json)) throw trouble() ?? new Fault('overloaded', 'The books are closed.', { retryAfter: retryAfterSeconds });
+      if (!record('began', json)) throw trouble();
       running.set(`${call.requestId} ${call.step}`, { json, spoken: 0, segment: current!.number });
     },
     spoke(requestId, step, outputTokens) {

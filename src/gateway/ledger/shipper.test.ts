@@ -13,8 +13,7 @@ const away = () => ({ instead: new Fault('overloaded', 'The database is away.') 
 async function house({ disk = testDisk(), books = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
   const told: string[] = [];
   const log = (problem: string) => void told.push(problem);
-  const write = (writer: string) =>
-    openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log });
+  const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log });
   const journal = await write(writer);
   const shipper = openShipper({ books, disk, clock, folder: 'journal', holder, own: journal, log });
   const booked = () => [...books.rows.values()].map(inShort).toSorted();
@@ -85,29 +84,39 @@ describe('shipping', () => {
     await pass(clock, 1000);
     expect(booked()).toEqual(completed(names(60).filter((id) => id !== 'r13' && id !== 'r59')));
     expect(told).toEqual([expect.stringMatching(/left out/), expect.stringMatching(/left out/)]);
-    expect(disk.bytes('journal/refused.jsonl').toString().trim().split('\n').map((line) => JSON.parse(line).requestId)).toEqual(['r13', 'r59']);
+    expect(
+      disk
+        .bytes('journal/refused.jsonl')
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).requestId),
+    ).toEqual(['r13', 'r59']);
     expect([...books.positions.values()]).toEqual([books.batches.at(-1)!.to]);
   });
 
-  test.each([1, 2, 3, 4, 5, 6])('books every row once with batches refused, answers lost, files removed and positions quarrelled about: seed %i', async (seed) => {
-    const chance = chanceOf(seed);
-    const { books, clock, journal, booked } = await house();
-    books.fails = () => {
-      const dice = chance();
-      if (dice < 0.2) return away();
-      if (dice < 0.4) return { answer: new Fault('overloaded', 'The answer was lost.') };
-      return dice < 0.45 ? { instead: new Fault('conflict', 'Somebody else was here.') } : undefined;
-    };
-    const ids = names(300);
-    for (const id of ids) {
-      journal.began(began(id));
-      journal.settled(settled(began(id)));
-      if (chance() < 0.2) await pass(clock, 200);
-    }
-    books.fails = () => undefined;
-    await pass(clock, 11_000);
-    expect(booked()).toEqual(completed(ids));
-  });
+  test.each([1, 2, 3, 4, 5, 6])(
+    'books every row once with batches refused, answers lost, files removed and positions quarrelled about: seed %i',
+    async (seed) => {
+      const chance = chanceOf(seed);
+      const { books, clock, journal, booked } = await house();
+      books.fails = () => {
+        const dice = chance();
+        if (dice < 0.2) return away();
+        if (dice < 0.4) return { answer: new Fault('overloaded', 'The answer was lost.') };
+        return dice < 0.45 ? { instead: new Fault('conflict', 'Somebody else was here.') } : undefined;
+      };
+      const ids = names(300);
+      for (const id of ids) {
+        journal.began(began(id));
+        journal.settled(settled(began(id)));
+        if (chance() < 0.2) await pass(clock, 200);
+      }
+      books.fails = () => undefined;
+      await pass(clock, 11_000);
+      expect(booked()).toEqual(completed(ids));
+    },
+  );
 });
 
 describe('the end and a new start', () => {
@@ -178,7 +187,17 @@ describe('the end and a new start', () => {
     const third = await house({ ...second, disk: second.disk.processDied(), holder: 'h3' });
     await pass(third.clock, 500);
     expect(third.books.rows.size).toBe(1200);
-    expect(third.books.rows.get('r7 1')).toMatchObject({ end: 'gateway-died', status: 500, provenance: 'partial', inputTokens: 3, outputTokens: 8, planTokens: 19, costUsd: 27e-6, teamIds: [3], balance: 'inference' });
+    expect(third.books.rows.get('r7 1')).toMatchObject({
+      end: 'gateway-died',
+      status: 500,
+      provenance: 'partial',
+      inputTokens: 3,
+      outputTokens: 8,
+      planTokens: 19,
+      costUsd: 27e-6,
+      teamIds: [3],
+      balance: 'inference',
+    });
   });
 
   test('folders and files that are no journals are let be', async () => {

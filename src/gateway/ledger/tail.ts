@@ -17,7 +17,7 @@ export interface TailParts {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Bytes read at a time: when there is little, and after a read that was full. */
+/** Bytes read at a time: when there is little, and when the last read found much. */
 const usualBytes = 65_536;
 const manyBytes = 1_048_576;
 
@@ -40,12 +40,11 @@ export class Tail {
   async read(ended: boolean): Promise<readonly Entry[]> {
     let looked = ended;
     for (;;) {
-      const bytes = await this.#read(offsetOf(this.place), this.#bytes);
+      const from = this.place;
+      const bytes = await this.#read(offsetOf(from), this.#bytes);
       const entries = this.#taken(bytes, recordAt(bytes, 0));
-      if (entries.length > 0) {
-        this.#bytes = bytes.length === this.#bytes ? manyBytes : usualBytes;
-        return entries;
-      }
+      this.#bytes = this.place - from > usualBytes / 2 ? manyBytes : usualBytes;
+      if (entries.length > 0) return entries;
       const next = await this.#next(ended);
       const isBlank = (bytes[0] ?? 0) === 0;
       if (isBlank && next === undefined && !ended) return [];
