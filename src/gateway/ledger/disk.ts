@@ -92,7 +92,11 @@ export const systemDisk: Disk = {
 async function syncFolder(path: string): Promise<void> {
   for (const one of [path, dirname(path)]) {
     const folder = await open(one, 'r');
-    await folder.sync().finally(() => folder.close());
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 }
 

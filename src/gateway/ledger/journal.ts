@@ -81,8 +81,8 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   const mended = (what: string) => {
     if (problems.delete(what) && problems.size === 0) parts.log('The journal is well again.', undefined);
   };
+  const isWell = () => problems.size === 0 && held.length === 0 && !closed;
   const trouble = () => {
-    if (problems.size === 0 && held.length === 0 && !closed) return undefined;
     const [[what, cause] = ['records wait', undefined]] = problems;
     return new Fault('overloaded', 'The books cannot be written right now.', { retryAfter: retryAfterSeconds, cause: cause ?? what });
   };
@@ -205,16 +205,14 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   return {
     writer: parts.writer,
     get trouble() {
-      return trouble();
+      return isWell() ? undefined : trouble();
     },
     get rows() {
       return rows;
     },
     began(call) {
-      const refusal = trouble();
-      if (refusal) throw refusal;
       const json = beganJson(call);
-      if (!record('began', json)) throw trouble();
+      if (!isWell() || !record('began', json)) throw trouble();
       running.set(`${call.requestId} ${call.step}`, { json, spoken: 0, segment: current!.number });
     },
     spoke(requestId, step, outputTokens) {

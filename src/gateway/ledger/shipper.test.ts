@@ -174,6 +174,66 @@ describe('the end and a new start', () => {
     expect(disk.paths.every((path) => path.startsWith('journal/last/'))).toBe(true);
   });
 
+  test('a crash before or behind any act on disk and database leaves every answered call booked once, and every other as died', async () => {
+    let crash = 1;
+    for (let crashed = true; crashed; crash++) {
+      crashed = false;
+      let acts = 0;
+      const books = testBooks();
+      const first = await house({ books });
+      const shipped = books.ship;
+      const act = () => {
+        if (crashed || ++acts < crash) return;
+        crashed = true;
+        next = first.disk.processDied();
+      };
+      let next = first.disk;
+      first.disk.before = act;
+      const never = new Promise<never>(() => {});
+      books.ship = async (batch) => {
+        act();
+        if (crashed) return never;
+        await shipped(batch);
+        act();
+        return crashed ? never : undefined;
+      };
+      const expected: string[] = [];
+      for (let n = 0; n < 45 && !crashed; n++) {
+        first.journal.began(began(`r${n}`));
+        expected[n] = `r${n}/0 gateway-died 0`;
+        if (n % 7 === 0) continue;
+        if (!crashed) first.journal.settled(settled(began(`r${n}`)));
+        expected[n] = `r${n}/0 completed 5`;
+        if (n % 5 === 0) await pass(first.clock, 100);
+      }
+      if (!crashed) await pass(first.clock, 500);
+      const inFlight = crashed ? expected.pop()!.split('/')[0]! : 'nobody';
+      if (!crashed) next = first.disk.processDied();
+      books.ship = shipped;
+      const second = await house({ books, disk: next, holder: 'h2' });
+      await pass(second.clock, 500);
+      expect(
+        second.booked().filter((row) => !row.startsWith(`${inFlight}/`)),
+        `crash at act ${crash}`,
+      ).toEqual(expected.toSorted());
+    }
+  });
+
+  test('a power cut that took what the books have already takes nothing from the books and adds nothing', async () => {
+    const first = await house();
+    for (const id of names(10)) first.journal.began(began(id));
+    await pass(first.clock, 100);
+    const disk = first.disk.copy();
+    for (const id of names(10)) first.journal.settled(settled(began(id)));
+    await pass(first.clock, 500);
+    expect(first.booked()).toEqual(completed(names(10)));
+    const second = await house({ books: first.books, disk: disk.powerCut(() => 0.9), holder: 'h2' });
+    await pass(second.clock, 500);
+    expect(second.booked()).toEqual(completed(names(10)));
+    expect(second.books.closed).toEqual(['h1']);
+    expect(second.told).toEqual([]);
+  });
+
   test('more than a batch of calls that died is booked whole, also when the books stop in the middle and another start goes on', async () => {
     const first = await house();
     for (const id of names(1200)) first.journal.began(began(id, { step: 1, promptTokens: 3 }));

@@ -113,8 +113,8 @@ export function openShipper(given: ShipperParts): Shipper {
   };
   const buried = new Set<string>();
   let cancelBurial: () => void = () => {};
-  const nextRound = () => (round = goRound());
-  const nextBurial = () => (burial = bury());
+  const nextRound = () => void (round = goRound());
+  const nextBurial = () => void (burial = bury());
   let round: Promise<void> = goRound();
   let burial: Promise<void> = bury();
 
