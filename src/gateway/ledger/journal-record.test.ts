@@ -44,6 +44,8 @@ describe('a record', () => {
     const { requestId, step, ...rest } = settled(call);
     const names = [beganJson(call), spokeJson('a","step":9,"b', 2, 7), settledJson({ ...rest, step, requestId })].map((json) => callOf(Buffer.from(json)));
     expect(new Set(names)).toEqual(new Set([String.raw`{"requestId":"a\",\"step\":9,\"b","step":2`]));
+    expect(callOf(Buffer.from(settledJson(settled(began('req_1', { step: 12 })))))).toBe('{"requestId":"req_1","step":12');
+    expect(callOf(Buffer.from('{"at":1,"step":12,"requestId":"req_1"}'))).toBe('{"requestId":"req_1","step":12');
   });
 
   test('of a row says month and time as the database reads them, and cuts and cleans what strangers wrote', () => {

@@ -106,13 +106,18 @@ function placeIn(bytes: Buffer, byte: number, from: number): number {
   return at < 0 ? bytes.length : at;
 }
 
-/** The name of a call among records of any kind: their JSON opens with request and step. */
+/** The name of a call among records of any kind, as the opening of an object. */
 export function callOf(json: Buffer): string {
-  return json.toString('utf8', 0, json.indexOf(0x2c, json.indexOf(',"step":') + 1));
+  const opening = /^\{"requestId":"[\w-]*","step":\d+(?=,)/.exec(json.toString('latin1', 0, usualOpening))?.[0];
+  if (opening) return opening;
+  const { requestId, step } = JSON.parse(json.toString()) as { requestId: string; step: number };
+  return `{"requestId":${JSON.stringify(requestId)},"step":${step}`;
 }
 
-export function beganJson({ requestId, step, ...call }: Began): string {
-  return JSON.stringify({ requestId, step, ...call, app: storable(call.app), model: storable(call.model) });
+const usualOpening = 80;
+
+export function beganJson(began: Began): string {
+  return JSON.stringify({ ...began, app: storable(began.app), model: storable(began.model) });
 }
 
 export function spokeJson(requestId: string, step: number, outputTokens: number): string {
@@ -120,11 +125,9 @@ export function spokeJson(requestId: string, step: number, outputTokens: number)
 }
 
 /** A row exactly as the database reads it. */
-export function settledJson({ requestId, step, ...row }: UsageRow): string {
+export function settledJson(row: UsageRow): string {
   const { app, model, servedModel, at } = row;
   return JSON.stringify({
-    requestId,
-    step,
     ...row,
     app: storable(app),
     model: storable(model),
@@ -138,6 +141,6 @@ const longestText = 200;
 
 /** Text that a stranger wrote, as the database takes it: not endless, and the sign for unreadable in place of NUL and half characters. */
 function storable(text: string): string {
-  const short = text.length > longestText ? text.slice(0, longestText) : text;
-  return short.replaceAll('\0', '\ufffd').toWellFormed();
+  if (text.length <= longestText && !text.includes('\0') && text.isWellFormed()) return text;
+  return text.slice(0, longestText).replaceAll('\0', '\ufffd').toWellFormed();
 }

@@ -212,6 +212,17 @@ describe('on a disk in trouble', () => {
     expect((await replayed(disk)).rows).toHaveLength(60);
   });
 
+  test('what was held keeps its place before what comes later', async () => {
+    const { disk, clock, journal } = await opened();
+    disk.capacity = disk.paths.length * segmentBytes;
+    const calls = Array.from({ length: 60 }, (_, n) => `r${n}`);
+    for (const id of calls.slice(0, 50)) journal.settled(settled(began(id)));
+    disk.capacity = Infinity;
+    for (const id of calls.slice(50)) journal.settled(settled(began(id)));
+    await pass(clock, 2100);
+    expect([...(await replayed(disk)).books.rows.values()].map(({ requestId }) => requestId)).toEqual(calls);
+  });
+
   test('less room than `minFreeBytes` is trouble within a second, and no more when there is more', async () => {
     const { disk, clock, journal } = await opened({ minFreeBytes: 1_000_000 });
     expect(journal.trouble).toBeUndefined();
@@ -249,6 +260,18 @@ describe('on a disk in trouble', () => {
       expect(rows).toEqual(told.expected());
     },
   );
+
+  test('what is written while a sync is under way is synced by the next', async () => {
+    const { disk, clock, journal } = await opened();
+    journal.settled(settled(began('a')));
+    disk.before = (act) => {
+      if (act !== 'sync') return;
+      disk.before = () => {};
+      void Promise.resolve().then(() => journal.settled(settled(began('b'))));
+    };
+    await pass(clock, 200);
+    expect((await replayed(disk.powerCut(() => 0.9))).rows).toEqual(['a/0 completed 5', 'b/0 completed 5']);
+  });
 
   test('a write that fails goes to the next file, and no new call comes until the disk has proven well', async () => {
     const { disk, clock, journal } = await opened();

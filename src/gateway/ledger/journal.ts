@@ -64,7 +64,7 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   const problems = new Map<string, unknown>();
   const running = new Map<string, Running>();
   /** What no disk has taken, in order. */
-  let held: { readonly write: Write; readonly bytes: number }[] = [];
+  const held: { readonly write: Write; readonly bytes: number }[] = [];
   /** Files with bytes that would not survive a power cut, oldest first. */
   let unsynced: Segment[] = [];
   let current: Segment | undefined;
@@ -103,7 +103,6 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
       } catch (error) {
         failed('a write failed', error);
         retire();
-        if (segment.used === 0) return false; // a fresh one: the next would fare no better
         continue;
       }
       segment.used = end;
@@ -152,7 +151,7 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
   };
   const syncOnce = () => (syncing ??= sync().finally(() => (syncing = undefined)));
   const sync = async () => {
-    for (const segment of [...unsynced]) {
+    for (const segment of unsynced.slice()) {
       const upTo = segment.used;
       try {
         await segment.file.sync();

@@ -77,6 +77,36 @@ describe('shipping', () => {
     expect(told).toEqual([expect.stringMatching(/cannot be shipped/), expect.stringMatching(/is shipped again/)]);
   });
 
+  test('a file that was overtaken while it was made ready is not used: its rows would never be found', async () => {
+    const { disk, clock, journal, booked } = await house();
+    const ids = names(200);
+    for (const id of ids.slice(0, 10)) journal.settled(settled(began(id)));
+    disk.before = (act) => {
+      if (act !== 'fill') return;
+      disk.before = () => {};
+      for (const id of ids.slice(10, 60)) journal.settled(settled(began(id)));
+    };
+    for (const id of ids.slice(60)) {
+      await pass(clock, 100);
+      journal.settled(settled(began(id)));
+    }
+    await pass(clock, 500);
+    expect(booked()).toEqual(completed(ids));
+  });
+
+  test('a database that was put back to an earlier day gets all that is still there', async () => {
+    const { books, clock, journal, booked } = await house();
+    for (const id of names(10)) {
+      journal.settled(settled(began(id)));
+      await pass(clock, 250);
+    }
+    (books.rows as Map<string, unknown>).clear();
+    books.positions.clear();
+    journal.settled(settled(began('r10')));
+    await pass(clock, 2000);
+    expect(booked()).toEqual(completed(names(11)));
+  });
+
   test('one row that can never be written is left out, told, and kept in a file; all others are there', async () => {
     const { books, disk, clock, journal, told, booked } = await house();
     books.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';

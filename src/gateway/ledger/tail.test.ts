@@ -48,6 +48,18 @@ test('a file is left for the next one only when that has been begun, and is look
   expect(await read()).toEqual(['{"n":3}']);
 });
 
+test('what looked broken because it was read while it was written is read again', async () => {
+  const { disk, file, read, told } = opened();
+  const [a, b] = [line('{"n":1}'), line('{"n":2}')];
+  file(0, a.subarray(0, 5), Buffer.alloc(a.length - 5), b);
+  let reads = 0;
+  disk.before = (act) => {
+    if (act === 'read' && ++reads === 3) file(0, a, b);
+  };
+  expect(await read()).toEqual(['{"n":1}', '{"n":2}']);
+  expect(told).toEqual([]);
+});
+
 test('what is broken in the middle is told once, and the rest is read', async () => {
   const { file, read, told } = opened();
   file(0, Buffer.from('s00000000 {"n":1}\n'), line('{"n":2}'));

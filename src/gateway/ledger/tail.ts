@@ -38,7 +38,6 @@ export class Tail {
    * @param ended nobody writes any more: what cannot be read is passed over, up to the end
    */
   async read(ended: boolean): Promise<readonly Entry[]> {
-    let looked = ended;
     for (;;) {
       const from = this.place;
       const bytes = await this.#read(offsetOf(from), this.#bytes);
@@ -48,16 +47,10 @@ export class Tail {
       const next = await this.#next(ended);
       const isBlank = (bytes[0] ?? 0) === 0;
       if (isBlank && next === undefined && !ended) return [];
-      // Between the two looks the writer may have gone on, and what looked broken was being written.
-      if (!looked) {
-        looked = true;
-        continue;
-      }
       const found = await this.#searched(ended);
       if (found.length > 0) return found;
       if (next === undefined) return [];
       this.place = placeOf(next, 0);
-      looked = ended;
     }
   }
 
@@ -73,10 +66,16 @@ export class Tail {
     return undefined;
   }
 
-  /** What is behind bytes that are no record. */
+  /** What is behind bytes that are no record, or were none yet when they were read: the writer may have gone on. */
   async #searched(ended: boolean): Promise<readonly Entry[]> {
-    const bytes = await this.#read(offsetOf(this.place), mostSegmentBytes - offsetOf(this.place));
-    const found = recordAfter(bytes, 0);
+    const rest = () => this.#read(offsetOf(this.place), mostSegmentBytes - offsetOf(this.place));
+    let bytes = await rest();
+    let found = recordAfter(bytes, 0);
+    if (found && found.from > 0 && !ended) {
+      // Read while it was written? A later record is there, so by now this one is too.
+      bytes = await rest();
+      found = recordAfter(bytes, 0);
+    }
     if (found && found.from > 0) {
       const damaged = bytes.subarray(0, found.from).some((byte) => byte !== 0);
       const where = `${this.#parts.folder}/${this.#parts.writer}, file ${segmentOf(this.place)}, byte ${offsetOf(this.place)}`;
