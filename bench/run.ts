@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
 import { firstChunk } from './first-chunk.ts';
+import { journal } from './journal.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import { profile } from './profile.ts';
@@ -15,7 +16,7 @@ import { slowStreams } from './slow-streams.ts';
 import { stream } from './stream.ts';
 import { table } from './table.ts';
 
-const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory];
+const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory, journal];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]

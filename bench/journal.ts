@@ -1,0 +1,56 @@
+/** What a record of the journal costs the thread that writes it, beside the bare write of as many bytes. On the disk of the temporary folder. */
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { systemClock } from '../src/kit/clock.ts';
+import { systemDisk } from '../src/gateway/ledger/disk.ts';
+import { openJournal } from '../src/gateway/ledger/journal.ts';
+import { began, settled } from '../test/fakes/journals.ts';
+import { atMost, type Question, type Row } from './question.ts';
+
+const callsInTurn = 500;
+const turns = 100;
+/** About the bytes of a settled row. */
+const rowBytes = 620;
+
+export const journal: Question = {
+  name: 'journal',
+  async ask(rig) {
+    const folder = rig.place();
+    mkdirSync(folder, { recursive: true });
+    const bare = openSync(join(folder, 'bare'), 'w');
+    const bytes = Buffer.alloc(rowBytes, 'x');
+    const written = await openJournal({
+      disk: systemDisk,
+      clock: systemClock,
+      folder: join(folder, 'holder'),
+      writer: 'main',
+      minFreeBytes: () => 0,
+      log: (problem, cause) => console.error(problem, cause),
+    });
+    const microseconds = { 'a bare write': 0, began: 0, spoke: 0, settled: 0 };
+    const timed = <Item>(name: keyof typeof microseconds, items: readonly Item[], act: (item: Item, at: number) => void) => {
+      const start = process.threadCpuUsage();
+      items.forEach(act);
+      const { user, system } = process.threadCpuUsage(start);
+      microseconds[name] += (user + system) / items.length / turns; // coarse: only the sum of many turns says something
+    };
+    for (let turn = 0; turn < turns; turn++) {
+      const calls = Array.from({ length: callsInTurn }, (_, n) => began(`req_${String(turn).padStart(11, '0')}${String(n).padStart(11, '0')}`));
+      const rows = calls.map((call) => settled(call));
+      timed('a bare write', rows, (_, n) => writeSync(bare, bytes, 0, rowBytes, (turn * callsInTurn + n) * rowBytes));
+      timed('began', calls, (call) => written.began(call));
+      timed('spoke', calls, ({ requestId }) => written.spoke(requestId, 0, 100));
+      timed('settled', rows, (row) => written.settled(row));
+      await setTimeout(20); // files are made ready in the background
+    }
+    await written.close();
+    closeSync(bare);
+    return Object.entries(microseconds).map(([who, value]): Row => ({
+      what: 'a record of the journal, CPU µs',
+      who,
+      value,
+      ...(who !== 'a bare write' && { bars: [atMost('≤ 4 µs above a bare write', value - microseconds['a bare write'], 4)] }),
+    }));
+  },
+};

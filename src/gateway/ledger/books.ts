@@ -1,0 +1,29 @@
+/** What one journal has to tell the database, in one transaction: rows, sums, the holder's leases and the position, or nothing of it. */
+export interface Batch {
+  readonly holder: string;
+  /** `<holder>/<writer>` */
+  readonly journal: string;
+  /** Where the batch before ended, 0 at first. Bytes, only growing. */
+  readonly from: number;
+  readonly to: number;
+  /** Settled rows as the text of a JSON array, each a `UsageRow` with `month` and with `at` as ISO text. One that is there already counts once. */
+  readonly rows: string;
+  /** What the nouns asked to keep, as the text of a JSON array of `Kept`. */
+  readonly kept: string;
+}
+
+/** What the journals need of the database. */
+export interface ShippedBooks {
+  /**
+   * Does nothing when the stored position is at `to` or beyond.
+   *
+   * @throws Fault `conflict` when `from` is not the stored position, `invalid` when a row can never be written, `overloaded` while the database is away
+   */
+  ship(batch: Batch): Promise<void>;
+  /** Up to where a journal is in the books; 0 for one never heard of. */
+  position(journal: string): Promise<number>;
+  /** The holder is no more and all it settled is shipped: what it did not spend is free again. Twice is as good as once. */
+  close(holder: string): Promise<void>;
+  /** Resolves when all that is committed would survive a power cut. Absent where a commit says so itself. */
+  synced?(): Promise<void>;
+}

@@ -1,0 +1,64 @@
+import { Fault } from '#model/fault';
+import type { UsageRow } from '#model/usage-row';
+import type { Batch, ShippedBooks } from '../../src/gateway/ledger/books.ts';
+
+/** A row as the database reads it. */
+export type ShippedRow = Omit<UsageRow, 'at'> & { readonly at: string; readonly month: string };
+
+/** The database as the journals see it, in memory. */
+export interface TestBooks extends ShippedBooks {
+  readonly rows: ReadonlyMap<string, ShippedRow>;
+  readonly kept: readonly { readonly key: string }[];
+  readonly positions: Map<string, number>;
+  readonly closed: readonly string[];
+  readonly batches: readonly Batch[];
+  /** What it answers instead, if anything; asked before each batch. `answer` is lost on the way back. */
+  fails: (batch: Batch) => { readonly instead?: Error; readonly answer?: Error } | undefined;
+  /** A row that it can never take. */
+  refuses: (row: ShippedRow) => boolean;
+}
+
+export function testBooks(): TestBooks {
+  const rows = new Map<string, ShippedRow>();
+  const kept: { readonly key: string }[] = [];
+  const positions = new Map<string, number>();
+  const closed: string[] = [];
+  const batches: Batch[] = [];
+  const books: TestBooks = {
+    rows,
+    kept,
+    positions,
+    closed,
+    batches,
+    fails: () => undefined,
+    refuses: () => false,
+    async ship(batch) {
+      await Promise.resolve();
+      const failure = books.fails(batch);
+      if (failure?.instead) throw failure.instead;
+      const stored = positions.get(batch.journal) ?? 0;
+      if (stored < batch.to) {
+        if (stored !== batch.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${batch.from}.`);
+        const given = JSON.parse(batch.rows) as ShippedRow[];
+        const keeping = JSON.parse(batch.kept) as { key: string }[];
+        if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
+        for (const row of given) if (!rows.has(`${row.requestId} ${row.step}`)) rows.set(`${row.requestId} ${row.step}`, row);
+        kept.push(...keeping);
+        positions.set(batch.journal, batch.to);
+        batches.push(batch);
+      }
+      if (failure?.answer) throw failure.answer;
+    },
+    async position(journal) {
+      await Promise.resolve();
+      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: '', kept: '' });
+      if (failure?.instead) throw failure.instead;
+      return positions.get(journal) ?? 0;
+    },
+    async close(holder) {
+      await Promise.resolve();
+      closed.push(holder);
+    },
+  };
+  return books;
+}
