@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Fault, statuses, type FaultCode} from '#model/fault';
+import { Fault, statuses, type FaultCode } from '#model/fault';
 import { decodeFault, encodeFault, encodeFaultFrame, faultOfError } from './faults.ts';
 
 describe('a fault in the words of this wire', () => {
@@ -54,8 +54,16 @@ describe("a provider's refusal", () => {
     [400, error('invalid_request_error', 'Output blocked by content filtering policy'), { code: 'invalid', details: { reason: 'content-policy' } }],
     [400, error('invalid_request_error', 'max_tokens: 100000 > 8192'), { code: 'invalid', details: { field: 'max_tokens' } }],
     [400, error('invalid_request_error', 'messages.0.content: sk-secret'), { code: 'invalid', details: { field: 'messages' } }],
-    [400, error('invalid_request_error', '`temperature` is deprecated for this model.'), { code: 'invalid', details: { field: 'temperature', reason: 'field-unknown' } }],
-    [400, error('invalid_request_error', '"thinking.type.enabled" is not supported for this model.'), { code: 'invalid', details: { field: 'thinking', reason: 'field-unknown' } }],
+    [
+      400,
+      error('invalid_request_error', '`temperature` is deprecated for this model.'),
+      { code: 'invalid', details: { field: 'temperature', reason: 'field-unknown' } },
+    ],
+    [
+      400,
+      error('invalid_request_error', '"thinking.type.enabled" is not supported for this model.'),
+      { code: 'invalid', details: { field: 'thinking', reason: 'field-unknown' } },
+    ],
     [400, error('invalid_request_error'), { code: 'invalid', details: { field: undefined } }],
     [413, error('request_too_large'), { code: 'too-large', details: { elsewhere: undefined } }],
   ])('%d %s', (status, body, expected) => {

@@ -169,7 +169,11 @@ describe('a wrong request is refused, naming the field', () => {
     [{ ...body, temperature: 1.5 }, 'temperature', 'temperature must be between 0 and 1.'],
     [{ ...body, thinking: { type: 'enabled', budget_tokens: 1000 } }, 'thinking.budget_tokens', expect.stringContaining('must be between 1024') as string],
     [{ ...body, thinking: { type: 'enabled', budget_tokens: 4096 } }, 'thinking.budget_tokens', 'thinking.budget_tokens must be less than max_tokens.'],
-    [{ ...body, output_config: { effort: 'minimal' } }, 'output_config.effort', 'output_config.effort must be "low", "medium", "high", "xhigh", "max" or null.'],
+    [
+      { ...body, output_config: { effort: 'minimal' } },
+      'output_config.effort',
+      'output_config.effort must be "low", "medium", "high", "xhigh", "max" or null.',
+    ],
     [{ ...body, tools: [{ name: 'x' }] }, 'tools[0].input_schema', 'tools[0].input_schema is required.'],
     [{ ...body, tools: [{ ...look, input_schema: { type: 'array' } }] }, 'tools[0].input_schema.type', 'tools[0].input_schema.type must be "object".'],
     [{ ...body, tools: [look], tool_choice: { type: 'tool', name: 'x' } }, 'tool_choice.name', 'tool_choice.name names a tool that is not among the tools.'],
