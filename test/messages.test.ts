@@ -46,6 +46,7 @@ models:
   claude-y: { targets: [{ provider: claude, model: claude-up }, { provider: spare, model: claude-up }] }
   claude-gone: { targets: [{ provider: claude }] }
   gpt-x: { targets: [{ provider: gpt }] }
+  gpt-y: { targets: [{ provider: gpt }] }
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 2, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
@@ -385,9 +386,16 @@ describe('a provider of the chat wire', () => {
         { role: 'user', content: 'And now?' },
       ],
     });
-    const warned = (headers.get('x-dragoman-warnings') ?? '').split('; ').map((line) => line.split(':')[0]);
+    const warned = (headers.get('x-dragoman-warnings') ?? '').split('; ').map((line) => line.split(':', 1).join());
     expect(warned.toSorted()).toEqual(['cache_control', 'metadata', 'redacted_thinking', 'thoughts', 'topK']);
   });
+});
+
+test('a model of the chat wire that knows no effort is asked without, and that is said', async () => {
+  upstream.script(badRequest({ message: 'Unrecognized request argument supplied: reasoning_effort' }), ok());
+  const { status, headers } = await whole(request(undefined, { model: 'gpt-y', thinking: { type: 'disabled' } }));
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning_effort: this model does not take it.']);
+  expect(upstream.requests.map(({ json }) => (json as { reasoning_effort?: string }).reasoning_effort)).toEqual(['none', undefined]);
 });
 
 describe('a chat completion of a provider of this wire', () => {
@@ -585,10 +593,10 @@ describe('the list of models', () => {
     const { body } = await list();
     expect(body).toMatchObject({ has_more: false, first_id: body.data[0]?.id, last_id: body.data.at(-1)?.id });
     const ids = body.data.map(({ id }) => id);
-    expect(ids.toSorted()).toEqual(['built-in', 'claude-gone', 'claude-x', 'claude-y', 'gpt-x']);
+    expect(ids.toSorted()).toEqual(['built-in', 'claude-gone', 'claude-x', 'claude-y', 'gpt-x', 'gpt-y']);
     const first = (await list('?limit=3')).body;
     expect([first.has_more, first.data.map(({ id }) => id)]).toEqual([true, ids.slice(0, 3)]);
-    expect((await list(`?limit=4&after_id=${first.last_id}`)).body).toMatchObject({ has_more: false, data: [{ id: ids[3] }, { id: ids[4] }] });
+    expect((await list(`?limit=5&after_id=${first.last_id}`)).body).toMatchObject({ has_more: false, data: [{ id: ids[3] }, { id: ids[4] }, { id: ids[5] }] });
     expect((await list(`?limit=2&before_id=${ids[3]}`)).body.data.map(({ id }) => id)).toEqual(ids.slice(1, 3));
     for (const query of ['?limit=0', '?limit=x', '?after_id=nobody']) expect((await list(query)).status).toBe(400);
   });

@@ -1,3 +1,4 @@
+import { randomText } from '#kit/ids';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { carriedAs } from './carrying.ts';
@@ -29,8 +30,9 @@ export interface Reader {
 /** A block that is being said. */
 interface Open {
   readonly block: Loose;
-  /** Number of the tool call, if it is one. */
+  /** Number and id of the tool call, if it is one. */
   readonly call: number;
+  readonly id: string;
   /** Pieces of its input. */
   json: string;
   citations: Json[];
@@ -69,7 +71,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   const startBlock = (index: unknown, block: unknown, events: GenerateEvent[]) => {
     if (!isObject(block) || ++blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
-    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, json: '', citations: [], signature: textOf(block['signature']) };
+    const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
+    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], signature: textOf(block['signature']) };
     open.set(index, one);
     if (type === 'text' || type === 'thinking') {
       if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
@@ -81,7 +84,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (type === 'tool_use') {
       if (textOf(block['name']) === '') throw malformed();
       const extra = carriedAs(rest(block, callMembers));
-      events.push({ type: 'tool-call', candidate: 0, call: one.call, id: textOf(block['id']), name: textOf(block['name']), json: '', ...extra });
+      events.push({ type: 'tool-call', candidate: 0, call: one.call, id, name: textOf(block['name']), json: '', ...extra });
     }
   };
 
@@ -103,7 +106,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         const json = textOf(delta['partial_json']);
         if (json === '') break;
         one.json += json;
-        if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: textOf(one.block['id']), json });
+        if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json });
         break;
       }
       default: // a kind of piece that came later than this: its block is not ours to read
@@ -123,8 +126,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         if (one.signature !== '') end('thought', { signature: one.signature }, events);
         break;
       case 'tool_use':
-        if (one.json === '')
-          events.push({ type: 'tool-call', candidate: 0, call: one.call, id: textOf(block['id']), json: JSON.stringify(block['input'] ?? {}) });
+        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: JSON.stringify(block['input'] ?? {}) });
         break;
       default: {
         const value = one.json === '' ? (block as JsonObject) : { ...(block as JsonObject), input: inputOf(one.json) ?? {} };

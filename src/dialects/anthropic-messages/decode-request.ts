@@ -33,8 +33,6 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.top_p)) sampling.topP = request.top_p;
   if (isGiven(request.top_k)) sampling.topK = request.top_k;
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
-  const { thinking } = request;
-  if (thinking?.type === 'enabled' && thinking.budget_tokens >= request.max_tokens) throw invalid('thinking.budget_tokens', 'must be less than max_tokens');
   return { ...conversationOf(request), sampling, stream: request.stream ?? false, extra: extraOf(request) };
 }
 

@@ -1,4 +1,4 @@
-import type { MediaPart, Part, TextPart, ToolCallPart, Turn } from '#model/conversation';
+import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, Turn } from '#model/conversation';
 import { isObject, own, textOf, type Json, type JsonObject } from '#model/json';
 import { dialect } from './wire.ts';
 
@@ -74,7 +74,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
         return [callBlock(part, ignored)];
       case 'thought': {
         const carried = own(part.extra, dialect);
-        if (carried['signature'] !== undefined) return [{ ...carried, type: 'thinking', thinking: part.text }];
+        if (isSigned(part)) return [{ ...carried, type: 'thinking', thinking: part.text }];
         ignored.add('thoughts: the provider takes back only those that it signed.');
         return [];
       }
@@ -83,6 +83,9 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
     }
   });
 }
+
+/** An empty signature is ours: it stands where another wire's thoughts were shown. */
+export const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, dialect)['signature']) !== '';
 
 function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   const media = parts.filter((part) => part.type === 'media');

@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#model/call';
 import { own, type JsonObject } from '#model/json';
+import { isSigned } from './encode-messages.ts';
 import type { Quirks } from './encode-request.ts';
 import { budgetOf, effortWord, leastBudget } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -43,6 +44,6 @@ function obstacleTo({ turns, toolChoice }: GenerateCall): string | undefined {
   if (toolChoice?.type === 'allowed' && toolChoice.mode === 'required') return 'the provider does not think where a tool must be called.';
   const last = turns.findLast((turn) => turn.role === 'model')?.parts ?? [];
   const called = turns.at(-1)?.role !== 'model' && last.some((part) => part.type === 'tool-call');
-  const thought = last.some((part) => part.type === 'thought' && own(part.extra, dialect)['signature'] !== undefined);
+  const thought = last.some((part) => part.type === 'thought' && isSigned(part));
   return called && !thought ? 'the thoughts before the last tool calls are not there.' : undefined;
 }

@@ -104,7 +104,7 @@ const conversation = {
     Type.Object({ type: Type.Literal('none') }),
   ),
   thinking: optional(
-    Type.Object({ type: Type.Literal('enabled'), budget_tokens: limit(1024, 'Tokens for thinking; less than max_tokens.'), ...display }),
+    Type.Object({ type: Type.Literal('enabled'), budget_tokens: limit(1024, 'Tokens for thinking.'), ...display }),
     Type.Object({ type: Type.Enum(['adaptive', 'between_tools', 'disabled']), ...display }),
   ),
   output_config: optional(

@@ -12,6 +12,8 @@ export interface Quirks {
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
   /** False: it refuses `stream_options`. Otherwise streams always ask for usage. */
   readonly usage?: boolean;
+  /** False: it refuses `reasoning_effort`. */
+  readonly effort?: boolean;
 }
 
 /**
@@ -44,7 +46,10 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   }
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
-  if (call.reasoning?.effort !== undefined) body['reasoning_effort'] = call.reasoning.effort;
+  if (call.reasoning?.effort !== undefined) {
+    if (quirks.effort === false) ignored.add('reasoning_effort: this model does not take it.');
+    else body['reasoning_effort'] = call.reasoning.effort;
+  }
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };

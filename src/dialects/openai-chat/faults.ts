@@ -130,7 +130,7 @@ function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown)
 /** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
 function refusedField(message: string): string | undefined {
   if (!/unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i.test(message)) return undefined;
-  return /\b(stream_options|max_completion_tokens|max_tokens)\b/.exec(message)?.[1];
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 
 /** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */

@@ -5,7 +5,7 @@ import { own } from '#model/json';
 
 /**
  * What a refusal may teach: a field that the provider does not take, or takes by its other name: the older and the newer word for the token
- * limit are tried for each other. Stream options are left out only where they are ours: what a client wrote is between it and the provider.
+ * limit are tried for each other. Stream options and an effort are left out only where they are ours: what a client wrote is between it and the provider.
  *
  * @returns undefined where there is nothing new to try
  */
@@ -19,6 +19,10 @@ export function quirkOf(fault: Fault, call: GenerateCall, known: Quirks = {}): Q
     case 'max_completion_tokens': {
       const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
       return call.sampling.maxTokens !== undefined && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
+    }
+    case 'reasoning_effort': {
+      const translated = Object.keys(call.extra).some((dialect) => dialect !== 'openai-chat');
+      return translated && known.effort !== false ? { ...known, effort: false } : undefined;
     }
     default:
       return undefined;
