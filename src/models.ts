@@ -6,7 +6,7 @@ export interface ModelsParts {
   readonly settings: Settings;
   readonly builtIn: Target;
   /** A model at a provider of the settings; `undefined` where this version does not speak its dialect. */
-  readonly target: (provider: string, model: string) => Target | undefined;
+  readonly target: (provider: string, model: string, mostTokens: number | undefined) => Target | undefined;
   /** Unix seconds, shown as the age of every model. */
   readonly created: number;
 }
@@ -45,9 +45,9 @@ export function modelsOf({ settings, builtIn, target, created }: ModelsParts): M
     },
   };
 
-  function targetsOf(model: Settings['models'][string], name: string): Model['targets'] {
-    return model.targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const found = provider === 'built-in' ? builtIn : target(provider, upstream);
+  function targetsOf({ targets, limits }: Settings['models'][string], name: string): Model['targets'] {
+    return targets.flatMap(({ provider, model: upstream = name, weight }) => {
+      const found = provider === 'built-in' ? builtIn : target(provider, upstream, limits.output);
       return found ? [{ target: found, ...(weight === undefined ? {} : { weight }) }] : [];
     });
   }

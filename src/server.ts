@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '#config';
 import { chatcompat } from './faces/chatcompat/index.ts';
+import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
 import { openLedger } from './gateway/ledger/index.ts';
@@ -103,11 +104,12 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   };
   let models = assemble();
 
+  const countTokens = async (texts: Iterable<string>) => (await openTokens()).countAll(texts);
   const ledger = openLedger({
     books: usage,
     planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
     reserveOutput: () => settings.limits.reserveOutput,
-    countTokens: async (texts) => (await openTokens()).countAll(texts),
+    countTokens,
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
@@ -121,6 +123,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
     chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
+    messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
     watch({
       metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Headers } from './exchange.ts';
 
 /** What a credential may be narrowed to. */
 export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;
@@ -48,4 +48,6 @@ export interface Face {
   readonly routes: readonly Route[];
   /** The JSON body of a refusal. */
   readonly refusal: (fault: Fault, requestId: string) => unknown;
+  /** Headers of a refusal besides those that all faces have. */
+  readonly refusalHeaders?: (requestId: string) => Headers;
 }

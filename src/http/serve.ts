@@ -202,6 +202,7 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
     ...(fault.code === 'quota-spent' ? ['x-should-retry', 'false'] : []),
     ...exchange.refusalHeaders,
+    ...(face.refusalHeaders?.(exchange.id) ?? []),
   ]);
 }
 

@@ -43,6 +43,7 @@ export interface Sampling {
   readonly logitBias?: Readonly<Record<string, number>>;
 }
 
+/** Present: the model is to think, as it thinks best where nothing more is said. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 }

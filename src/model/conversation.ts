@@ -10,7 +10,7 @@ export interface Turn {
   readonly extra?: Extra;
 }
 
-export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart;
+export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | ForeignPart;
 
 export interface TextPart {
   readonly type: 'text';
@@ -52,7 +52,7 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   readonly type: 'tool-result';
   readonly id: string;
-  readonly parts: readonly (TextPart | MediaPart)[];
+  readonly parts: readonly (TextPart | MediaPart | ForeignPart)[];
   readonly failed?: boolean;
   readonly extra?: Extra;
 }
@@ -62,6 +62,13 @@ export interface ThoughtPart {
   readonly type: 'thought';
   readonly text: string;
   readonly extra?: Extra;
+}
+
+/** A kind of content that only its own dialect knows: carried, not understood. */
+export interface ForeignPart {
+  readonly type: 'foreign';
+  readonly dialect: string;
+  readonly value: JsonObject;
 }
 
 export type Tool = FunctionTool | CustomTool | ForeignTool;

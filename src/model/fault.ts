@@ -25,7 +25,7 @@ export interface FaultDetails {
   /** The field at fault, as the client spelled it: `messages[0].content`. */
   readonly field?: string;
   /** Narrows the code where a dialect has a word of its own for the case. */
-  readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut';
+  readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */
   readonly retryAfter?: number;
   /** Would another target perhaps say yes? */

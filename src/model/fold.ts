@@ -1,4 +1,4 @@
-import type { MediaPart, Part } from './conversation.ts';
+import type { ForeignPart, MediaPart, Part } from './conversation.ts';
 import type { FinishReason, GenerateEvent, Started, TokenLogprob, Usage } from './event.ts';
 import type { Extra } from './json.ts';
 
@@ -76,7 +76,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
 type Open<Type extends Part['type']> = { -readonly [Key in keyof Extract<Part, { type: Type }>]: Extract<Part, { type: Type }>[Key] };
 
 interface Draft {
-  parts: (Open<'text'> | Open<'thought'> | Open<'refusal'> | Open<'tool-call'> | MediaPart)[];
+  parts: (Open<'text'> | Open<'thought'> | Open<'refusal'> | Open<'tool-call'> | MediaPart | ForeignPart)[];
   calls: Open<'tool-call'>[];
   reason: FinishReason;
   raw: string;
@@ -86,8 +86,10 @@ interface Draft {
 
 function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>): void {
   if (event.type === 'text' && event.logprobs) (draft.logprobs ??= []).push(...event.logprobs);
-  const extra: Extra | undefined = event.type === 'thought' ? event.extra : undefined;
+  const extra: Extra | undefined = event.type === 'refusal' ? undefined : event.extra;
   const last = draft.parts.at(-1);
-  if (last?.type === event.type && !extra) last.text += event.text;
-  else if (event.text !== '' || extra) draft.parts.push({ type: event.type, text: event.text, ...(extra ? { extra } : {}) });
+  if (last?.type === event.type && !('extra' in last)) {
+    last.text += event.text;
+    if (extra && last.type !== 'refusal') last.extra = extra;
+  } else if (event.text !== '' || extra) draft.parts.push({ type: event.type, text: event.text, ...(extra ? { extra } : {}) });
 }

@@ -24,12 +24,3 @@ export function rest(object: object, known: ReadonlySet<string>): Record<string,
 
 /** What a dialect carried for itself. */
 export const own = (extra: Extra | undefined, dialect: string): JsonObject => extra?.[dialect] ?? {};
-
-/**
- * The fields that only other dialects would have understood: a target of this dialect ignores them.
- * A name that begins with a dot is a dialect's note to itself and no field of the client.
- */
-export function unheard(extra: Extra, dialect: string): readonly string[] {
-  const others = Object.keys(extra).filter((one) => one !== dialect);
-  return others.flatMap((one) => Object.keys(extra[one]!).filter((name) => !name.startsWith('.')));
-}

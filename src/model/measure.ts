@@ -60,6 +60,9 @@ function* partTexts(parts: readonly Part[]): Generator<string> {
       case 'tool-result':
         yield* partTexts(part.parts);
         break;
+      case 'foreign':
+        yield JSON.stringify(part.value);
+        break;
       default:
         part satisfies never;
     }

@@ -1,14 +1,19 @@
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { Target } from '#model/target';
+import { anthropic } from './anthropic/index.ts';
 import type { Maker, ProviderSettings } from './maker.ts';
 import { openai } from './openai/index.ts';
 
 /** Who makes the providers of each dialect. */
-const makers: ReadonlyMap<string, Maker> = new Map([['openai-chat', openai]]);
+const makers: ReadonlyMap<string, Maker> = new Map([
+  ['openai-chat', openai],
+  ['anthropic-messages', anthropic],
+]);
 
 export interface Providers {
-  target(provider: string, model: string): Target | undefined;
+  /** @param mostTokens the most tokens the model can answer with, where the settings say */
+  target(provider: string, model: string, mostTokens: number | undefined): Target | undefined;
   /** Names of the providers whose dialect is not spoken here. */
   readonly unspoken: readonly string[];
 }
@@ -17,7 +22,7 @@ export interface Providers {
 export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, upstreams: Upstreams, clock: Clock): Providers {
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makers.get(one.dialect)?.(name, one, upstreams, clock)]));
   return {
-    target: (provider, model) => spoken.get(provider)?.target(model),
+    target: (provider, model, mostTokens) => spoken.get(provider)?.target(model, mostTokens),
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

@@ -13,7 +13,8 @@ export interface ProviderSettings {
 }
 
 export interface Provider {
-  target(model: string): Target;
+  /** @param mostTokens the most tokens the model can answer with, where the settings say */
+  target(model: string, mostTokens: number | undefined): Target;
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */

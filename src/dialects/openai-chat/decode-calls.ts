@@ -66,7 +66,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
 }
 
 export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candidate: number, calls: Calls, events: GenerateEvent[]): void {
-  const call = (calls.older ??= newCall(calls, 'call_function', false, { function_call: true })); // the older form has no ids
+  const call = (calls.older ??= newCall(calls, 'call_function', false, { '.function_call': true })); // the older form has no ids
   events.push(...saidByCall(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate));
 }
 
@@ -79,7 +79,7 @@ function saidByCall(call: OpenCall, name: string, json: string, candidate: numbe
   }
   if (!first && json === '') return [];
   call.named = true;
-  const older = call.extra['function_call'] === true;
+  const older = call.extra['.function_call'] === true;
   const extra = (first || older) && !isEmpty(call.extra) ? { extra: { [dialect]: call.extra } } : {};
   const event: GenerateEvent = {
     type: 'tool-call',

@@ -1,6 +1,7 @@
 import type { MediaPart, Part, TextPart, Turn } from '#model/conversation';
 import { rest, type Extra, type Json, type JsonObject } from '#model/json';
-import { carriedAs, invalid, isGiven, missing, nested } from './carrying.ts';
+import { invalid, isGiven, missing, nested } from '../reading.ts';
+import { carriedAs } from './carrying.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
 import { dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 
@@ -17,7 +18,7 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
           'system',
           textsOf(given(message, field), `${field}.content`),
           rest(message, messageMembers),
-          message.role === 'developer' ? { role: message.role } : {},
+          message.role === 'developer' ? { '.role': message.role } : {},
         );
       case 'user':
         return turn('user', partsOf(given(message, field), `${field}.content`), rest(message, messageMembers));
@@ -34,7 +35,7 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
         if (!isGiven(message.name)) throw missing(`${field}.name`);
         if (id === undefined) throw invalid(`${field}.name`, 'must be the name of a function that an earlier assistant message called');
         const parts = isGiven(message.content) ? textsOf(message.content, `${field}.content`) : [];
-        return turn('user', [{ type: 'tool-result', id, parts }], rest(message, messageMembers), { role: message.role });
+        return turn('user', [{ type: 'tool-result', id, parts }], rest(message, messageMembers), { '.role': message.role });
       }
       default:
         return message.role satisfies never;
@@ -67,7 +68,7 @@ function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, fun
     const { name, arguments: json } = message.function_call;
     const id = `call_function_${at}`;
     functions.set(name, id);
-    parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { function_call: true } } });
+    parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { '.function_call': true } } });
   }
   const carried = rest(message, assistantMembers);
   if (!parts.some((part) => part.type !== 'thought') && !('audio' in carried)) throw missing(`${field}.content`);

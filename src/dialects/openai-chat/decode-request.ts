@@ -2,10 +2,10 @@ import { checked } from '#kit/check';
 import type { GenerateCall, Output, Sampling } from '#model/call';
 import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra } from '#model/json';
+import { bounded, invalid, isGiven } from '../reading.ts';
 import { isAsItCame } from './as-it-came.ts';
-import { invalid, isGiven } from './carrying.ts';
 import { turnsOf } from './decode-messages.ts';
-import { bounded, toolChoiceOf, toolOf } from './decode-tools.ts';
+import { toolChoiceOf, toolOf } from './decode-tools.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
 /** Throws away `readonly`, for values that are being put together. */

@@ -1,6 +1,7 @@
 import type { Tool, ToolChoice } from '#model/conversation';
-import { isObject, rest, type Json, type JsonObject } from '#model/json';
-import { carriedAs, invalid, isGiven, missing, nested } from './carrying.ts';
+import { isObject, rest } from '#model/json';
+import { bounded, invalid, isGiven, missing, nested } from '../reading.ts';
+import { carriedAs } from './carrying.ts';
 import { dialect, type ChatRequest, type ChatTool } from './wire.ts';
 
 export function toolOf(tool: ChatTool, at: number): Tool {
@@ -84,20 +85,4 @@ function nameIn(value: unknown, field: string): string {
 function declared(name: string, tools: readonly Tool[]): string {
   if (tools.some((tool) => tool.type !== 'foreign' && tool.name === name)) return name;
   throw invalid('tool_choice', 'names a tool that is not among the tools');
-}
-
-/** JSON Schemas are carried, never resolved; these bounds are far beyond what a model takes. */
-const schemaBounds = { depth: 48, values: 20_000 };
-
-export function bounded(schema: JsonObject, field: string): JsonObject {
-  let left = schemaBounds.values;
-  const visit = (value: Json, depth: number): void => {
-    if (--left < 0) throw invalid(field, `must have at most ${schemaBounds.values} values`);
-    if (value === null || typeof value !== 'object') return;
-    if (depth === schemaBounds.depth) throw invalid(field, `must not be nested deeper than ${schemaBounds.depth} levels`);
-    if (isObject(value)) for (const name in value) visit(value[name]!, depth + 1);
-    else for (const one of value) visit(one, depth + 1);
-  };
-  visit(schema, 0);
-  return schema;
 }

@@ -38,7 +38,7 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
   return custom ? { ...shared, id, type: 'custom', custom: { name, input: json } } : { ...shared, id, type: 'function', function: { name, arguments: json } };
 }
 
-export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['function_call'] === true;
+export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;
 
 export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
   tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));

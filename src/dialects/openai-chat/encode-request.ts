@@ -1,6 +1,7 @@
 import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
-import { own, unheard, type Json, type JsonObject } from '#model/json';
+import { own, textOf, type Json, type JsonObject } from '#model/json';
+import { unheard } from '#model/unheard';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -11,6 +12,8 @@ export interface Quirks {
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
   /** False: it refuses `stream_options`. Otherwise streams always ask for usage. */
   readonly usage?: boolean;
+  /** False: it refuses `reasoning_effort`. */
+  readonly effort?: boolean;
 }
 
 /**
@@ -20,7 +23,7 @@ export interface Quirks {
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call.extra, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,
@@ -43,7 +46,10 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   }
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
-  if (call.reasoning?.effort !== undefined) body['reasoning_effort'] = call.reasoning.effort;
+  if (call.reasoning?.effort !== undefined) {
+    if (quirks.effort === false) ignored.add('reasoning_effort: this model does not take it.');
+    else body['reasoning_effort'] = call.reasoning.effort;
+  }
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };
@@ -134,12 +140,12 @@ export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Js
 // ——— messages ———
 
 function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
-  const carried = own(turn.extra, dialect);
+  const { '.role': role = '', ...carried } = own(turn.extra, dialect);
   switch (turn.role) {
     case 'system':
-      return [{ role: 'system', ...carried, content: encodeContent(turn.parts, ignored) }];
+      return [{ role: role || 'system', ...carried, content: encodeContent(turn.parts, ignored) }];
     case 'user':
-      return encodeUser(turn.parts, carried, ignored);
+      return encodeUser(turn.parts, carried, ignored, role === 'function');
     case 'model':
       return [encodeModel(turn.parts, carried, ignored)];
     default:
@@ -148,7 +154,7 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
 }
 
 /** Results of tools are messages of their own and stand before what else the user says. Their images follow as the user's: a tool message is text. */
-function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
+function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>, older: boolean): readonly JsonObject[] {
   const messages: JsonObject[] = [];
   const said: Part[] = [];
   for (const part of parts) {
@@ -157,10 +163,10 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
       continue;
     }
     const texts = part.parts.filter((one) => one.type === 'text');
-    said.push(...part.parts.filter((one) => one.type === 'media'));
+    said.push(...part.parts.filter((one) => one.type !== 'text'));
     if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
     const content = encodeContent(texts, ignored);
-    messages.push(carried['role'] === 'function' ? { ...carried, content } : { ...carried, role: 'tool', tool_call_id: part.id, content });
+    messages.push(older ? { ...carried, role: 'function', content } : { ...carried, role: 'tool', tool_call_id: part.id, content });
   }
   if (said.length > 0 || messages.length === 0)
     messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(said, ignored) });
@@ -174,7 +180,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   const message: Record<string, Json> = { ...carried, role: 'assistant', content: texts.length > 0 ? encodeContent(texts, ignored) : null };
   if (refusals.length > 0) message['refusal'] = refusals.map((part) => part.text).join('');
   for (const part of parts) {
-    if (part.type === 'media') ignored.add(`${part.kind}: the provider's interface takes none from an assistant.`);
+    if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's interface takes none from an assistant.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
     if (typeof field === 'string') message[field] = part.text;
@@ -202,5 +208,9 @@ function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
 }
 
 const encodeText = ({ text, extra }: TextPart): JsonObject => ({ ...own(extra, dialect), type: 'text', text });
-const nameOf = (part: Exclude<Part, TextPart>) => (part.type === 'media' ? `${part.kind}${by(part)}` : part.type);
+function nameOf(part: Exclude<Part, TextPart>): string {
+  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
+  return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
+}
+
 const by = (part: MediaPart) => (part.fileId === undefined ? (part.url === undefined ? '' : ' by address') : ' by file id');

@@ -92,6 +92,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
           return '';
         }
         case 'text': {
+          if (event.text === '' && event.extra) return ''; // the end of a part of another dialect
           const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs), refusal: null });
           return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}`, logprobs);
         }
@@ -105,7 +106,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
         case 'tool-call':
           return frame(event.candidate, openingWithout(event.candidate) + toolCallDelta(event));
         case 'part': {
-          const part = encodePart(event.part);
+          const part = event.part.type === 'media' ? encodePart(event.part) : undefined;
           return part ? frame(event.candidate, openingWithout(event.candidate) + JSON.stringify(part).slice(1, -1)) : '';
         }
         case 'finished': {

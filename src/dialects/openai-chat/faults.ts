@@ -1,5 +1,6 @@
 import { Fault, type FaultCode, type FaultDetails } from '#model/fault';
-import { isObject, textOf } from '#model/json';
+import { isObject } from '#model/json';
+import { proseOf, retryAfterOf, wordOf, type Headers } from '../refusals.ts';
 
 /** Faults in the words of this wire, and a provider's refusals as faults. */
 export interface ChatError {
@@ -43,9 +44,6 @@ export function encodeFault({ code, message, details }: Fault): ChatError {
 }
 
 // ——— what a provider says ———
-
-/** Header names in lower case. */
-export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** What a refusal says of itself, as far as it is a word and not prose. */
 interface Refusal {
@@ -132,7 +130,7 @@ function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown)
 /** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
 function refusedField(message: string): string | undefined {
   if (!/unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i.test(message)) return undefined;
-  return /\b(stream_options|max_completion_tokens|max_tokens)\b/.exec(message)?.[1];
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 
 /** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
@@ -150,26 +148,3 @@ function refusalOf(value: unknown, status: number): Refusal {
     message: proseOf(error['message']) || proseOf(shell['error']) || proseOf(error['detail']) || proseOf(detail['msg']) || proseOf(value),
   };
 }
-
-/** Longer waits than this are no advice for a request. */
-const longestWait = 3600;
-
-/** Seconds to wait, where the headers say something sensible. A date is read against the sender's own clock. https://www.rfc-editor.org/rfc/rfc9110#field.retry-after */
-function retryAfterOf(headers: Headers): number | undefined {
-  const header = (name: string) => {
-    const value = headers[name];
-    return (typeof value === 'string' ? value : value?.[0])?.trim() ?? '';
-  };
-  const milliseconds = header('retry-after-ms');
-  const after = header('retry-after');
-  const sane = [
-    /^\d+(\.\d+)?$/.test(milliseconds) ? Number(milliseconds) / 1000 : NaN,
-    /^\d+(\.\d+)?$/.test(after) ? Number(after) : NaN,
-    /[a-z]/i.test(after) ? (Date.parse(after) - Date.parse(header('date'))) / 1000 : NaN,
-  ];
-  return sane.find((seconds) => seconds > 0 && seconds <= longestWait);
-}
-
-/** Words go into the log, prose does not. */
-const wordOf = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
-const proseOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));

@@ -56,7 +56,8 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
         break;
       }
       case 'tool-result':
-        break; // no answer has one
+      case 'foreign':
+        break; // no answer of this wire has one
       default:
         part satisfies never;
     }
@@ -67,7 +68,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
     role: 'assistant',
     content: texts.length > 0 ? texts.join('') : silent ? null : '',
     refusal: refusals.length > 0 ? refusals.join('') : null,
-    ...(thoughts.length > 0 ? { reasoning_content: thoughts.join('') } : {}),
+    ...(thoughts.some((one) => one !== '') ? { reasoning_content: thoughts.join('') } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(older ? { function_call: older } : {}),
     ...(images.length > 0 ? { images } : {}),

@@ -1,9 +1,7 @@
 import type { Usage } from '#model/event';
 import { isEmpty, isObject, own, type Json, type JsonObject } from '#model/json';
+import { isCount } from '../reading.ts';
 import { dialect } from './wire.ts';
-
-/** Beyond this no request can go: such a number is a mistake, and it would empty somebody's balance. */
-const mostTokens = 1_000_000_000;
 
 /** @returns undefined where the provider's numbers are missing or can't be: somebody else estimates then */
 export function usageOf(value: unknown): Usage | undefined {
@@ -45,5 +43,3 @@ export function encodeUsage({ input, output, cached, thought, extra }: Usage): J
     usage['completion_tokens_details'] = { ...(thought === undefined ? {} : { reasoning_tokens: thought }), ...(completion as JsonObject | undefined) };
   return { ...usage, ...others };
 }
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;

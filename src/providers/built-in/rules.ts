@@ -67,7 +67,7 @@ function wordsToRepeat({ message, orders }: Asked): string | undefined {
 function toldBy({ results }: Asked): (variant: number) => Answer {
   return (variant) => {
     const lines = results.map((result) => {
-      const text = result.parts.map((part) => (part.type === 'text' ? part.text : describeMedia(part))).join('\n');
+      const text = result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : part.type === 'media' ? [describeMedia(part)] : [])).join('\n');
       return `${result.failed ? phrase('failed', variant) : ''}${text === '' ? phrase('silence', variant) : text}`;
     });
     return { thoughts: ['The tool has answered.', 'I pass on what it said.'], text: lines.join('\n'), uses: [] };

@@ -1,20 +1,21 @@
-import { decoder, type Decoder } from '#dialects/openai-chat/events';
+import type { Quirks } from '#dialects/openai-chat/encode-request';
+import { decoder } from '#dialects/openai-chat/events';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
-import type { Answering } from '#kit/answering';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
-import { splitter } from '#kit/sse';
 import type { GenerateCall } from '#model/call';
-import { speaks, type GenerateEvent } from '#model/event';
+import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
+import { keyRing, type KeyRing } from '../keys.ts';
+import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import type { Maker } from '../maker.ts';
+import { isEventStream, maxLine, parsed, streamed } from '../reading.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
-import { keyRing, type KeyRing } from './keys.ts';
 import { passStream, passWhole } from './lane.ts';
-import { knownQuirks, quirkOf, type KnownQuirks } from './quirks.ts';
+import { quirkOf } from './quirks.ts';
 import { requestBody } from './request-body.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
@@ -28,7 +29,7 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
     ...(headers ? { headers } : {}),
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
-  const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks(clock), clock };
+  const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   return {
     target: (model) => ({
       name: `${name}/${model}`,
@@ -45,7 +46,7 @@ interface Place {
   readonly headersFor: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly upstreams: Upstreams;
   readonly keys: KeyRing;
-  readonly quirks: KnownQuirks;
+  readonly quirks: KnownQuirks<Quirks>;
   readonly clock: Clock;
   readonly model: string;
 }
@@ -122,27 +123,9 @@ async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefine
 const LF = 0x0a;
 const CR = 0x0d;
 const byteOrderMark = 0xef;
-const maxLine = 1_048_576;
 
 function hasPlainLines(bytes: Uint8Array | undefined): boolean {
   return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
-}
-
-async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<GenerateEvent> {
-  const lines = splitter({ maxLine });
-  try {
-    for (let bytes = first; bytes; bytes = await awaiting.take()) {
-      for (const line of lines.push(bytes)) {
-        const events = frames.decode(line);
-        if (events.some(speaks)) awaiting.spoke();
-        yield* events;
-      }
-    }
-    for (const line of lines.end()) yield* frames.decode(line);
-    yield* frames.end();
-  } catch (error) {
-    throw upstreamFault(error, true);
-  }
 }
 
 function headersOf({ apiKeys, kind, headers }: OpenAISettings, key: string): Readonly<Record<string, string>> {
@@ -152,18 +135,4 @@ function headersOf({ apiKeys, kind, headers }: OpenAISettings, key: string): Rea
     ...(apiKeys.length === 0 ? {} : kind === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }),
     ...headers,
   };
-}
-
-function isEventStream({ headers }: Answering): boolean {
-  const type = headers['content-type'];
-  return type === undefined || type.toLowerCase().startsWith('text/event-stream');
-}
-
-/** Without the cause: what JSON.parse says repeats a piece of the text. */
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-  } catch {
-    throw new Fault('upstream-failed', 'The answer of the provider is not JSON.', { elsewhere: true });
-  }
 }

@@ -1,34 +1,11 @@
 import type { Quirks } from '#dialects/openai-chat/encode-request';
-import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
 import type { Fault } from '#model/fault';
 import { own } from '#model/json';
 
-/** What the models of a provider were seen to refuse. Providers change: it is forgotten after an hour. */
-export interface KnownQuirks {
-  of(model: string): Quirks | undefined;
-  /** To be called only when a request in this shape was taken: a refusal alone proves nothing. */
-  keep(model: string, quirks: Quirks): void;
-}
-
-const keptMilliseconds = 3_600_000;
-
-export function knownQuirks(clock: Clock): KnownQuirks {
-  const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
-  return {
-    of(model) {
-      const one = known.get(model);
-      if (one && one.until > clock.monotonic()) return one.quirks;
-      known.delete(model);
-      return undefined;
-    },
-    keep: (model, quirks) => void known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds }),
-  };
-}
-
 /**
  * What a refusal may teach: a field that the provider does not take, or takes by its other name: the older and the newer word for the token
- * limit are tried for each other. Stream options are left out only where they are ours: what a client wrote is between it and the provider.
+ * limit are tried for each other. Stream options and an effort are left out only where they are ours: what a client wrote is between it and the provider.
  *
  * @returns undefined where there is nothing new to try
  */
@@ -42,6 +19,10 @@ export function quirkOf(fault: Fault, call: GenerateCall, known: Quirks = {}): Q
     case 'max_completion_tokens': {
       const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
       return call.sampling.maxTokens !== undefined && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
+    }
+    case 'reasoning_effort': {
+      const translated = Object.keys(call.extra).some((dialect) => dialect !== 'openai-chat');
+      return translated && known.effort !== false ? { ...known, effort: false } : undefined;
     }
     default:
       return undefined;

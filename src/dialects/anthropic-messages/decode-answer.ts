@@ -1,0 +1,203 @@
+import { randomText } from '#kit/ids';
+import type { FinishReason, GenerateEvent } from '#model/event';
+import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { carriedAs } from './carrying.ts';
+import { inputOf } from './encode-messages.ts';
+import { faultOfError, malformed } from './faults.ts';
+import { usageOf } from './usage.ts';
+import { dialect, type Loose } from './wire.ts';
+
+/** The words of this wire for the end of an answer. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  pause_turn: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool',
+  refusal: 'refused',
+};
+
+/** Reads the events of a stream one after the other; a whole answer is read as the events that would have said it. */
+export interface Reader {
+  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
+  take(event: unknown): readonly GenerateEvent[];
+  isFinished(): boolean;
+  /** What stands at the end of all events. */
+  close(): readonly GenerateEvent[];
+}
+
+/** A block that is being said. */
+interface Open {
+  readonly block: Loose;
+  /** Number and id of the tool call, if it is one. */
+  readonly call: number;
+  readonly id: string;
+  /** Pieces of its input. */
+  json: string;
+  citations: Json[];
+  signature: string;
+}
+
+/** No answer has more: beyond, somebody wants to keep us busy. */
+const mostBlocks = 10_000;
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export function reader(model: string, ignored: readonly string[]): Reader {
+  const open = new Map<unknown, Open>();
+  let blocks = 0;
+  let calls = 0;
+  let plain: 'text' | 'thinking' | undefined; // the kind of the last part, if nothing ended it: another of its kind would run on
+  let started = false;
+  let finished = false;
+  let usage: JsonObject = {};
+
+  const count = (value: unknown) => {
+    if (isObject(value)) usage = { ...usage, ...rest(value, none) };
+  };
+
+  const start = ({ message }: Loose, events: GenerateEvent[]) => {
+    if (started) return; // some proxies say it twice
+    started = true;
+    const said = isObject(message) ? message : {};
+    count(said['usage']);
+    const carried = rest(said, notCarried);
+    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...carriedAs(carried) });
+  };
+
+  const startBlock = (index: unknown, block: unknown, events: GenerateEvent[]) => {
+    if (!isObject(block) || ++blocks > mostBlocks) throw malformed();
+    const type = textOf(block['type']);
+    const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
+    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], signature: textOf(block['signature']) };
+    open.set(index, one);
+    if (type === 'text' || type === 'thinking') {
+      if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
+      plain = type;
+      const text = textOf(block[type]);
+      if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
+      if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
+    } else plain = undefined;
+    if (type === 'tool_use') {
+      if (textOf(block['name']) === '') throw malformed();
+      const extra = carriedAs(rest(block, callMembers));
+      events.push({ type: 'tool-call', candidate: 0, call: one.call, id, name: textOf(block['name']), json: '', ...extra });
+    }
+  };
+
+  const takeDelta = (one: Open, delta: Loose, events: GenerateEvent[]) => {
+    switch (delta['type']) {
+      case 'text_delta':
+        if (textOf(delta['text']) !== '') events.push({ type: 'text', candidate: 0, text: textOf(delta['text']) });
+        break;
+      case 'thinking_delta':
+        if (textOf(delta['thinking']) !== '') events.push({ type: 'thought', candidate: 0, text: textOf(delta['thinking']) });
+        break;
+      case 'signature_delta':
+        one.signature += textOf(delta['signature']);
+        break;
+      case 'citations_delta':
+        if (isObject(delta['citation'])) one.citations.push(delta['citation'] as JsonObject);
+        break;
+      case 'input_json_delta': {
+        const json = textOf(delta['partial_json']);
+        if (json === '') break;
+        one.json += json;
+        if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json });
+        break;
+      }
+      default: // a kind of piece that came later than this: its block is not ours to read
+    }
+  };
+
+  const stopBlock = (index: unknown, events: GenerateEvent[]) => {
+    const one = open.get(index);
+    if (!one) return;
+    open.delete(index);
+    const { block } = one;
+    switch (block['type']) {
+      case 'text':
+        if (one.citations.length > 0) end('text', { citations: one.citations }, events);
+        break;
+      case 'thinking':
+        if (one.signature !== '') end('thought', { signature: one.signature }, events);
+        break;
+      case 'tool_use':
+        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: JSON.stringify(block['input'] ?? {}) });
+        break;
+      default: {
+        const value = one.json === '' ? (block as JsonObject) : { ...(block as JsonObject), input: inputOf(one.json) ?? {} };
+        events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value } });
+      }
+    }
+  };
+
+  const end = (type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[]) => {
+    events.push({ type, candidate: 0, text: '', extra: { [dialect]: carried } });
+    plain = undefined;
+  };
+
+  const finish = (event: Loose, events: GenerateEvent[]) => {
+    count(event['usage']);
+    const delta = isObject(event['delta']) ? event['delta'] : {};
+    const raw = delta['stop_reason'];
+    if (typeof raw !== 'string' || raw === '' || finished) return;
+    finished = true;
+    const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+    const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers) };
+    const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
+    events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
+  };
+
+  return {
+    take(event) {
+      if (!isObject(event)) throw malformed();
+      const events: GenerateEvent[] = [];
+      switch (event['type']) {
+        case 'message_start':
+          start(event, events);
+          break;
+        case 'content_block_start':
+          if (!started || finished) throw malformed();
+          startBlock(event['index'], event['content_block'], events);
+          break;
+        case 'content_block_delta': {
+          const one = open.get(event['index']);
+          if (!one || !isObject(event['delta'])) throw malformed();
+          takeDelta(one, event['delta'], events);
+          break;
+        }
+        case 'content_block_stop':
+          stopBlock(event['index'], events);
+          break;
+        case 'message_delta':
+          if (!started) throw malformed();
+          for (const index of open.keys()) stopBlock(index, events);
+          finish(event, events);
+          break;
+        case 'error':
+          throw faultOfError(event['error']);
+        case 'message_stop':
+        case 'ping':
+          break;
+        default:
+          if (typeof event['type'] !== 'string') throw malformed();
+      }
+      return events;
+    },
+    isFinished: () => finished,
+    close() {
+      const last = usageOf(usage);
+      return last ? [{ type: 'usage', usage: last }] : [];
+    },
+  };
+}
+
+const none = new Set<string>();
+const notCarried = new Set(['type', 'role', 'model', 'content', 'usage', 'stop_reason', 'stop_sequence', 'stop_details']);
+const callMembers = new Set(['type', 'id', 'name', 'input']);
+const deltaMembers = new Set(['type', 'delta', 'usage']);
+const stopMembers = new Set(['stop_reason']);

@@ -1,0 +1,184 @@
+import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
+import { Fault } from '#model/fault';
+import { own, type Json, type JsonObject } from '#model/json';
+import { reader } from './decode-answer.ts';
+import { headOf, stopOf } from './encode-answer.ts';
+import { inputOf } from './encode-messages.ts';
+import { malformed } from './faults.ts';
+import { encodeUsage } from './usage.ts';
+import { dialect } from './wire.ts';
+
+/** A message stream ↔ events, a frame at a time and without waiting. https://platform.claude.com/docs/en/build-with-claude/streaming */
+
+export interface Decoder {
+  /**
+   * @param line the data of one frame
+   * @throws Fault `upstream-failed`, or what an error frame says
+   */
+  decode(line: string): readonly GenerateEvent[];
+  /** @throws Fault `upstream-failed` (`stream-cut`) where no stop reason came: a stream that stops is not an answer that ends */
+  end(): readonly GenerateEvent[];
+}
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export function decoder(model: string, ignored: readonly string[] = []): Decoder {
+  const { take, isFinished, close } = reader(model, ignored);
+  return {
+    decode: (line) => take(parsed(line)),
+    end() {
+      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
+      return close();
+    },
+  };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw malformed();
+  }
+}
+
+export interface Encoder {
+  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
+  encode(event: GenerateEvent): string;
+  /** The stop reason with the usage, and `message_stop`. */
+  end(): string;
+}
+
+/** Frames that every stream has. */
+const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/**
+ * Events → frames. What is said stands in blocks, one open at a time. The wire has one answer: other candidates than the first are left out.
+ *
+ * @param id of the message, unless its upstream spoke this wire and said so itself
+ */
+export function encoder(id: string): Encoder {
+  return new Blocks(id);
+}
+
+type Kind = 'text' | 'thinking' | 'tool_use';
+
+class Blocks implements Encoder {
+  readonly #id: string;
+  #index = -1;
+  #open: Kind | undefined;
+  #call = -1; // the tool call of the open block
+  #json = ''; // what was said of it
+  #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
+  #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
+  #usage: Usage | undefined;
+
+  constructor(id: string) {
+    this.#id = id;
+  }
+
+  encode(event: GenerateEvent): string {
+    if ('candidate' in event && event.candidate !== 0) return '';
+    switch (event.type) {
+      case 'started': {
+        const { head, others } = headOf(event, this.#id);
+        const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 0, output_tokens: 0 }, ...others };
+        return frame('message_start', { message });
+      }
+      case 'text':
+        return this.#say('text', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'thought':
+        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'refusal':
+        return this.#say('text', event.text, {}, false);
+      case 'tool-call':
+        return this.#callPiece(event);
+      case 'part':
+        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
+        return this.#close() + this.#start(event.part.value) + this.#stop();
+      case 'finished':
+        this.#finished ??= event;
+        return '';
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'passed':
+        return '';
+      default:
+        return event satisfies never;
+    }
+  }
+
+  end(): string {
+    const { reason, raw, extra } = this.#finished ?? { reason: 'stop', raw: '', extra: undefined };
+    const { stop, others } = stopOf(reason, raw, extra);
+    const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
+    return this.#close() + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+  }
+
+  #say(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
+    if (text === '' && last && Object.keys(carried).length === 0) return this.#open === kind ? this.#close() : '';
+    if (text === '' && !last) return '';
+    let frames = this.#open === kind ? '' : this.#close() + this.#start(kind === 'text' ? emptyText : emptyThinking, kind);
+    if (text !== '') frames += this.#delta(kind === 'text' ? 'text_delta' : 'thinking_delta', kind, text);
+    const { citations, signature } = carried;
+    if (Array.isArray(citations)) for (const one of citations as readonly Json[]) frames += this.#delta('citations_delta', 'citation', one);
+    if (signature !== undefined) frames += this.#delta('signature_delta', 'signature', signature);
+    return last ? frames + this.#close() : frames;
+  }
+
+  /** Calls whose pieces come in turn are said one after the other. */
+  #callPiece(piece: ToolCallPiece): string {
+    if (this.#open === 'tool_use' && piece.call !== this.#call) {
+      if (this.#waiting.length > 0 || piece.name === undefined || !inputOf(this.#json)) {
+        this.#waiting.push(piece);
+        return '';
+      }
+    }
+    return this.#piece(piece);
+  }
+
+  #piece(piece: ToolCallPiece): string {
+    const { call, id, name, json, extra } = piece;
+    let frames = '';
+    if (this.#open !== 'tool_use' || call !== this.#call) {
+      if (name === undefined) return ''; // its block was ended by something else that was said
+      if (this.#open !== undefined) frames = this.#stop();
+      frames += this.#start({ ...own(extra, dialect), type: 'tool_use', id, name, input: {} }, 'tool_use');
+      this.#call = call;
+      this.#json = '';
+    }
+    this.#json += json;
+    return json === '' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
+  }
+
+  #start(block: JsonObject, kind?: Kind): string {
+    this.#index++;
+    this.#open = kind;
+    return frame('content_block_start', { index: this.#index, content_block: block });
+  }
+
+  #delta(type: string, name: string, value: Json): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${name}":${JSON.stringify(value)}}}\n\n`;
+  }
+
+  /** Ends the open block, and says what waited for that. */
+  #close(): string {
+    const calls = Map.groupBy(this.#waiting, ({ call }) => call);
+    this.#waiting = [];
+    let frames = '';
+    for (const pieces of calls.values()) for (const piece of pieces) frames += this.#piece(piece);
+    return this.#open === undefined ? frames : frames + this.#stop();
+  }
+
+  #stop(): string {
+    this.#open = undefined;
+    return frame('content_block_stop', { index: this.#index });
+  }
+}
+
+const emptyText = { type: 'text', text: '' };
+const emptyThinking = { type: 'thinking', thinking: '', signature: '' };
+
+const frame = (type: string, members: JsonObject) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;

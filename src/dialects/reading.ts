@@ -1,0 +1,33 @@
+import { Fault } from '#model/fault';
+import { isEmpty, isObject, type Json, type JsonObject } from '#model/json';
+
+/** Small things that reading shares, whatever their dialect. */
+
+/** null counts as absent. */
+export const isGiven = <Value>(value: Value): value is NonNullable<Value> => value !== undefined && value !== null;
+export const nested = (name: string, carried: JsonObject): JsonObject => (isEmpty(carried) ? {} : { [name]: carried });
+
+export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
+export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
+
+/** JSON Schemas are carried, never resolved; these bounds are far beyond what a model takes. */
+const schemaBounds = { depth: 48, values: 20_000 };
+
+export function bounded(schema: JsonObject, field: string): JsonObject {
+  let left = schemaBounds.values;
+  const visit = (value: Json, depth: number): void => {
+    if (--left < 0) throw invalid(field, `must have at most ${schemaBounds.values} values`);
+    if (value === null || typeof value !== 'object') return;
+    if (depth === schemaBounds.depth) throw invalid(field, `must not be nested deeper than ${schemaBounds.depth} levels`);
+    if (isObject(value)) for (const name in value) visit(value[name]!, depth + 1);
+    else for (const one of value) visit(one, depth + 1);
+  };
+  visit(schema, 0);
+  return schema;
+}
+
+/** Beyond this no request can go: such a number is a mistake, and it would empty somebody's balance. */
+const mostTokens = 1_000_000_000;
+
+/** A number of tokens that can be. */
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;

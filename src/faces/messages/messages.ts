@@ -1,0 +1,66 @@
+import { decodeCount, decodeRequest } from '#dialects/anthropic-messages/decode-request';
+import { encoder } from '#dialects/anthropic-messages/events';
+import { encodeFaultFrame } from '#dialects/anthropic-messages/faults';
+import { encodeResult } from '#dialects/anthropic-messages/result';
+import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
+import type { Asked, Route } from '#http/route';
+import { promptTokens } from '#model/measure';
+import { idHeaders, root } from './root.ts';
+import { known, type ModelList } from './models.ts';
+
+/** `POST /messages`. */
+export function messageRoute(parts: GeneratingParts): Route {
+  return {
+    method: 'POST',
+    path: `${root}/messages`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: 'Answers a conversation, whole or as server-sent events.',
+    input: MessagesRequest,
+    output: MessageObject,
+    answer: (asked) => answerCall(parts, asked.exchange, understood(asked)),
+  };
+}
+
+function understood(asked: Asked): Understood {
+  const { exchange, json } = asked;
+  const { app, body } = unlabelled(json);
+  const id = `msg_${exchange.id.slice(4)}`;
+  return {
+    call: decodeRequest(body),
+    context: contextOf(asked, 'messages', app, ['anthropic-beta']),
+    words: {
+      whole: (result) => encodeResult(result, id),
+      frames: () => encoder(id),
+      passedEnd: '',
+      fault: (fault) => encodeFaultFrame(fault, exchange.id),
+      headers: idHeaders(exchange.id),
+    },
+  };
+}
+
+export interface CountParts {
+  readonly models: () => ModelList;
+  /** The sum of the tokens of some texts, exact. */
+  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
+}
+
+/** `POST /messages/count_tokens`: the prompt's tokens as the built-in model counts them. Costs nothing, and asks no provider. */
+export function countRoute({ models, countTokens }: CountParts): Route {
+  return {
+    method: 'POST',
+    path: `${root}/messages/count_tokens`,
+    scope: 'passthrough',
+    owner: 'nobody',
+    summary: 'Counts the tokens of a conversation without answering it.',
+    input: CountRequest,
+    output: TokenCount,
+    async answer({ exchange, json }) {
+      const call = decodeCount(unlabelled(json).body);
+      known(models(), call.model);
+      exchange.sendJson(200, { input_tokens: await promptTokens(call, countTokens) }, idHeaders(exchange.id));
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '#kit/clock';
+import type { GenerateCall } from '#model/call';
+import type { GenerateEvent, Started } from '#model/event';
+import { Fault, faultOf } from '#model/fault';
+import { fold, type GenerateResult } from '#model/fold';
+import type { Context, Generate } from '#model/generate';
+import type { Lane } from '#model/lane';
+import { answerHeaders, whoAnswered } from './answer-headers.ts';
+import { EventStream } from './event-stream.ts';
+import type { Exchange, Headers } from './exchange.ts';
+import type { Asked } from './route.ts';
+
+/** What the answering of a call needs from the rest of the house. */
+export interface GeneratingParts {
+  readonly generate: Generate;
+  readonly clock: Clock;
+  readonly limits: () => { readonly holdHeadersSeconds: number; readonly requestSeconds: number; readonly streamSeconds: number };
+}
+
+/** A request as its face understood it, and the face's words for the answer. */
+export interface Understood {
+  readonly call: GenerateCall;
+  readonly context: Context;
+  /** Where the client's bytes may go upstream as they came. */
+  readonly lane?: Omit<Lane, 'write' | 'drained'>;
+  readonly words: Words;
+}
+
+export interface Words {
+  /** A whole answer, ready for JSON. */
+  whole(result: GenerateResult): unknown;
+  /** An encoder of frames, for one stream. */
+  frames(): { encode(event: GenerateEvent): string; end(): string };
+  /** What ends a stream whose frames passed as they came. */
+  readonly passedEnd: string;
+  /** The last frame of a stream that failed. */
+  fault(fault: Fault): string;
+  /** Headers of this face's answers besides those of every answer. */
+  readonly headers?: Headers;
+}
+
+/** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
+export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+  const { call, context } = understood;
+  const { requestSeconds, streamSeconds } = parts.limits();
+  exchange.expire(call.stream ? streamSeconds : requestSeconds);
+  try {
+    await (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood));
+  } catch (error) {
+    exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
+    throw error;
+  } finally {
+    const { attempts } = context.progress;
+    const last = attempts.at(-1);
+    exchange.notes = { model: call.model.slice(0, 100), ...(last ? { provider: last.provider, attempts: attempts.length } : {}) };
+  }
+}
+
+/**
+ * The circumstances of a call that came through a face.
+ *
+ * @param app what the body says of the application, if it does
+ * @param passed names of the client's headers that may go upstream
+ */
+export function contextOf({ exchange, caller }: Asked, face: string, app: string | undefined, passed: readonly string[]): Context {
+  const headers: Record<string, string> = {};
+  for (const name of passed) {
+    const value = exchange.header(name);
+    if (value !== undefined) headers[name] = value;
+  }
+  return {
+    requestId: exchange.id,
+    step: 0,
+    caller,
+    face,
+    app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
+    signal: exchange.signal,
+    strict: exchange.header('x-dragoman-strict') === 'true',
+    headers,
+    progress: { attempts: [] },
+  };
+}
+
+/** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */
+export function unlabelled(json: unknown): { readonly app?: string; readonly body: unknown } {
+  if (json === null || typeof json !== 'object' || !Object.hasOwn(json, 'app_name')) return { body: json };
+  const { app_name: app, ...body } = json as { readonly app_name?: unknown };
+  if (typeof app !== 'string') throw new Fault('invalid', 'app_name must be a string.', { field: 'app_name' });
+  return { app, body };
+}
+
+const withLane = ({ call, lane }: Understood, sink: Pick<Lane, 'write' | 'drained'>): GenerateCall => (lane ? { ...call, lane: { ...lane, ...sink } } : call);
+
+async function whole({ generate }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+  const { context, words } = understood;
+  let passed: Uint8Array | undefined;
+  const sink = {
+    write(bytes: Uint8Array) {
+      passed = bytes;
+      return true;
+    },
+    drained: () => Promise.resolve(),
+  };
+  const said: GenerateEvent[] = [];
+  for await (const event of generate(withLane(understood, sink), context)) said.push(event);
+  const started = said.find((event) => event.type === 'started');
+  const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
+  if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
+  else exchange.sendJson(200, words.whole(fold(said)), headers);
+}
+
+async function stream({ generate, clock, limits }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+  const { context, words } = understood;
+  let started: Started | undefined;
+  let passing = false;
+  const out = new EventStream(exchange, {
+    clock,
+    holdSeconds: limits().holdHeadersSeconds,
+    keepAlive: ': keep-alive\n\n',
+    contentType: 'text/event-stream; charset=utf-8',
+    headers: (early) => [...(words.headers ?? []), ...answerHeaders(context.progress, early ? undefined : started)],
+  });
+  const frames = words.frames();
+  try {
+    for await (const event of generate(withLane(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
+      if (event.type === 'started') started = event;
+      if (event.type === 'passed') passing = true;
+      const text = passing ? '' : frames.encode(event);
+      if (text !== '' && !out.write(text)) await out.drained();
+    }
+    out.end(passing ? words.passedEnd : frames.end());
+  } catch (error) {
+    if (!exchange.opened || exchange.left) throw error;
+    out.write(words.fault(faultOf(error)));
+    exchange.end();
+    throw error;
+  } finally {
+    out.close();
+  }
+}

@@ -1,0 +1,29 @@
+import type { GenerateCall } from './call.ts';
+import type { Extra } from './json.ts';
+
+/**
+ * The fields that only other dialects would have understood: a target of this dialect ignores them. Those of thoughts are left out: whether a thought
+ * itself can be given back decides.
+ * A name that begins with a dot is a dialect's note to itself and no field of the client.
+ */
+export function unheard({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
+  const names = new Set<string>();
+  note(extra, dialect, names);
+  for (const turn of turns) {
+    note(turn.extra, dialect, names);
+    for (const part of turn.parts) {
+      if (part.type === 'thought' || !('extra' in part)) continue;
+      note(part.extra, dialect, names);
+    }
+  }
+  for (const tool of tools) if (tool.type === 'function') note(tool.extra, dialect, names);
+  return [...names];
+}
+
+function note(extra: Extra | undefined, dialect: string, names: Set<string>): void {
+  if (extra === undefined) return;
+  for (const other in extra) {
+    if (other === dialect) continue;
+    for (const name in extra[other]) if (!name.startsWith('.')) names.add(name);
+  }
+}

@@ -1,0 +1,101 @@
+import { encodeRequest, type Quirks } from '#dialects/anthropic-messages/encode-request';
+import { decoder } from '#dialects/anthropic-messages/events';
+import { decodeFault } from '#dialects/anthropic-messages/faults';
+import { decodeResult } from '#dialects/anthropic-messages/result';
+import type { Clock } from '#kit/clock';
+import type { Upstreams } from '#kit/pool';
+import type { GenerateCall } from '#model/call';
+import type { GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import type { TargetContext } from '#model/generate';
+import { ask, awaitingWords, refusalText, whole } from '../asking.ts';
+import { keyRing, type KeyRing } from '../keys.ts';
+import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
+import type { Maker } from '../maker.ts';
+import { isEventStream, parsed, streamed } from '../reading.ts';
+import { quirkOf } from './quirks.ts';
+
+/** Anything that speaks Anthropic's messages wire. */
+export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+  if (!baseUrl) return undefined;
+  const url = new URL(baseUrl);
+  const base = url.pathname.replace(/\/+$/, '');
+  const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
+  const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
+  return {
+    target: (model, mostTokens) => ({
+      name: `${name}/${model}`,
+      provider: name,
+      model,
+      generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
+    }),
+  };
+};
+
+interface Place {
+  readonly url: URL;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly upstreams: Upstreams;
+  readonly keys: KeyRing;
+  readonly quirks: KnownQuirks<Quirks>;
+  readonly clock: Clock;
+  readonly model: string;
+  readonly mostTokens: number | undefined;
+}
+
+async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+  const { answering, ignored } = await answered(place, call, context);
+  try {
+    if (call.stream && isEventStream(answering)) {
+      yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
+      return;
+    }
+    yield* decodeResult(parsed(await whole(answering)), place.model, ignored);
+  } finally {
+    answering.leave();
+  }
+}
+
+/** Asks with one key after the other until one is taken; otherwise than before where the model refused a field and can do without, which is remembered if that helps. */
+async function answered(place: Place, call: GenerateCall, context: TargetContext) {
+  const { url, path, upstreams, keys, quirks, model, mostTokens } = place;
+  const turns = [...keys.inTurn()];
+  let known = quirks.of(model);
+  let learned = false;
+  for (let key = turns.shift(); ;) {
+    const { body, ignored } = encodeRequest(call, model, mostTokens, known);
+    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
+    const answering = await ask(upstreams, { url, path, headers: headersOf(place, key, context), body: JSON.stringify(body) }, context);
+    if (answering.status === 200) {
+      if (learned && known) quirks.keep(model, known);
+      return { answering, ignored };
+    }
+    const text = await refusalText(answering);
+    const fault = decodeFault(answering.status, text, answering.headers);
+    const quirk = quirkOf(fault, call, known);
+    if (quirk) {
+      known = quirk;
+      learned = true;
+    } else {
+      if (fault.details.key && key !== undefined) keys.setAside(key);
+      if (!fault.details.key || turns.length === 0) throw fault;
+      key = turns.shift();
+    }
+  }
+}
+
+/** The version of the wire that all of this is written for. */
+const version = '2023-06-01';
+
+function headersOf({ headers }: Place, key: string | undefined, context: TargetContext): Record<string, string> {
+  const beta = context.headers['anthropic-beta'];
+  return {
+    'content-type': 'application/json',
+    'accept-encoding': 'identity',
+    'anthropic-version': version,
+    ...(key === undefined ? {} : { 'x-api-key': key }),
+    ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
+    ...headers,
+  };
+}

@@ -1,0 +1,23 @@
+import type { Quirks } from '#dialects/anthropic-messages/encode-request';
+import type { GenerateCall } from '#model/call';
+import type { Fault } from '#model/fault';
+import { own } from '#model/json';
+
+const sampling: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_k']);
+
+/**
+ * What a refusal may teach: models that think by effort alone, and models that take no temperature. What a client of this wire wrote itself about its
+ * thinking is between it and the provider.
+ *
+ * @returns undefined where there is nothing new to try
+ */
+export function quirkOf(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { field = '', reason } = fault.details;
+  if (reason !== 'field-unknown') return undefined;
+  if (field === 'thinking') {
+    const ours = call.reasoning?.effort !== undefined && own(call.extra, 'anthropic-messages')['.thinking'] === undefined;
+    return ours && !known.adaptive ? { ...known, adaptive: true } : undefined;
+  }
+  const { without = [] } = known;
+  return sampling.has(field) && !without.includes(field) ? { ...known, without: [...without, field] } : undefined;
+}

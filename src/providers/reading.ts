@@ -1,0 +1,54 @@
+import type { Answering } from '#kit/answering';
+import { splitter } from '#kit/sse';
+import { speaks, type GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import { upstreamFault, type AwaitingWords } from './asking.ts';
+
+/** The reading of an answer, whatever its dialect. */
+
+/** Bytes of one frame. */
+export const maxLine = 1_048_576;
+
+/** What decodes the frames of a stream. */
+export interface Decoder {
+  decode(line: string): readonly GenerateEvent[];
+  end(): readonly GenerateEvent[];
+}
+
+/**
+ * The events of a stream.
+ *
+ * @param first bytes that were read already
+ * @throws Fault
+ */
+export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<GenerateEvent> {
+  const lines = splitter({ maxLine });
+  try {
+    for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
+      for (const line of lines.push(bytes)) {
+        const events = frames.decode(line);
+        if (events.some(speaks)) awaiting.spoke();
+        yield* events;
+      }
+    }
+    for (const line of lines.end()) yield* frames.decode(line);
+    yield* frames.end();
+  } catch (error) {
+    throw upstreamFault(error, true);
+  }
+}
+
+/** A stream without a type is believed to be one. */
+export function isEventStream({ headers }: Answering): boolean {
+  const type = headers['content-type'];
+  return type === undefined || type.toLowerCase().startsWith('text/event-stream');
+}
+
+/** The JSON of a whole answer. Without the cause: what JSON.parse says repeats a piece of the text. @throws Fault `upstream-failed` */
+export function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  } catch {
+    throw new Fault('upstream-failed', 'The answer of the provider is not JSON.', { elsewhere: true });
+  }
+}
