@@ -3,6 +3,8 @@ import pino from 'pino';
 const lastWordsMilliseconds = 1000;
 /** Bytes that wait for a reader who has stopped; what comes then is left out. */
 const mostWaiting = 16_777_216;
+/** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
+const pieceBytes = { alone: 16_384, shared: 4096 };
 
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {
@@ -16,11 +18,16 @@ export interface Log {
   flush(): Promise<void>;
 }
 
-/** @param level `debug`, `info`, `warn`, `error` or `silent` */
-export function openLog(level: string): Log {
-  const destination = pino.destination({ dest: 2, sync: false, minLength: 16_000, maxLength: mostWaiting });
+/**
+ * @param level `debug`, `info`, `warn`, `error` or `silent`
+ * @param place `shared`: other processes write to the same stderr
+ */
+export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {
+  const maxWrite = pieceBytes[place];
+  const destination = pino.destination({ dest: 2, sync: false, minLength: maxWrite - 384, maxLength: mostWaiting, maxWrite });
   destination.on('error', () => {}); // nobody reads any more: that ends no server
-  const log = pino({ level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } }, destination);
+  const base = place === 'shared' ? { pid: process.pid } : null;
+  const log = pino({ level, base, timestamp, formatters: { level: (label) => ({ level: label }) } }, destination);
   const timer = setInterval(() => destination.flush(), 250);
   timer.unref();
   return {
