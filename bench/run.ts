@@ -14,8 +14,9 @@ import { openRig } from './rig.ts';
 import { slowStreams } from './slow-streams.ts';
 import { stream } from './stream.ts';
 import { table } from './table.ts';
+import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory];
+const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory, workers];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]

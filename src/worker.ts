@@ -23,25 +23,27 @@ const answers: WorkerAnswers = {
     isEmployed = true;
     const settings = bareThroughout(sent);
     log.level(settings.logLevel);
-    const started = await startServer({
-      settings,
-      log,
-      parent: {
-        leases: {
-          lease: (asks) => parent.ask('lease', asks),
-          giveBack: (returns) => parent.ask('giveBack', returns),
-          onRecall: (listen) => void recalled.add(listen),
+    const started = await explained(
+      startServer({
+        settings,
+        log,
+        parent: {
+          leases: {
+            lease: (asks) => parent.ask('lease', asks),
+            giveBack: (returns) => parent.ask('giveBack', returns),
+            onRecall: (listen) => void recalled.add(listen),
+          },
+          metrics: () => parent.ask('metrics'),
+          missing: () => parent.ask('missing'),
         },
-        metrics: () => parent.ask('metrics'),
-        missing: () => parent.ask('missing'),
-      },
-    });
+      }),
+    );
     serves(started);
     return { url: started.url, models: started.models() };
   },
   async change(settings) {
     const changing = await server;
-    await changing.change(bareThroughout(settings));
+    await explained((async () => changing.change(bareThroughout(settings)))());
     return changing.models();
   },
   figures: async () => (await server).figures(),
@@ -53,6 +55,17 @@ const answers: WorkerAnswers = {
     setImmediate(() => process.exit(0)); // the answer goes out first
   },
 };
+
+/** What goes wrong here is for this log: over the channel goes only what a client may read. */
+async function explained<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    log.error(causeOf(error), 'A worker could not do what its parent asked.');
+    await log.flush();
+    throw error;
+  }
+}
 
 const parent = openChannel<ParentAnswers>(
   {

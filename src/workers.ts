@@ -33,9 +33,11 @@ export interface WorkersParts {
   readonly hopeless: (cause: unknown) => void;
   readonly clock: Clock;
   readonly log: Log;
+  /** The path of what they run. */
+  readonly program?: string;
 }
 
-const program = fileURLToPath(import.meta.url).replace(/workers(\.[jt]s)$/, 'worker$1');
+const ownProgram = fileURLToPath(import.meta.url).replace(/workers(\.[jt]s)$/, 'worker$1');
 const firstBackOffMilliseconds = 100;
 const longestBackOffMilliseconds = 5000;
 /** One that has lived so long did not die of its start: the next is started at once. */
@@ -50,7 +52,7 @@ const mostFailures = 5;
  * (SCHED_RR) is fairer, 250 : 250, and costs this process 100 to 200 µs a connection. With `reusePort` (246 : 254) what waits for a dead worker is reset, a
  * second server on the port is not noticed, and macOS has no balance.
  */
-export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock, log }: WorkersParts): Workers {
+export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock, log, program = ownProgram }: WorkersParts): Workers {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program, args: [], serialization: 'advanced' });
   const alive = new Map<Serving, Worker>();
@@ -89,7 +91,10 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
       if (closing) return;
       log.warn({ worker: one.name, code, signal }, 'A worker has ended: another takes its place.');
       if (clock.monotonic() - since > soundMilliseconds) failures = 0;
-      else if (++failures >= mostFailures && serving.size === 0) return hopeless(why ?? new Error(`Workers end at once (${signal ?? `exit ${code}`}).`));
+      else if (++failures >= mostFailures && serving.size === 0) {
+        closing = true;
+        return hopeless(why ?? new Error(`Workers end at once (${signal ?? `exit ${code}`}).`));
+      }
       // one that dies young may be an accident: only the second is a habit
       if (failures < 2) replace();
       else clock.after(Math.min(firstBackOffMilliseconds * 2 ** (failures - 2), longestBackOffMilliseconds), replace);
@@ -100,8 +105,9 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
         keepSpare();
       },
       (error: unknown) => {
+        if (closing || !worker.isConnected()) return; // it died: its end says more
         why = error;
-        if (!closing) log.error({ worker: one.name, ...causeOf(error) }, 'A worker could not start.');
+        log.error({ worker: one.name, ...causeOf(error) }, 'A worker could not start.');
         kill([worker]);
       },
     );

@@ -96,6 +96,7 @@ export const rows: readonly Row[] = Object.entries({
   'A-01': 'after every run: each acknowledged answer has one row, sums agree, nothing stays reserved',
   'A-02': 'kill -9 at random points: every acknowledged request is accounted for, the cut ones within 30 s',
   'A-03': 'kill -9 at each named point between the end of the upstream and the commit',
+  'A-04': 'one of two workers is killed: the other never fails, another takes its place within a second, what it held and did not spend is free again',
   'A-08': 'the same idempotency key of another user is independent',
 
   'D-02': 'a full disk: spending is refused, reading works, recovery without a restart, no damaged row',

@@ -43,24 +43,30 @@ export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, r
 
   const answer = async (id: number, name: string, question: unknown): Promise<void> => {
     try {
-      const answered = await (mine[name] as (question: unknown) => unknown)(question);
-      send({ type: 'answer', id, answer: answered });
+      send({ type: 'answer', id, answer: await (mine[name] as (question: unknown) => unknown)(question) });
     } catch (error) {
       send({ type: 'refusal', id, refusal: refusals.said(error) });
     }
+  };
+
+  const answered = (id: number) => {
+    const asked = waiting.get(id);
+    waiting.delete(id);
+    return asked;
   };
 
   wire.onMessage((heard) => {
     const message = heard as Message;
     switch (message.type) {
       case 'question':
-        return void answer(message.id, message.name, message.question);
+        void answer(message.id, message.name, message.question);
+        break;
       case 'answer':
-        waiting.get(message.id)?.resolve(message.answer as never);
-        return void waiting.delete(message.id);
+        answered(message.id)?.resolve(message.answer as never);
+        break;
       case 'refusal':
-        waiting.get(message.id)?.reject(refusals.heard(message.refusal));
-        return void waiting.delete(message.id);
+        answered(message.id)?.reject(refusals.heard(message.refusal));
+        break;
       default:
         message satisfies never;
     }

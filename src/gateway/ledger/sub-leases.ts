@@ -59,7 +59,7 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
     return new Promise((answer, refuse) => {
       share.join({ worker, ask: one, answer, refuse, late: false }, workers.size, clock.monotonic());
       serve(share);
-      if (share.line.length > 0 || share.stock > 0) queueMicrotask(askSource); // with the others of this message
+      if (share.line.length > 0 || share.stock > 0) queueMicrotask(() => void askSource()); // with the others of this message
     });
   }
 
