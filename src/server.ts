@@ -1,12 +1,10 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Settings } from '#config';
 import { chatcompat } from './faces/chatcompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
 import { openLedger } from './gateway/ledger/index.ts';
-import { openMetrics } from './http/metrics.ts';
+import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
@@ -14,22 +12,22 @@ import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
-import { sealer } from './kit/sealing.ts';
 import { openTokens } from './kit/tokens.ts';
 import { causeOf, type Log } from './log.ts';
+import type { LeaseSource } from './model/lease.ts';
 import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
+import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
+import { isReady, openFoundation } from './foundation.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
-import { openStore, type Store } from './store/open.ts';
-import { masterKey } from './store/master-key.ts';
-import { checkMasterKey, secretRow } from './store/secrets.ts';
+import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -38,6 +36,17 @@ export interface ServerParts {
   readonly clock?: Clock;
   /** A random number from 0 to 1. */
   readonly chance?: () => number;
+  /** Where this process is one of several workers: the process that leads them. */
+  readonly parent?: Parent;
+}
+
+/** What a worker leaves to its parent: whatever is one for the machine. */
+export interface Parent {
+  readonly leases: LeaseSource;
+  /** The figures of all processes, as Prometheus reads them. */
+  metrics(): Promise<string>;
+  /** What the machine lacks before it can take requests. */
+  missing(): Promise<readonly string[]>;
 }
 
 export interface Server {
@@ -47,33 +56,26 @@ export interface Server {
   readonly first: FirstUser | undefined;
   /** Names of the models that answer. */
   readonly models: () => readonly string[];
-  /** Takes new settings; what needs a restart is left as it is. */
-  change(settings: Settings): void;
+  /** Takes new settings; what needs a restart is left as it is. Throws, or rejects, where they cannot be taken: then the old ones hold. */
+  change(settings: Settings): void | Promise<void>;
   /** Stops listening, lets what is in flight finish, settles the books and lets go of the folder. */
   close(graceSeconds: number): Promise<void>;
 }
 
-/** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/'].map((folder) => new URL(folder, import.meta.url));
-
 /** Plans that need no entry; one in the settings stands above them. */
 const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
 
+/** One process that serves. */
+export interface ServingProcess extends Server {
+  /** What it has counted. */
+  figures(): Promise<Figures>;
+}
+
 /** Puts the house together and opens the door. */
-export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random }: ServerParts): Promise<Server> {
+export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random, parent }: ServerParts): Promise<ServingProcess> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
-  await mkdir(settings.data, { recursive: true });
-  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({
-    folder: settings.data,
-    ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}),
-    migrations,
-    clock,
-    log: quieter(log),
-  });
-  await checkMasterKey(store, seal);
-  const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
+  const { store, seal, pepper } = await openFoundation(settings, clock, log);
 
   const keys = openApiKeys(store, pepper);
   const usage = openUsage(store);
@@ -125,9 +127,12 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
     messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
     watch({
-      metrics,
+      metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
-      missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
+      missing: async () => {
+        const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
+        return [...new Set([...(database ? [] : ['database']), ...(stopping ? ['stopping'] : []), ...machine])];
+      },
     }),
   ];
   let stopping = false;
@@ -145,13 +150,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
-  const place = join(settings.data, 'server.json');
-  await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
-  const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
+  const withdraw = parent ? undefined : await announced(settings.data, door.url, clock);
+  const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
 
   return {
     url: door.url,
     first: made,
+    figures: () => metrics.figures(),
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       settings = { ...changed, ...unchangeable(first) };
@@ -166,27 +171,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await ledger.close();
       await upstreams.close();
       await store.close();
-      await rm(place, { force: true });
+      await withdraw?.();
       await log.flush();
     },
   };
 }
 
 /** What a running server cannot take over stays as it started. */
-function unchangeable({ host, port, data, workers, outbound }: Settings) {
-  return { host, port, data, workers, outbound };
-}
-
-/** What the store does in its daily round is for those who look for it. */
-function quieter(log: Log): Log {
-  return { ...log, info: log.debug };
-}
-
-async function isReady(store: Store): Promise<boolean> {
-  try {
-    await store.ready();
-    return true;
-  } catch {
-    return false;
-  }
+export function unchangeable({ host, port, data, databaseUrl, workers, outbound }: Settings) {
+  return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound };
 }
