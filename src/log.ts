@@ -1,4 +1,4 @@
-import { SonicBoom } from 'sonic-boom';
+import sonicBoom from 'sonic-boom';
 
 const lastWordsMilliseconds = 1000;
 /** Bytes that wait for a reader who has stopped; what comes then is left out. */
@@ -30,7 +30,7 @@ export interface Log {
  */
 export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {
   const maxWrite = pieceBytes[place];
-  const destination = new SonicBoom({ fd: 2, sync: false, minLength: maxWrite - 384, maxLength: mostWaiting, maxWrite });
+  const destination = new sonicBoom.SonicBoom({ fd: 2, sync: false, minLength: maxWrite - 384, maxLength: mostWaiting, maxWrite });
   destination.on('error', () => {}); // nobody reads any more: that ends no server
   const timer = setInterval(() => destination.flush(), 250);
   timer.unref();

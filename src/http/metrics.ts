@@ -90,7 +90,7 @@ class AnswerSeconds extends Histogram<'face' | 'route'> {
     this.#routes = routes;
   }
 
-  /** What the registry asks for, in place of `get`. */
+  /** What the registry and `get` ask for. */
   async getForPromString() {
     const values = Array.from(this.#routes.values(), (answers) => valuesOf(answerSeconds.name, answers)).flat();
     return { ...answerSeconds, type: 'histogram', aggregator: 'sum', values };
@@ -101,15 +101,17 @@ const answerSeconds = { name: 'dragoman_request_seconds', help: 'Time from the r
 
 function valuesOf(name: string, { face, route, under, seconds }: Answers) {
   let count = 0;
+  const sharedLabels = { face, route };
   const buckets = under.map((some, at) => ({
     metricName: `${name}_bucket`,
     value: (count += some),
-    labels: { face, route, le: at < bounds.length ? String(bounds[at]) : '+Inf' },
+    labels: { le: at < bounds.length ? String(bounds[at]) : '+Inf' },
+    sharedLabels,
   }));
   return [
     ...buckets,
-    { metricName: `${name}_sum`, value: seconds, labels: { face, route } },
-    { metricName: `${name}_count`, value: count, labels: { face, route } },
+    { metricName: `${name}_sum`, value: seconds, labels: {}, sharedLabels },
+    { metricName: `${name}_count`, value: count, labels: {}, sharedLabels },
   ];
 }
 
