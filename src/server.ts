@@ -1,21 +1,23 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '#config';
+import { openAdministration } from './administration.ts';
+import { openDatabase } from './database.ts';
+import { admin } from './faces/admin/index.ts';
 import { chatcompat } from './faces/chatcompat/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
+import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { openMetrics } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
-import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
-import { sealer } from './kit/sealing.ts';
 import { openTokens } from './kit/tokens.ts';
+import { isLocalToken, localOperator, localTokenFile, makeLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
-import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
@@ -24,9 +26,7 @@ import { openApiKeys } from './resources/api-keys/store.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
-import { openStore, type Store } from './store/open.ts';
-import { masterKey } from './store/master-key.ts';
-import { checkMasterKey, secretRow } from './store/secrets.ts';
+import type { Store } from './store/open.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -50,31 +50,18 @@ export interface Server {
   close(graceSeconds: number): Promise<void>;
 }
 
-/** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/'].map((folder) => new URL(folder, import.meta.url));
-
-/** Plans that need no entry; one in the settings stands above them. */
-const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
-
 /** Puts the house together and opens the door. */
 export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random }: ServerParts): Promise<Server> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
-  await mkdir(settings.data, { recursive: true });
-  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({
-    folder: settings.data,
-    ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}),
-    migrations,
-    clock,
-    log: quieter(log),
-  });
-  await checkMasterKey(store, seal);
-  const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
+  const database = await openDatabase(settings, clock, log);
+  const { store, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
   const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+  const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
+  const localToken = await makeLocalToken(settings.data);
 
   const upstreams = openUpstreams({
     clock,
@@ -93,7 +80,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   const ledger = openLedger({
     books: usage,
-    planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
+    planOf: administration.planOf,
     reserveOutput: () => settings.limits.reserveOutput,
     countTokens: async (texts) => (await openTokens()).countAll(texts),
     clock,
@@ -107,7 +94,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
+    chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
+    admin(administration.routes),
     watch({
       metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
@@ -118,7 +106,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const door = await serve(
     {
       faces,
-      identify: identity.identify,
+      identify: (credential, { owner }, { local }) =>
+        isLocalToken(credential) ? localOperator(credential, { token: localToken, local, owner }) : identity.identify(credential),
       limits: () => settings.limits,
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
@@ -146,8 +135,10 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await door.close(graceSeconds);
       await ledger.close();
       await upstreams.close();
+      administration.close();
       await store.close();
       await rm(place, { force: true });
+      await rm(localTokenFile(settings.data), { force: true });
       await log.flush();
     },
   };
@@ -156,11 +147,6 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 /** What a running server cannot take over stays as it started. */
 function unchangeable({ host, port, data, workers, outbound }: Settings) {
   return { host, port, data, workers, outbound };
-}
-
-/** What the store does in its daily round is for those who look for it. */
-function quieter(log: Log): Log {
-  return { ...log, info: log.debug };
 }
 
 async function isReady(store: Store): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import type { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Exchange } from './exchange.ts';
@@ -17,10 +17,14 @@ export interface Route {
   /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   readonly summary: string;
+  /** What may stand behind the `?`. */
+  readonly query?: TObject;
   /** JSON body of a POST, PUT or PATCH. */
   readonly input?: TSchema;
-  /** JSON body of the 200 answer. */
+  /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
+  /** It makes something new: the answer is 201. */
+  readonly makes?: true;
   /** Answers with a value (sent as JSON) or writes to the exchange itself and gives `undefined`. Faults are thrown. */
   readonly answer: (asked: Asked) => unknown;
 }

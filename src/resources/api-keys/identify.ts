@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
+import type { Json } from '#model/json';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
-import type { Store } from '#store/open';
+import type { Change, Store } from '#store/open';
 import type { ApiKeys } from './store.ts';
 
 /** What was learned of a credential; times are monotonic milliseconds but for `expiresAt`. */
@@ -21,6 +22,8 @@ const manyKnown = 100_000;
 
 export interface Identity {
   identify(credential: string): Caller | Promise<Caller>;
+  /** Learns anew who everybody is: something changed that no one change tells. */
+  forget(): void;
   /** Credentials remembered now. */
   readonly known: number;
 }
@@ -38,8 +41,16 @@ export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSec
     epoch++;
     known = new Map();
   };
-  store.subscribe('api-keys', forget);
-  store.subscribe('users', forget);
+  /** A change names the user whom it is about; without a name it may be about all. */
+  const heard = (change: Change) => {
+    const userId = change.type === 'change' ? userIn(change.payload) : undefined;
+    if (userId === undefined) return forget();
+    epoch++;
+    // a key of the user's that was refused may be good now
+    for (const [name, { caller }] of known) if (caller === undefined || caller.userId === userId) known.delete(name);
+  };
+  store.subscribe('api-keys', heard);
+  store.subscribe('users', heard);
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
@@ -63,6 +74,7 @@ export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSec
     get known() {
       return known.size;
     },
+    forget,
     identify(credential) {
       const name = hash('sha256', salt + credential, 'base64');
       const found = known.get(name);
@@ -75,6 +87,11 @@ export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSec
       return answer;
     },
   };
+}
+
+function userIn(payload: Json): number | undefined {
+  const userId = payload !== null && typeof payload === 'object' && 'userId' in payload ? payload['userId'] : undefined;
+  return typeof userId === 'number' ? userId : undefined;
 }
 
 function good(caller: Caller | undefined, expiresAt: number | undefined, clock: Clock): Caller {
