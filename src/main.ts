@@ -2,9 +2,16 @@ import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions } from '#config';
 import { writeSettingsFile } from './init.ts';
+import { keyCommands } from './key-commands.ts';
+import { logsCommand } from './logs-command.ts';
+import { Fault } from './model/fault.ts';
+import { Refused } from './refused.ts';
 import { run } from './run.ts';
 import { WrongMasterKey } from './store/master-key.ts';
+import { userCommands } from './user-commands.ts';
 import { version } from './version.ts';
+
+const isWrongUsage = (error: unknown) => (error instanceof Refused || error instanceof Fault) && error.status === 400;
 
 /** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
 async function main(): Promise<void> {
@@ -25,6 +32,10 @@ async function main(): Promise<void> {
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is a comment: uncomment what you need.`);
     });
 
+  userCommands(program);
+  keyCommands(program);
+  logsCommand(program);
+
   await program.parseAsync();
 }
 
@@ -37,5 +48,5 @@ try {
     process.exit(2);
   }
   console.error(`dragoman: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
+  process.exit(isWrongUsage(error) ? 2 : 1);
 }

@@ -62,7 +62,8 @@ export function unknownThing(what: string): Fault {
 const longest = 300;
 
 /** A name that nobody knows may be a megabyte long: it is not repeated. */
-const refusal = ({ field, message, missing }: Problem) => new Fault('invalid', message.length > longest ? `${message.slice(0, longest)}…` : message, { field, ...(missing ? { reason: 'missing' as const } : {}) });
+const refusal = ({ field, message, missing }: Problem) =>
+  new Fault('invalid', message.length > longest ? `${message.slice(0, longest)}…` : message, { field, ...(missing ? { reason: 'missing' as const } : {}) });
 
 function present(json: unknown): unknown {
   if (json === undefined) throw new Fault('invalid', 'A JSON body is needed.', { reason: 'missing' });

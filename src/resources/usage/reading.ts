@@ -14,7 +14,9 @@ export function openReading({ db }: Access): UsageReading {
           coalesce(sum(output_tokens), 0)::bigint as "outputTokens", coalesce(sum(plan_tokens), 0)::bigint as "planTokens",
           coalesce(sum(cost_usd), 0)::float8::text as "costUsd", (count(*) filter (where status >= 400))::bigint as errors
         from usage where at >= ${new Date(from)} and at < ${new Date(to)}
-        ${groups.length === 0 ? sql`` : sql`group by ${list(groups.map(({ word }) => word))} order by ${list(groups.map((_, at) => sql.lit(at + 1)))}`}`.execute(db);
+        ${groups.length === 0 ? sql`` : sql`group by ${list(groups.map(({ word }) => word))} order by ${list(groups.map((_, at) => sql.lit(at + 1)))}`}`.execute(
+        db,
+      );
       return rows.map((row) => ({ ...row, costUsd: Number(row.costUsd) }));
     },
     async logs({ userId, model, status, limit, cursor }) {

@@ -20,7 +20,7 @@ const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name o
 /** What one sees of a mailbox in ASCII, as browsers check it: an address that only looks like another one is none. https://html.spec.whatwg.org/#e-mail-state-(type=email) */
 const email = Type.String({
   maxLength: 254,
-  pattern: '^[a-zA-Z0-9.!#$%&\'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$',
+  pattern: "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
   expected: 'must be an e-mail address such as ada@example.org, in ASCII',
 });
 
