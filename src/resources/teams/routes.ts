@@ -6,7 +6,7 @@ import type { Team, Teams } from './store.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
-const members = Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 10_000, description: 'Ids of users.' });
+const members = Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { maxItems: 10_000, description: 'Ids of users.' });
 
 const NewTeam = Type.Object({ name, plan, members: Type.Optional(members) }, { additionalProperties: false });
 const TeamPatch = Type.Object({ name: Type.Optional(name), plan: Type.Optional(plan), members: Type.Optional(members) }, { additionalProperties: false });

@@ -82,7 +82,7 @@ const LogsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
     cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the page before.' })),
-    userId: Type.Optional(Type.Integer({ minimum: 1 })),
+    userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
     model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'As the client wrote it.' })),
     status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
   },
