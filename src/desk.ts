@@ -1,13 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings, type Settings, type SettingsArgs } from '#config';
-import { openAdministration } from './administration.ts';
-import { openDatabase } from './database.ts';
+import { readSettings, type SettingsArgs } from '#config';
 import type { NounRoute } from './http/noun-route.ts';
-import { systemClock } from './kit/clock.ts';
-import { localTokenFile, operator } from './local-token.ts';
-import { openLog } from './log.ts';
-import { Fault } from './model/fault.ts';
+import { localTokenFile } from './local-token.ts';
 import { Refused } from './refused.ts';
 
 /** Where a command has its work done: a running server, or the data folder where none runs. The same addresses with the same checks. */
@@ -47,6 +42,7 @@ export async function openDesk({ url, key, ...args }: DeskOptions, begins: boole
       `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
       404,
     );
+  const { deskIn } = await import('./folder-desk.ts'); // the database, which nobody who asks a server needs to load
   return deskIn(settings);
 }
 
@@ -99,33 +95,4 @@ async function fetched(url: string, init: RequestInit): Promise<Response> {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new Refused(`The server does not answer: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
   }
-}
-
-async function deskIn(settings: Settings): Promise<Desk> {
-  const log = openLog('error');
-  const database = await openDatabase(settings, systemClock, log);
-  const administration = await openAdministration({ database, settings: () => settings, clock: systemClock, teamsChanged: () => {} });
-  return {
-    isServer: false,
-    async ask(method, path, body) {
-      const { pathname, searchParams: query } = new URL(path, 'http://here');
-      for (const route of administration.routes) {
-        const params = route.method === method ? paramsOf(route.path, pathname) : undefined;
-        if (params) return route.answer({ caller: operator, params, query, json: body });
-      }
-      throw new Fault('not-found', 'There is nothing at this address.');
-    },
-    async close() {
-      administration.close();
-      await database.store.close();
-      await log.flush();
-    },
-  };
-}
-
-/** The words of an address as its route names them, where it is this route's. */
-function paramsOf(route: string, path: string): Record<string, string> | undefined {
-  const [names, words] = [route.split('/'), path.split('/')];
-  if (names.length !== words.length || !names.every((name, at) => name.startsWith(':') || name === words[at])) return undefined;
-  return Object.fromEntries(names.flatMap((name, at) => (name.startsWith(':') ? [[name.slice(1), decodeURIComponent(words[at]!)]] : [])));
 }

@@ -10,13 +10,14 @@ export const localTokenFile = (folder: string) => join(folder, 'local');
 
 const prefix = 'dgl_';
 
-/** A new token, written where only the user whom the server runs as may read it. It lives as long as the server. */
-export async function makeLocalToken(folder: string): Promise<string> {
-  const token = prefix + randomText(60);
+/** A new token: it lives as long as the server that made it. */
+export const newLocalToken = () => prefix + randomText(60);
+
+/** Leaves it where only the user whom the server runs as may read it. */
+export async function writeLocalToken(folder: string, token: string): Promise<void> {
   const file = localTokenFile(folder);
   await rm(file, { force: true }); // of a server that was killed; a link that somebody laid there is not followed
   await writeFile(file, `${token}\n`, { mode: 0o600, flag: 'wx' });
-  return token;
 }
 
 /** Is this meant to be a local token? Keys begin otherwise. */

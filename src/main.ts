@@ -1,12 +1,11 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { BadSettings, settingsOptions } from '#config';
+import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
 import { keyCommands } from './key-commands.ts';
 import { logsCommand } from './logs-command.ts';
 import { Fault } from './model/fault.ts';
 import { Refused } from './refused.ts';
-import { run } from './run.ts';
 import { WrongMasterKey } from './store/master-key.ts';
 import { userCommands } from './user-commands.ts';
 import { version } from './version.ts';
@@ -20,7 +19,10 @@ async function main(): Promise<void> {
     .version(version)
     .exitOverride();
 
-  const serve = program.command('serve', { isDefault: true }).description('Starts the server.').action(run);
+  const serve = program
+    .command('serve', { isDefault: true })
+    .description('Starts the server.')
+    .action(async (args: SettingsArgs) => (await import('./run.ts')).run(args));
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 
   program

@@ -16,7 +16,7 @@ import { serve } from './http/serve.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
-import { isLocalToken, localOperator, localTokenFile, makeLocalToken } from './local-token.ts';
+import { isLocalToken, localOperator, localTokenFile, newLocalToken, writeLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -61,7 +61,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
-  const localToken = await makeLocalToken(settings.data);
+  const localToken = newLocalToken();
 
   const upstreams = openUpstreams({
     clock,
@@ -116,6 +116,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     { host: settings.host, port: settings.port },
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
+  await writeLocalToken(settings.data, localToken);
   const place = join(settings.data, 'server.json');
   await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
   const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });

@@ -1,5 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { onBothDatabases } from './databases.ts';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { administer, onBothDatabases, onServer } from './databases.ts';
 import { chat, openHouse, type House } from './house.ts';
 
 const say = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], max_tokens: 5 };
@@ -7,10 +9,10 @@ const yaml = 'plans: { free: { monthlyTokens: 100000 }, team: { monthlyTokens: 5
 
 interface Answer {
   readonly status: number;
-  readonly body: Record<string, unknown> & { readonly message?: string; readonly items?: Record<string, unknown>[] };
+  readonly body: Record<string, unknown> & { readonly message?: string; readonly items?: Record<string, unknown>[]; readonly nextCursor?: string | null };
 }
 
-onBothDatabases('administration', ({ name: database, place }) => {
+onBothDatabases('administration', ({ place }) => {
   async function house(): Promise<House & { admin(method: string, path: string, body?: unknown): Promise<Answer> }> {
     const open = await openHouse({ yaml, ...(await place()) });
     onTestFinished(open.close);
@@ -66,11 +68,11 @@ onBothDatabases('administration', ({ name: database, place }) => {
     const { admin } = await house();
     for (const email of ['a_1@x.org', 'a%2@x.org', 'b@y.org', "o'hara@y.org"]) expect((await admin('POST', '/users', { email })).status).toBe(201);
     const seen: unknown[] = [];
-    for (let cursor: unknown = ''; cursor !== null;) {
-      const { body } = await admin('GET', `/users?limit=2${cursor === '' ? '' : `&cursor=${String(cursor)}`}`);
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const { body } = await admin('GET', `/users?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
       expect(body.items!.length).toBeLessThanOrEqual(2);
       seen.push(...body.items!.map(({ email }) => email));
-      cursor = body['nextCursor'];
+      cursor = body.nextCursor ?? null;
     }
     expect(seen).toEqual(['admin@localhost', 'a_1@x.org', 'a%2@x.org', 'b@y.org', "o'hara@y.org"]);
     const found = async (query: string) => (await admin('GET', `/users?query=${encodeURIComponent(query)}`)).body.items!.map(({ email }) => email);
@@ -103,13 +105,13 @@ onBothDatabases('administration', ({ name: database, place }) => {
       ['POST', '/users', { email: 'b@x.org', id: 1 }, /^id is not known/],
       ['POST', '/users', { email: 'b@x.org', status: 'active' }, /^status is not known/],
       ['POST', '/users', { email: 'b@x.org', [long]: 1 }, /^x{100,300}/],
-      ['PATCH', path, { monthlyTokens: -1 }, /^monthlyTokens must be at least 0/],
+      ['PATCH', path, { monthlyTokens: -1 }, /^monthlyTokens must be between 0 and/],
       ['PATCH', path, { monthlyTokens: 1.5 }, /^monthlyTokens must be an? /],
       ['PATCH', path, { monthlyTokens: '5' }, /^monthlyTokens must be an? /],
-      ['PATCH', path, { monthlyTokens: 2 ** 60 }, /^monthlyTokens must be an? /],
+      ['PATCH', path, { monthlyTokens: 2 ** 60 }, /^monthlyTokens must be /],
       ['PATCH', path, '{"monthlyUsd":1e400}', /number/],
       ['PATCH', path, '{"monthlyUsd":NaN}', /JSON/],
-      ['PATCH', path, { monthlyUsd: -0.01 }, /^monthlyUsd must be at least 0/],
+      ['PATCH', path, { monthlyUsd: -0.01 }, /^monthlyUsd must be between 0 and/],
       ['PATCH', path, { status: 'gone' }, /^status must be "active" or "suspended"/],
       ['PATCH', path, { email: 'x@y.org' }, /^email is not known/],
       ['POST', `${path}/keys`, {}, /^name is required/],
@@ -128,11 +130,11 @@ onBothDatabases('administration', ({ name: database, place }) => {
       ['POST', '/teams', { name: 'ops', plan: 'nothing' }, /^plan must name a plan/],
       ['POST', '/teams', { name: long, plan: 'free' }, /^name must have at most 100/],
       ['POST', '/teams', { name: 'ops', plan: 'free', members: [1, 999] }, /^members\[1\] must be the id of a user/],
-      ['POST', '/teams', { name: 'ops', plan: 'free', members: [-1] }, /^members\[0\] must be at least 1/],
+      ['POST', '/teams', { name: 'ops', plan: 'free', members: [-1] }, /^members\[0\] must be between 1 and/],
       ['POST', '/teams', { name: 'ops', plan: 'free', members: ['1'] }, /^members\[0\] must be an integer/],
       ['POST', '/teams', `{"name":"ops","plan":"free","members":[${'1,'.repeat(400_000)}1]}`, /^members must have at most 10000/],
-      ['POST', '/teams', `{"name":"ops","plan":"free","members":[${'1,'.repeat(1_000_000)}1]}`, /too/],
-      ['PUT', '/plans/gold', { monthlyTokens: -1 }, /^monthlyTokens must be at least 0/],
+      ['POST', '/teams', `{"name":"ops","plan":"free","members":[${'1,'.repeat(1_000_000)}1]}`, /^The text has more than 1000000 values/],
+      ['PUT', '/plans/gold', { monthlyTokens: -1 }, /^monthlyTokens must be between 0 and/],
       ['PUT', '/plans/gold', { monthly: 1 }, /^monthly is not known/],
       ['PUT', '/plans/..%2F..%2Fetc', {}, /^The name of a plan/],
       ['PUT', `/plans/${'x'.repeat(65)}`, {}, /^The name of a plan/],
@@ -163,27 +165,14 @@ onBothDatabases('administration', ({ name: database, place }) => {
     expect((await admin('GET', `${path}/keys`)).body.items).toHaveLength(0);
   });
 
-  test.each([
-    '/users/0',
-    '/users/999',
-    '/users/01',
-    '/users/1.0',
-    '/users/-1',
-    '/users/1%20',
-    '/users/9007199254740993',
-    '/users/NaN',
-    '/users/..%2f1',
-    '/teams/7',
-  ])(
-    'GET %s is nobody: 404',
-    async (path) => {
-      const { admin } = await house();
-      expect((await admin('GET', path)).status).toBe(404);
-      expect((await admin('PATCH', path, { plan: 'free' })).status).toBe(404);
-      expect((await admin('DELETE', path)).status).toBe(404);
-    },
-    30_000,
-  );
+  test("an id that is nobody's, or no id, is 404 whatever is asked of it", async () => {
+    const { admin } = await house();
+    const ids = ['0', '999', '01', '1.0', '-1', '1%20', '9007199254740993', 'NaN', '..%2f1', '%00', 'x'.repeat(3000)];
+    for (const path of ids.flatMap((id) => [`/users/${id}`, `/teams/${id}`])) {
+      const bodies = { GET: undefined, PATCH: { plan: 'free' }, DELETE: undefined };
+      for (const [method, body] of Object.entries(bodies)) expect([method, path, (await admin(method, path, body)).status]).toEqual([method, path, 404]);
+    }
+  });
 
   test('a key shows itself once, and in lists only its ends; another user does not have it', async () => {
     const open = await house();
@@ -309,7 +298,7 @@ onBothDatabases('administration', ({ name: database, place }) => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, async (_, at) => (await admin('POST', '/users', { email: at % 2 ? 'ada@x.org' : 'Ada@X.org' })).status),
     );
-    expect(answers.toSorted()).toEqual([201, ...Array.from({ length: 19 }, () => 409)]);
+    expect(answers.toSorted((a, b) => a - b)).toEqual([201, ...Array.from({ length: 19 }, () => 409)]);
   });
 
   test('what was used is summed by words, and logged newest first', async () => {
@@ -332,12 +321,41 @@ onBothDatabases('administration', ({ name: database, place }) => {
     expect((await open.admin('GET', '/usage')).body.items).toMatchObject([{ requests: 3 }]);
     expect((await open.admin('GET', '/usage?groupBy=day&from=2020-01-01&to=2020-02-01')).body.items).toEqual([]);
   });
+});
 
-  test.skipIf(database === 'embedded')('a change made on one machine holds on another within two seconds, within five while nobody notifies', async () => {
-    const { folder, databaseUrl } = await place();
-    const machines = await Promise.all(['a', 'b'].map((name) => openHouse({ yaml, folder: `${folder}/${name}`, databaseUrl: databaseUrl! })));
-    onTestFinished(async () => void (await Promise.all(machines.map((one) => one.close()))));
-    const [one, other] = machines as [House, House];
-    expect(one.url).not.toBe(other.url);
+describe.skipIf(!inject('postgres'))('two machines on one database', () => {
+  test('what is changed on one holds on the other within two seconds, within five where nobody could be notified [G-05]', async () => {
+    const { folder, databaseUrl = '' } = await onServer(inject('postgres')!).place();
+    const [first, second] = [join(folder, 'a'), join(folder, 'b')];
+    await mkdir(join(second, 'data'), { recursive: true });
+    await mkdir(first);
+    const one = await openHouse({ yaml, folder: first, databaseUrl });
+    onTestFinished(one.close);
+    await copyFile(join(first, 'data/master.key'), join(second, 'data/master.key'));
+    const other = await openHouse({ yaml, folder: second, databaseUrl });
+    onTestFinished(other.close);
+    const admin = async (method: string, path: string, body?: unknown) =>
+      (await one.ask(`/server/admin${path}`, body, { method })).json() as Promise<{ key: string }>;
+    await admin('POST', '/users', { email: 'ada@example.org' });
+    const { key } = await admin('POST', '/users/2/keys', { name: 'laptop' });
+    const there = async () => (await other.ask(chat, say, { headers: { authorization: `Bearer ${key}` } })).status;
+    const soon = async (status: number, timeout: number) => {
+      await expect.poll(there, { timeout, interval: 50 }).toBe(status);
+    };
+
+    expect(await there()).toBe(200);
+    await admin('PATCH', '/users/2', { status: 'suspended' });
+    await soon(401, 2000);
+    await admin('PATCH', '/users/2', { status: 'active' });
+    await soon(200, 2000);
+    await admin('PUT', '/plans/none', { requestsPerMinute: 0 });
+    await admin('PATCH', '/users/2', { plan: 'none' });
+    await soon(429, 2000);
+    await admin('PUT', '/plans/none', {});
+    await soon(200, 2000);
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${new URL(databaseUrl).pathname.slice(1)}'`;
+    await administer(inject('postgres')!, cut);
+    await expect.poll(async () => (await one.ask('/server/admin/users/2/keys/2', undefined, { method: 'DELETE' })).status, { timeout: 3000 }).toBe(200);
+    await soon(401, 5000);
   });
 });

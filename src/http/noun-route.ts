@@ -20,8 +20,6 @@ export interface PlainAsked {
   readonly json: unknown;
 }
 
-type Nothing = TObject<Record<never, never>>;
-
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
   readonly query?: Query;
   readonly input?: Input;
@@ -29,7 +27,7 @@ interface Described<Query extends TObject, Input extends TSchema> extends Omit<R
 }
 
 /** `nounRoute({ method: 'POST', path: '/server/admin/users', …, input: NewUser, answer: ({ input }) => users.add(input) })` */
-export function nounRoute<Query extends TObject = Nothing, Input extends TSchema = Nothing>(described: Described<Query, Input>): NounRoute {
+export function nounRoute<Query extends TObject = TObject, Input extends TSchema = TObject>(described: Described<Query, Input>): NounRoute {
   const { query, input, answer } = described;
   const queryOf = query && checked(query, refusal);
   const inputOf = input && checked(input, refusal);

@@ -29,9 +29,12 @@ export async function keep<Value>({ store, topic, clock, read, changed }: KeptPa
 
   // what comes while it is being read may have been missed by that: all who come then share one more reading
   const refresh = (): Promise<void> => {
-    if (reading) return (next ??= reading.then(() => ((next = undefined), refresh())));
-    reading = once().finally(() => (reading = undefined));
-    return reading;
+    if (!reading) return (reading = once().finally(() => (reading = undefined)));
+    next ??= reading.then(() => {
+      next = undefined;
+      return refresh();
+    });
+    return next;
   };
   const once = async (): Promise<void> => {
     try {

@@ -32,7 +32,7 @@ export interface Identity {
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
  * `staleSeconds`. Bad ones are remembered for ten seconds, so that a flood of them is no flood of queries.
  */
-export function openIdentity(keys: ApiKeys, store: Store, clock: Clock, staleSeconds: () => number): Identity {
+export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe'>, clock: Clock, staleSeconds: () => number): Identity {
   let known = new Map<string, Known>();
   let epoch = 0;
   const asking = new Map<string, Promise<Caller>>();
