@@ -116,10 +116,10 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     { host: settings.host, port: settings.port },
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
-  await writeLocalToken(settings.data, localToken);
   const place = join(settings.data, 'server.json');
   await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
   const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
+  await writeLocalToken(settings.data, localToken);
 
   return {
     url: door.url,
