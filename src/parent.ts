@@ -4,12 +4,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import type { Settings } from '#config';
 import { announced } from './announced.ts';
 import { firstUser } from './first-user.ts';
-import { isReady, openFoundation } from './foundation.ts';
+import { isReady, openDatabase } from './database.ts';
 import { subLeases, type Settled } from './gateway/ledger/sub-leases.ts';
 import { counted, merged, openMetrics, summed, type Figures } from './http/metrics.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { causeOf, type Log } from './log.ts';
 import { Fault } from './model/fault.ts';
+import { newLocalToken } from './local-token.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { unchangeable, type Server } from './server.ts';
 import { lockFolder } from './store/folder-lock.ts';
@@ -38,7 +39,8 @@ const figuresMilliseconds = 1000;
 export async function startWorkers({ settings: first, log, clock = systemClock, books, lost }: ParentParts): Promise<Server> {
   await mkdir(first.data, { recursive: true });
   const unlock = lockFolder(first.data);
-  const { store, pepper } = await openFoundation(first, clock, log);
+  const { store, pepper } = await openDatabase(first, clock, log);
+  const localToken = newLocalToken();
   const made = await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
   const port = await freePort(first);
   let settings: Settings = { ...first, port };
@@ -77,7 +79,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
       };
     },
     async makeReady({ channel }) {
-      const { url, models: answering } = await channel.ask('start', settings);
+      const { url, models: answering } = await channel.ask('start', { settings, localToken });
       models = answering;
       started.resolve(url);
     },
@@ -91,7 +93,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   });
   const url = await started.promise;
   isUp = true;
-  const withdraw = await announced(first.data, url, clock);
+  const withdraw = await announced(first.data, { url, localToken }, clock);
 
   return {
     url,

@@ -1,8 +1,12 @@
 import type { Settings } from '#config';
+import { openAdministration } from './administration.ts';
+import { isReady, openDatabase } from './database.ts';
+import { admin } from './faces/admin/index.ts';
 import { chatcompat } from './faces/chatcompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
+import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
@@ -13,9 +17,9 @@ import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
+import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { LeaseSource } from './model/lease.ts';
-import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
@@ -23,7 +27,6 @@ import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
-import { isReady, openFoundation } from './foundation.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
@@ -43,6 +46,8 @@ export interface ServerParts {
 /** What a worker leaves to its parent: whatever is one for the machine. */
 export interface Parent {
   readonly leases: LeaseSource;
+  /** Good for commands on this machine. */
+  readonly localToken: string;
   /** The figures of all processes, as Prometheus reads them. */
   metrics(): Promise<string>;
   /** What the machine lacks before it can take requests. */
@@ -62,9 +67,6 @@ export interface Server {
   close(graceSeconds: number): Promise<void>;
 }
 
-/** Plans that need no entry; one in the settings stands above them. */
-const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
-
 /** One process that serves. */
 export interface ServingProcess extends Server {
   /** What it has counted. */
@@ -75,11 +77,14 @@ export interface ServingProcess extends Server {
 export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random, parent }: ServerParts): Promise<ServingProcess> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
-  const { store, seal, pepper } = await openFoundation(settings, clock, log);
+  const database = await openDatabase(settings, clock, log);
+  const { store, seal, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
   const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+  const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
+  const localToken = parent?.localToken ?? newLocalToken();
 
   const idempotency = await openIdempotency({
     store,
@@ -109,7 +114,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const countTokens = async (texts: Iterable<string>) => (await openTokens()).countAll(texts);
   const ledger = openLedger({
     books: usage,
-    planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
+    planOf: administration.planOf,
     reserveOutput: () => settings.limits.reserveOutput,
     countTokens,
     clock,
@@ -124,8 +129,9 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
-    messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
+    chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
+    messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    admin(administration.routes),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
@@ -139,7 +145,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const door = await serve(
     {
       faces,
-      identify: identity.identify,
+      identify: (credential, { owner }, { local }) =>
+        isLocalToken(credential) ? localOperator(credential, { token: localToken, local, owner }) : identity.identify(credential),
       limits: () => settings.limits,
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
@@ -150,8 +157,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
-  const withdraw = parent ? undefined : await announced(settings.data, door.url, clock);
   const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
+  const withdraw = parent ? undefined : await announced(settings.data, { url: door.url, localToken }, clock);
 
   return {
     url: door.url,
@@ -170,6 +177,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await idempotency.close();
       await ledger.close();
       await upstreams.close();
+      administration.close();
       await store.close();
       await withdraw?.();
       await log.flush();

@@ -8,7 +8,7 @@ import type { Ask, Grant, Return } from './model/lease.ts';
 /** What a worker answers to its parent. */
 export type WorkerAnswers = {
   /** The first question: opens the door. */
-  readonly start: (settings: Settings) => Promise<Started>;
+  readonly start: (birth: Birth) => Promise<Started>;
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;
   /** Somebody else stands before an empty account: what is free of it should be given back. */
@@ -26,6 +26,12 @@ export type ParentAnswers = {
   /** What the machine lacks before it can take requests. */
   readonly missing: () => Promise<readonly string[]>;
 };
+
+/** What a worker needs to begin. */
+export interface Birth {
+  readonly settings: Settings;
+  readonly localToken: string;
+}
 
 export interface Started {
   readonly url: string;

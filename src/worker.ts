@@ -19,7 +19,7 @@ let isEmployed = false;
 const recalled = new Set<(account: Account) => void>();
 
 const answers: WorkerAnswers = {
-  async start(sent) {
+  async start({ settings: sent, localToken }) {
     isEmployed = true;
     const settings = bareThroughout(sent);
     log.level(settings.logLevel);
@@ -28,6 +28,7 @@ const answers: WorkerAnswers = {
         settings,
         log,
         parent: {
+          localToken,
           leases: {
             lease: (asks) => parent.ask('lease', asks),
             giveBack: (returns) => parent.ask('giveBack', returns),

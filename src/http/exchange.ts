@@ -16,6 +16,9 @@ const always: Headers = [
   'nosniff',
 ];
 
+/** A proxy on this machine says with these for whom it asks. */
+const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+
 const lastWordsMilliseconds = 5000;
 /** An answer of this size fits into the connection's own buffers: nobody waits for its reader. */
 const smallBytes = 16_384;
@@ -73,8 +76,21 @@ export class Exchange {
     return this.#request.url ?? '';
   }
 
+  /** What stands behind the `?`. */
+  get query(): URLSearchParams {
+    const at = this.url.indexOf('?');
+    return new URLSearchParams(at < 0 ? '' : this.url.slice(at));
+  }
+
   get incoming(): IncomingMessage {
     return this.#request;
+  }
+
+  /** Does the client run on this machine? What a proxy brings does not count. */
+  get local(): boolean {
+    const { remoteAddress: from, localAddress: to } = this.#request.socket;
+    if (from === undefined || proxied.some((name) => this.#request.headers[name] !== undefined)) return false;
+    return from === to || from === '::1' || /^(::ffff:)?127\./.test(from);
   }
 
   /** Aborted when the client leaves or the time given by `expire` is over; the reason says which. */

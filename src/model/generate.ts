@@ -1,5 +1,6 @@
 import type { GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
+import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
 export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<GenerateEvent>;
@@ -10,12 +11,16 @@ export interface Caller {
   readonly email: string;
   readonly role: 'user' | 'admin';
   readonly plan: string;
+  /** The user's own limits: they stand above those of the plan. */
+  readonly limits?: Plan;
   /** The teams of the user: what one spends counts for each of them too. */
   readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
   /** Absent: everything the user may do. */
   readonly scopes?: readonly string[];
+  /** Names of the models that may be asked. Absent: all. */
+  readonly models?: readonly string[];
 }
 
 /** The circumstances of one call. */

@@ -9,31 +9,29 @@ import { masterKey } from './store/master-key.ts';
 import { openStore, type Store } from './store/open.ts';
 import { checkMasterKey, secretRow } from './store/secrets.ts';
 
-/** What every process of a house stands on. */
-export interface Foundation {
+/** The folders that hold the nouns' migrations. */
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency'].map((noun) => new URL(`resources/${noun}/`, import.meta.url));
+
+export interface Database {
   readonly store: Store;
-  /** Seals with the master key. */
   readonly seal: Sealer;
-  /** Hashes API keys; the same on every machine. */
+  /** Stands between the keys and their digests, the same on every machine. */
   readonly pepper: Buffer;
 }
 
-/** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/'].map((folder) => new URL(folder, import.meta.url));
-
-/** Makes the data folder, opens the database and what is sealed in it. @throws WrongMasterKey, Fault `conflict` when the folder is taken, Error */
-export async function openFoundation(settings: Settings, clock: Clock, log: Log): Promise<Foundation> {
+/** Opens the data folder, or the server of `databaseUrl`, with the key that seals what is secret in it. @throws WrongMasterKey, and what `openStore` throws */
+export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   await mkdir(settings.data, { recursive: true });
   const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({
-    folder: settings.data,
-    ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}),
-    migrations,
-    clock,
-    log: quieter(log),
-  });
-  await checkMasterKey(store, seal);
-  return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
+  const { data: folder, databaseUrl } = settings;
+  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
+  try {
+    await checkMasterKey(store, seal);
+    return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** What the store does in its daily round is for those who look for it. */
