@@ -27,7 +27,7 @@ function open() {
     if (isAway) throw away;
     return keys.map((key) => (isGood(key) ? { caller: caller(Number(key.replaceAll('x', ''))), expiresAt: undefined } : undefined));
   };
-  return openIdentity({ find }, { subscribe: (_topic, heard) => ((changed = heard as () => void), () => {}) }, clock, () => 300);
+  return openIdentity({ find }, { subscribe: (_topic, heard) => ((changed = () => heard({ type: 'reset' })), () => {}) }, clock, () => 300);
 }
 
 const who = async (key: string) => identity.identify(key);
