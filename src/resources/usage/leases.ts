@@ -24,8 +24,11 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
     async lease(asks) {
       if (asks.length === 0) return [];
       const asked = JSON.stringify(asks.map(({ account, ...ask }) => ({ ...account, ...ask })));
-      const { rows } = await withMonths(store, async () => monthsOf(asks), () =>
-        sql<Grant & { contested: boolean }>`
+      const { rows } = await withMonths(
+        store,
+        async () => monthsOf(asks),
+        () =>
+          sql<Grant & { contested: boolean }>`
           select granted, spent, "left", contested from account_lease(${holder}, ${asked}::jsonb, ${at()}::double precision)`.execute(store.db),
       );
       if (rows.length === 0) throw closedHolder();
@@ -35,8 +38,10 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
     async giveBack(returns) {
       if (returns.length === 0) return;
       const given = JSON.stringify(returns.map(({ account, ...one }) => ({ ...account, ...one })));
-      const { rows } = await withMonths(store, async () => monthsOf(returns), () =>
-        sql<{ open: boolean }>`select account_give_back(${holder}, ${given}::jsonb, ${at()}::double precision) as open`.execute(store.db),
+      const { rows } = await withMonths(
+        store,
+        async () => monthsOf(returns),
+        () => sql<{ open: boolean }>`select account_give_back(${holder}, ${given}::jsonb, ${at()}::double precision) as open`.execute(store.db),
       );
       if (!rows[0]!.open) throw closedHolder();
     },

@@ -64,7 +64,9 @@ export function openLogs(store: Store): Logs {
       return { items, nextCursor: rows.length > count ? cursorAt(items.at(-1)!) : null };
     },
     async log(requestId) {
-      const { rows } = await sql<Read<LogDetail>>`select ${columns}, attempts from usage where request_id = ${requestId} order by step, month`.execute(store.db);
+      const { rows } = await sql<Read<LogDetail>>`select ${columns}, attempts from usage where request_id = ${requestId} order by step, month`.execute(
+        store.db,
+      );
       return rows.map(shown);
     },
   };

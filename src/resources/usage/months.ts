@@ -24,7 +24,10 @@ export async function makeMonths(store: Store, months: readonly string[]): Promi
 /** Makes those of the month of this instant and of the next month. */
 export function makeMonthsAhead(store: Store, milliseconds: number): Promise<void> {
   const date = new Date(milliseconds);
-  return makeMonths(store, [0, 1].map((ahead) => monthOf(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + ahead))));
+  return makeMonths(
+    store,
+    [0, 1].map((ahead) => monthOf(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + ahead))),
+  );
 }
 
 /** Does what books into months, which are only asked for and made when one is missing: then it is done again. */
