@@ -13,11 +13,18 @@ const monthForm = /^\d{4}-(0[1-9]|1[0-2])$/;
 const lockMilliseconds = 50;
 const mostTries = 40;
 
+/** What is being made now, so that a thousand calls in a new month make it once. */
+const making = new WeakMap<Store, Map<string, Promise<void>>>();
+
 /** Makes the partitions of these months (`2026-11`) where they are missing. @throws Fault `invalid` when one is no month */
 export async function makeMonths(store: Store, months: readonly string[]): Promise<void> {
+  const underway = making.get(store) ?? new Map<string, Promise<void>>();
+  making.set(store, underway);
   for (const month of new Set(months)) {
     if (!monthForm.test(month)) throw new Fault('invalid', 'at must be an instant of the years 1970 to 9999.', { field: 'at' });
-    for (const table of tables) await makeMonth(store, table, month);
+    const made = underway.get(month) ?? makeMonth(store, month).finally(() => underway.delete(month));
+    underway.set(month, made);
+    await made;
   }
 }
 
@@ -57,7 +64,11 @@ export async function dropMonthsBefore(store: Store, month: string): Promise<str
   return dropped;
 }
 
-async function makeMonth(store: Store, table: string, month: string): Promise<void> {
+async function makeMonth(store: Store, month: string): Promise<void> {
+  for (const table of tables) await makePartition(store, table, month);
+}
+
+async function makePartition(store: Store, table: string, month: string): Promise<void> {
   const name = `${table}_${month.replace('-', '_')}`;
   const { rows } = await sql<{ is: boolean }>`
     select exists (select from pg_inherits where inhrelid = to_regclass(${name}) and inhparent = ${table}::regclass) as is`.execute(store.db);
