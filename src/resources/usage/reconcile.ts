@@ -32,9 +32,7 @@ export async function reconcile(store: Store, month: string, signal?: AbortSigna
     after = compared.length < page ? undefined : compared.at(-1)!.of;
   }
   drifts.push(...(await teams(db, month)));
-  const start = new Date(`${month}-01T00:00:00Z`);
-  const end = Math.min(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1), (await latest(db, month)) + hour);
-  for (let at = start.getTime(); at < end; at += hour) {
+  for (let at = await nextHour(db, month, 0); at !== undefined; at = await nextHour(db, month, at + hour)) {
     signal?.throwIfAborted();
     drifts.push(...(await hourSums(db, month, new Date(at))), ...(await strangers(db, month, new Date(at))));
   }
@@ -67,9 +65,15 @@ async function teams(db: Database, month: string): Promise<Drift[]> {
   return rows.filter(isDrift);
 }
 
-async function latest(db: Database, month: string): Promise<number> {
-  const { rows } = await sql<{ at: Date | null }>`select max(at) as at from usage where month = ${month}`.execute(db);
-  return rows[0]?.at?.getTime() ?? 0;
+/** The next hour for which there is a row or a sum. */
+async function nextHour(db: Database, month: string, from: number): Promise<number | undefined> {
+  const after = new Date(from);
+  const { rows } = await sql<{ at: Date | null }>`
+    select date_trunc('hour', least(
+      (select min(at) from usage where month = ${month} and at >= ${after}),
+      (select min(hour) from usage_hour where month = ${month} and hour >= ${after}),
+      (select min(hour) from usage_fresh where month = ${month} and hour >= ${after})), 'UTC') as at`.execute(db);
+  return rows[0]?.at?.getTime();
 }
 
 async function hourSums(db: Database, month: string, start: Date): Promise<Drift[]> {
