@@ -1,5 +1,6 @@
 -- Functions, because each of these is one round trip and one transaction, and its statements see what was committed while it waited for a lock.
 -- Locks are taken in one order everywhere: the holder, the journal's position, the rows of spent by owner and month, the leases.
+-- Their plans are kept as long as a session: one made while a table was empty must not scan it when it has grown, hence enable_seqscan.
 
 -- Books rows: an array of usage rows as JSON. Only rows that were not there yet count into the sums and into what the holder has settled.
 create function usage_book(the_holder text, rows json) returns void language plpgsql as $$
@@ -111,7 +112,7 @@ end $$;
 -- Grants what an array of asks wishes, by the rule of src/model/lease.ts, in order; nothing at all to a holder that is closed.
 -- now_at: seconds since 1970, for those who make time; the database's own where it is null.
 create function account_lease(the_holder text, asks jsonb, now_at double precision)
-returns table (granted double precision, spent double precision, "left" double precision, contested boolean) language plpgsql as $$
+returns table (granted double precision, spent double precision, "left" double precision, contested boolean) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   ask record;
@@ -163,7 +164,7 @@ begin
 end $$;
 
 -- Takes back what a holder does not need. False when it is closed.
-create function account_give_back(the_holder text, returns jsonb, now_at double precision) returns boolean language plpgsql as $$
+create function account_give_back(the_holder text, returns jsonb, now_at double precision) returns boolean language plpgsql set enable_seqscan = off as $$
 declare
   one record;
   used double precision;
