@@ -94,7 +94,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
       } else if (what < 0.97) await enter();
       seconds += upTo(20) / 4;
     }
-    for (const owner of owners) for (const month of months) expect(await usage.spentOf(owner, month), owner).toEqual(model.spentOf(owner, month));
+    for (const owner of owners) for (const month of months) expect(await usage.spentOf(owner, month)).toEqual(model.spentOf(owner, month));
   });
 });
 

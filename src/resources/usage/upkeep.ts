@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Clock } from '#kit/clock';
+import { isObject, textOf } from '#model/json';
 import { monthOf } from '#model/plan';
 import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
@@ -54,7 +55,7 @@ export function keepBooks({ store, jobs, clock, log, months }: UpkeepParts): () 
   }
 
   jobs.work(reconcileKind, async ({ payload, signal }) => {
-    const month = payload !== null && typeof payload === 'object' && 'month' in payload ? String(payload.month) : '';
+    const month = isObject(payload) ? textOf(payload['month']) : '';
     const drifts = await reconcile(store, month, signal);
     if (drifts.length > 0) log.error({ month, drifts: drifts.slice(0, 20), count: drifts.length }, 'sums of the books are not those of their rows');
     return { month, drifts: drifts.slice(0, 100).map(({ of, requests, planTokens, costUsd }) => ({ of, requests, planTokens, costUsd })) };
