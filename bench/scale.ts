@@ -69,7 +69,7 @@ async function fill(store: Store, size: number): Promise<void> {
   await say('keys', `insert into api_keys (user_id, name, digest, shown) select n, 'key', sha256(n::text::bytea), 'dgm_…' from generate_series(1, ${users}) n`);
   const indexes = (
     await sql<{ text: string; name: string }>`
-    select pg_get_indexdef(i.indexrelid) as text, i.indexrelid::regclass::text as name from pg_index i where indrelid = 'usage'::regclass and not indisprimary`.execute(
+    select replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ') as text, i.indexrelid::regclass::text as name from pg_index i where indrelid = 'usage'::regclass and not indisprimary`.execute(
       db,
     )
   ).rows;
