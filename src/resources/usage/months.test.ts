@@ -68,7 +68,7 @@ onBothDatabases('months', ({ open }) => {
     const work = jobs({ store, clock: systemClock });
     const said: unknown[] = [];
     const log = { info: () => {}, debug: () => {}, warn: (what: object) => said.push(what), error: (what: object) => said.push(what) };
-    const end = keepBooks({ store, jobs: work, clock: systemClock, log, months: () => 13 });
+    const end = keepBooks({ store, jobs: work, clock: systemClock, log, months: () => 13, reconcileSeconds: 0 });
     onTestFinished(async () => {
       end();
       await work.close();

@@ -15,6 +15,8 @@ export interface UpkeepParts {
   readonly log: StoreLog;
   /** How many months are kept, this one counted (`retention.usageMonths`). */
   readonly months: () => number;
+  /** How long the day's reconciliation waits (600): a start has better things to do. */
+  readonly reconcileSeconds?: number;
 }
 
 const foldMilliseconds = 30_000;
@@ -29,7 +31,7 @@ const reconcileKind = 'usage-reconcile';
  *
  * @returns what ends it
  */
-export function keepBooks({ store, jobs, clock, log, months }: UpkeepParts): () => void {
+export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepParts): () => void {
   let ended = false;
   let cancel = () => {};
   let rounded = -Infinity;
@@ -45,8 +47,9 @@ export function keepBooks({ store, jobs, clock, log, months }: UpkeepParts): () 
       if (dropped.length > 0) log.info({ dropped }, 'months of the books were dropped');
       await prune(store, months());
       const day = new Date(now).toISOString().slice(0, 10);
+      const runAt = new Date(now + reconcileSeconds * 1000);
       if (day !== reconciled)
-        for (const month of [monthBefore(now, 1), monthOf(now)]) await jobs.add(reconcileKind, { month }, { unique: `${day} ${month}`, tries: 2 });
+        for (const month of [monthBefore(now, 1), monthOf(now)]) await jobs.add(reconcileKind, { month }, { unique: month, runAt, tries: 2 });
       reconciled = day;
       rounded = clock.monotonic();
     } catch (error) {
