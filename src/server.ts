@@ -21,6 +21,7 @@ import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
+import { booksOfOneProcess } from './interim-books.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
@@ -91,18 +92,23 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   };
   let models = assemble();
 
+  const problem = (what: string, cause: unknown) => log.error(causeOf(cause), what);
+  const books = booksOfOneProcess(usage, clock, problem);
   const ledger = openLedger({
-    books: usage,
+    source: books.source,
+    journal: books.journal,
     planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
+    teamPlan: () => ({}),
     reserveOutput: () => settings.limits.reserveOutput,
     countTokens: async (texts) => (await openTokens()).countAll(texts),
     clock,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problem,
   });
   const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
 
   const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.rows.pending);
+  metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => ledger.accounts);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
 
   let document: OpenApiDocument | undefined;
@@ -145,6 +151,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       stopping = true;
       await door.close(graceSeconds);
       await ledger.close();
+      await books.rows.close();
       await upstreams.close();
       await store.close();
       await rm(place, { force: true });

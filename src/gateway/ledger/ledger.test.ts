@@ -325,7 +325,7 @@ describe('leases', () => {
   test('spare the source: far from the edge, hundreds of calls ask a few times', async () => {
     plan = { monthlyTokens: 10_000_000 };
     for (let round = 0; round < 500; round++) (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
-    expect(asked).toBeLessThan(12);
+    expect(asked).toBeLessThan(20);
   });
 
   test('while the source is away a lease is spent to its end, then calls are refused for a while, not for good', async () => {
@@ -356,8 +356,8 @@ describe('leases', () => {
   test('two who hold a half each of what both wait for do not refuse one another', async () => {
     plan = { monthlyTokens: 1000 };
     const other = open('b');
-    const first = await reserve(call({ maxTokens: 490 }));
-    const second = await reserve(call({ maxTokens: 490 }), { by: other });
+    const first = await reserve(call({ maxTokens: 450 }));
+    const second = await reserve(call({ maxTokens: 450 }), { by: other });
     const large = [reserve(call({ maxTokens: 900 })), reserve(call({ maxTokens: 900 }), { by: other })].map((one) =>
       one.then(
         ({ reservation }) => reservation.settle(row(0)),
