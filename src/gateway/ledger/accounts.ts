@@ -168,7 +168,7 @@ export class Accounts {
     const asking: Holding[] = [];
     const asks: Ask[] = [];
     const returning: Holding[] = [];
-    for (const holding of this.#telling) {
+    for (const holding of [...this.#telling]) {
       if (holding.talking) continue;
       this.#telling.delete(holding);
       // What does not do for the first in line here may do for somebody elsewhere: nobody sits on half of what two wait for.
