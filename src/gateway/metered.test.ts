@@ -49,7 +49,13 @@ const says = (...events: readonly GenerateEvent[]) =>
 function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}): AsyncIterable<GenerateEvent> {
   const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
   const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route, ...over };
-  const context = { requestId: 'r', step: 0, caller: { userId: 1, keyId: 1, teamIds: [] }, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
+  const context = {
+    requestId: 'r',
+    step: 0,
+    caller: { userId: 1, keyId: 1, teamIds: [] },
+    signal: leaving.signal,
+    progress: { attempts: [] },
+  } as unknown as Context;
   return admitted(ledger, metered(testClock(), inner))(call, context);
 }
 

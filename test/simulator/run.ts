@@ -1,8 +1,8 @@
-import type { Account } from '#model/account';
+import type { Owner } from '#model/account';
 import type { GenerateEvent } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context } from '#model/generate';
-import type { Plan } from '#model/plan';
+import { monthOf, type Plan } from '#model/plan';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { admitted } from '../../src/gateway/admitted.ts';
@@ -22,7 +22,6 @@ export interface Parts {
 }
 
 const reserveOutput = 200;
-const limit = 3000;
 const prompt = 10;
 
 interface Asked {
@@ -44,14 +43,27 @@ interface Process {
 }
 
 /** One life of a small service, made of chance alone. @returns what is wrong with its books, in words */
-export async function run(seed: number, { makeJournal = virtualJournal, spoil = (ledger) => ledger, leases: makeLeases = leasesInMemory }: Parts = {}): Promise<string[]> {
+export async function run(
+  seed: number,
+  { makeJournal = virtualJournal, spoil = (ledger) => ledger, leases: makeLeases = leasesInMemory }: Parts = {},
+): Promise<string[]> {
   const chance = chanceOf(seed);
   const some = (most: number) => Math.floor(chance() * most);
   const world = new World(Date.UTC(2026, 10, 30, 23, 59, chance() < 0.3 ? 57 : 0));
   const { clock } = world;
   const leases = makeLeases(() => clock.monotonic());
-  const route: Model = { name: 'm', kind: 'chat', targets: [], limits: { output: 400 }, rate: { input: 1, output: 1 }, price: { input: 1, output: 1 }, created: 0, ownedBy: 'x' };
-  const plan: Plan = { monthlyTokens: limit, ...(chance() < 0.3 ? { concurrentStreams: 3 } : {}), ...(chance() < 0.2 ? { monthlyUsd: 0.0025 } : {}) };
+  const route: Model = {
+    name: 'm',
+    kind: 'chat',
+    targets: [],
+    limits: { output: 400 },
+    rate: { input: 1, output: 1 },
+    price: { input: 1, output: 1 },
+    created: 0,
+    ownedBy: 'x',
+  };
+  const limit = 500 + some(2500);
+  const plan: Plan = { monthlyTokens: limit, ...(chance() < 0.3 ? { concurrentStreams: 3 } : {}), ...(chance() < 0.2 ? { monthlyUsd: limit / 1.2e6 } : {}) };
   const team: Plan = { monthlyTokens: 2 * limit };
   const isCrashing = chance() < 0.5;
   const allNamed = chance() < 0.5;
@@ -123,6 +135,7 @@ export async function run(seed: number, { makeJournal = virtualJournal, spoil = 
   const ask = async (asked: Asked) => {
     const process = processes.filter(({ alive }) => alive)[some(2)] ?? processes.find(({ alive }) => alive);
     if (!process) return void (asked.answer = new Fault('overloaded', 'nobody is there'));
+    const month = monthOf(clock.now());
     const leaving = new AbortController();
     const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
     const sampling = asked.max === undefined ? {} : { maxTokens: asked.max };
@@ -148,17 +161,17 @@ export async function run(seed: number, { makeJournal = virtualJournal, spoil = 
       asked.answer = process.alive ? 'answered' : 'died';
     } catch (error) {
       asked.answer = process.alive ? faultOf(error) : 'died';
-      if (asked.answer instanceof Fault && asked.answer.code === 'quota-spent') refusedForGood(asked);
+      if (asked.answer instanceof Fault && asked.answer.code === 'quota-spent') refusedForGood(asked, month);
       if (asked.answer instanceof Fault && asked.answer.code === 'internal' && asked.fate !== 'leaves') problems.push(`${asked.requestId}: ${String(error)}`);
     }
   };
-  const account = (owner: Account['owner']): Account => ({ owner, kind: 'inference', month: new Date(clock.now()).toISOString().slice(0, 7) });
   /** Said to be spent: is it, with all that is settled anywhere? */
-  const refusedForGood = ({ requestId, userId, max }: Asked) => {
+  const refusedForGood = ({ requestId, userId, max }: Asked, month: string) => {
     const least = prompt + (max ?? 1);
     const unshipped = processes.flatMap(({ disk }) => disk.rows.slice(disk.shipped));
-    const spent = (owner: Account['owner'], isOf: (row: UsageRow) => boolean) =>
-      leases.spent(account(owner)) + unshipped.filter((row) => isOf(row) && row.at >= Date.UTC(2026, 11, 1) === clock.now() >= Date.UTC(2026, 11, 1)).reduce((sum, row) => sum + row.planTokens, 0);
+    const spent = (owner: Owner, isOf: (row: UsageRow) => boolean) =>
+      leases.spent({ owner, kind: 'inference', month }) +
+      unshipped.filter((row) => isOf(row) && monthOf(row.at) === month).reduce((sum, row) => sum + row.planTokens, 0);
     const left = Math.min(limit - spent(`user:${userId}`, (row) => row.userId === userId), 2 * limit - spent('team:1', () => true));
     const usd = plan.monthlyUsd === undefined ? Infinity : plan.monthlyUsd * 1e6 - spent(`user:${userId}`, (row) => row.userId === userId);
     if (least <= Math.min(left, usd)) problems.push(`${requestId} was refused for good: it needs ${least} of ${Math.min(left, usd)}`);
@@ -195,12 +208,10 @@ export async function run(seed: number, { makeJournal = virtualJournal, spoil = 
   for (const process of processes) if (process.alive) while (ship(process));
   await world.pass(20_000);
   if (leases.outstanding() > 1e-6) problems.push(`${leases.outstanding()} are leased at rest`);
-  for (const { alive, ledger, id } of processes) if (alive && ledger.accounts > 0 && !isOverdrawn()) problems.push(`${id} remembers ${ledger.accounts} accounts at rest`);
+  // An account with more billed than granted is remembered for its month.
+  for (const { alive, ledger, id } of processes)
+    if (alive && allNamed && ledger.accounts > 0) problems.push(`${id} remembers ${ledger.accounts} accounts at rest`);
   return problems;
-
-  function isOverdrawn(): boolean {
-    return !allNamed;
-  }
 
   /** Holds the books against what the clients saw. */
   function audit(): void {
@@ -209,7 +220,8 @@ export async function run(seed: number, { makeJournal = virtualJournal, spoil = 
     for (const row of rows) counted.set(keyOf(row), (counted.get(keyOf(row)) ?? 0) + 1);
     for (const [key, count] of counted) if (count > 1) problems.push(`${key} is settled ${count} times`);
     for (const { disk } of processes) for (const key of disk.began.keys()) if (!counted.has(key)) problems.push(`${key} began and was never settled`);
-    for (const { requestId, answer } of calls) if (answer === 'answered' && !counted.has(`${requestId} 0`)) problems.push(`${requestId} was answered and is not booked`);
+    for (const { requestId, answer } of calls)
+      if (answer === 'answered' && !counted.has(`${requestId} 0`)) problems.push(`${requestId} was answered and is not booked`);
     const bookedTwice = rows.length - leases.rows.size;
     if (bookedTwice !== 0) problems.push(`${bookedTwice} rows are not in the database`);
     for (const month of ['2026-11', '2026-12'])
@@ -218,12 +230,14 @@ export async function run(seed: number, { makeJournal = virtualJournal, spoil = 
         ['user:2', limit, (row: UsageRow) => row.userId === 2],
         ['team:1', 2 * limit, () => true],
       ] as const) {
-        const of = rows.filter((row) => isOf(row) && new Date(row.at).toISOString().startsWith(month));
+        const of = rows.filter((row) => isOf(row) && monthOf(row.at) === month);
         const sum = of.reduce((total, row) => total + row.planTokens, 0);
         const spent = leases.spent({ owner, kind: 'inference', month });
         if (sum !== spent) problems.push(`${owner} ${month}: rows are ${sum}, the counter says ${spent}`);
         // With a maximum nothing is over; without, a call that nobody can stop says at most what its model can.
-        const over = allNamed ? 0 : calls.filter(({ max, stream }) => max === undefined && !stream).length * 400 + calls.filter(({ stream }) => stream).length * 20;
+        const over = allNamed
+          ? 0
+          : calls.filter(({ max, stream }) => max === undefined && !stream).length * 400 + calls.filter(({ stream }) => stream).length * 20;
         if (spent > most + over) problems.push(`${owner} ${month}: ${spent} spent of ${most}`);
       }
   }

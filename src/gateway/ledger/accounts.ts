@@ -1,7 +1,7 @@
 import { accountName, type Account } from '#model/account';
 import type { Clock } from '#kit/clock';
 import { Fault, faultOf } from '#model/fault';
-import type { Ask, Grant, LeaseSource, Return } from '#model/lease';
+import type { Ask, Grant, LeaseSource } from '#model/lease';
 import { monthOf } from '#model/plan';
 import { drift, first, Holding, type Claim, type Growth, type Lack } from './holding.ts';
 
@@ -140,7 +140,10 @@ export class Accounts {
   /** Gives back all that is not in use. */
   async close(): Promise<void> {
     const now = this.#clock.monotonic();
-    await this.#giveBack([...this.#holdings.values()].filter((holding) => !holding.talking && hasReturns(holding)), now);
+    await this.#giveBack(
+      [...this.#holdings.values()].filter((holding) => !holding.talking && holding.hasReturns),
+      now,
+    );
   }
 
   #leave(claim: Claim): void {
@@ -178,7 +181,10 @@ export class Accounts {
         continue;
       }
       const ask = this.#askOf(holding, now);
-      if (!ask) continue;
+      if (!ask) {
+        this.#answer(holding);
+        continue;
+      }
       asking.push(holding);
       asks.push(ask);
     }
@@ -211,7 +217,7 @@ export class Accounts {
   async #giveBack(holdings: readonly Holding[], now: number): Promise<void> {
     for (let start = 0; start < holdings.length; start += returnsAtOnce) {
       const some = holdings.slice(start, start + returnsAtOnce);
-      const returns = some.map((holding) => returnOf(holding, now));
+      const returns = some.map((holding) => holding.returns(now));
       const told = some.map((holding) => this.#speaks(holding));
       for (const [place, holding] of some.entries()) holding.granted -= returns[place]!.amount;
       let error: unknown;
@@ -245,8 +251,12 @@ export class Accounts {
 
   #heard(holding: Holding, fault?: Fault): void {
     holding.talking = false;
-    for (const listener of holding.listeners.splice(0)) listener(fault);
+    this.#answer(holding, fault);
     if (this.#telling.has(holding)) this.#tell(holding);
+  }
+
+  #answer(holding: Holding, fault?: Fault): void {
+    for (const listener of holding.listeners.splice(0)) listener(fault);
   }
 
   /** @returns the failure as it may be told to a client */
@@ -326,7 +336,7 @@ export class Accounts {
     for (const holding of this.#holdings.values()) {
       const isPast = holding.account.month !== '' && holding.account.month < month;
       if (!holding.isIdle || now - holding.usedAt < (isPast ? soonMilliseconds : milliseconds)) continue;
-      if (hasReturns(holding)) returning.push(holding);
+      if (holding.hasReturns) returning.push(holding);
       else this.#forget(holding);
     }
     await this.#giveBack(returning, now);
@@ -343,10 +353,3 @@ export class Accounts {
 }
 
 const gravity: Record<Lack, number> = { elsewhere: 0, here: 1, minute: 2, spent: 3 };
-
-const hasReturns = ({ free, minute }: Holding) => free > 0 || (minute?.untoldCount ?? 0) > 0;
-
-function returnOf({ account, minute, free }: Holding, now: number): Return {
-  const amount = Math.max(0, free);
-  return minute ? { account, amount, used: minute.untold(now) } : { account, amount };
-}

@@ -1,5 +1,6 @@
 import type { Account } from '#model/account';
 import type { Fault } from '#model/fault';
+import type { Return } from '#model/lease';
 import { Minute } from './minute.ts';
 
 /** Sums of dollars drift by less than this. */
@@ -165,6 +166,18 @@ export class Holding {
     return Math.max(64 * this.step, 180_000 * pace);
   }
 
+  /** Has it anything that the source should have? */
+  get hasReturns(): boolean {
+    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0;
+  }
+
+  returns(now: number): Return {
+    const { account, minute } = this;
+    const amount = Math.max(0, this.free);
+    return minute ? { account, amount, used: minute.untold(now) } : { account, amount };
+  }
+
+  /** Is nothing of it in use? */
   get isIdle(): boolean {
     return this.running === 0 && this.line.size === 0 && !this.talking && !this.growth;
   }

@@ -76,8 +76,7 @@ export function openLedger(parts: LedgerParts): Ledger {
   }
 
   function claimsOn(claims: readonly Claim[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Claim[] {
-    if (!plan || !isSane(plan))
-      throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
+    if (!plan || !isSane(plan)) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
     const tokens = balance === 'train' ? plan.monthlyTrainTokens : plan.monthlyTokens;
     const { monthlyUsd, requestsPerMinute, concurrentStreams } = plan;
     const streams = call.stream ? concurrentStreams : undefined;

@@ -334,7 +334,10 @@ describe('leases', () => {
     away = true;
     let served = 0;
     for (; served < 1000; served++) {
-      const fault = await reserve(call({ maxTokens: 100 })).then(({ reservation }) => reservation.settle(row(110)), (error: Fault) => error);
+      const fault = await reserve(call({ maxTokens: 100 })).then(
+        ({ reservation }) => reservation.settle(row(110)),
+        (error: Fault) => error,
+      );
       if (fault) expect(fault).toMatchObject({ code: 'overloaded', details: { retryAfter: 3 } });
       if (fault) break;
     }

@@ -37,7 +37,7 @@ export class Minute {
   /** What the source has not been told yet, with ages. */
   untold(now: number): NonNullable<Ask['used']> {
     const told: { count: number; ageSeconds: number }[] = [];
-    for (let place = this.#told; place < this.#times.length; ) {
+    for (let place = this.#told; place < this.#times.length;) {
       const start = place;
       while (place < this.#times.length && this.#times[place]! - this.#times[start]! <= together) place++;
       told.push({ count: place - start, ageSeconds: (now - this.#times[place - 1]!) / 1000 });

@@ -75,9 +75,7 @@ export class Wants {
     if (!isSpent(kind)) return Infinity;
     const { input, output } = kind === 'usd' ? (this.#call.route.price ?? free) : this.#call.route.rate;
     if (output === 0) return Infinity;
-    return kind === 'usd'
-      ? Math.floor((amount * 1e6 - this.#prompt * input) / output + slack)
-      : Math.floor((amount - this.#prompt * input) / output);
+    return kind === 'usd' ? Math.floor((amount * 1e6 - this.#prompt * input) / output + slack) : Math.floor((amount - this.#prompt * input) / output);
   }
 
   /** Must somebody listen to the answer, because it may have to be ended? */
