@@ -177,7 +177,7 @@ export class Accounts {
       // What does not do for the first in line here may do for somebody elsewhere: nobody sits on half of what two wait for.
       if (now < holding.recalledUntil && holding.free > 0 && holding.free < (first(holding.line)?.least ?? Infinity)) {
         returning.push(holding);
-        if (holding.line.size > 0) this.#telling.add(holding);
+        if (holding.line.size > 0 || holding.growth) this.#telling.add(holding);
         continue;
       }
       const ask = this.#askOf(holding, now);
