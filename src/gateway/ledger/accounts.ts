@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock';
 import { Fault, faultOf } from '#model/fault';
 import type { Ask, Grant, LeaseSource } from '#model/lease';
 import { monthOf } from '#model/plan';
+import { askOf, mayStock } from './ask.ts';
 import { drift, first, Holding, type Claim, type Growth, type Lack } from './holding.ts';
 
 export interface AccountsParts {
@@ -24,8 +25,6 @@ const quietMilliseconds = 1000;
 const soonMilliseconds = 5000;
 /** Accounts in memory above which those not in use are given back sooner. */
 const manyAccounts = 50_000;
-/** Stock is asked for only while a call's worth is a small part of what is left. */
-const plenty = 16;
 const returnsAtOnce = 500;
 
 /** The limited accounts this process spends from, each with the part of it that it may spend without asking. */
@@ -83,7 +82,7 @@ export class Accounts {
     for (const claim of claims) {
       const { holding } = claim;
       holding.take(claim, now);
-      if (holding.free < holding.level / 2 && this.#mayStock(holding, now)) this.#tell(holding);
+      if (holding.free < holding.level / 2 && mayStock(holding, now)) this.#tell(holding);
     }
     return undefined;
   }
@@ -180,7 +179,7 @@ export class Accounts {
         if (holding.line.size > 0 || holding.growth) this.#telling.add(holding);
         continue;
       }
-      const ask = this.#askOf(holding, now);
+      const ask = askOf(holding, now);
       if (!ask) {
         this.#answer(holding);
         continue;
@@ -268,35 +267,6 @@ export class Accounts {
     }
     if (fault.code !== 'overloaded') this.#log('The source of leases failed.', error);
     return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter: fault.details.retryAfter ?? 1, cause: error });
-  }
-
-  /** What to ask of an account now: for those in line, for answers that grow, for the stock. */
-  #askOf(holding: Holding, now: number): Ask | undefined {
-    const { free, line, account, limit, growth } = holding;
-    const head = first(line);
-    const room = holding.room(now);
-    const isRecalled = now < holding.recalledUntil;
-    holding.growth = undefined;
-    let least = growth ? growth.least : Infinity;
-    let waiting = growth ? growth.most : 0;
-    const isNew = holding.answered === 0;
-    if (head && (head.least <= room || isNew)) {
-      least = Math.min(least, head.least);
-      for (const { most } of line) waiting += most;
-    } else if (!growth) {
-      if (head || isRecalled || !this.#mayStock(holding, now) || free >= holding.level / 2) return undefined;
-      least = holding.step;
-    }
-    const most = Math.min(waiting, room);
-    const wish = isRecalled ? most : Math.min(waiting + holding.stock(now), room);
-    least = Math.min(least, room) - free;
-    if (!isNew && least <= 0 && most <= free && wish <= free) return undefined;
-    const used = holding.minute?.untold(now);
-    return { account, limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free), ...(used ? { used } : {}) };
-  }
-
-  #mayStock(holding: Holding, now: number): boolean {
-    return !holding.talking && now >= holding.quietUntil && now >= holding.recalledUntil && holding.left > plenty * holding.step;
   }
 
   #poll(holding: Holding): void {
