@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Grant } from '#model/lease';
 import { Accounts } from '../../src/gateway/ledger/accounts.ts';
-import { Claim, Holding } from '../../src/gateway/ledger/holding.ts';
+import { Holding, type Claim } from '../../src/gateway/ledger/holding.ts';
 import { Reservation } from '../../src/gateway/ledger/reservation.ts';
 import { leasesInMemory, type Leases } from '../fakes/leases.ts';
 import { run, type Parts } from './run.ts';

@@ -134,7 +134,10 @@ export async function run(
     };
   const ask = async (asked: Asked) => {
     const process = processes.filter(({ alive }) => alive)[some(2)] ?? processes.find(({ alive }) => alive);
-    if (!process) return void (asked.answer = new Fault('overloaded', 'nobody is there'));
+    if (!process) {
+      asked.answer = new Fault('overloaded', 'nobody is there');
+      return;
+    }
     const month = monthOf(clock.now());
     const leaving = new AbortController();
     const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];

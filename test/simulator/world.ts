@@ -60,7 +60,7 @@ export class World {
 
 /** Until promises that need no time have come to rest: a macrotask costs more than all of these. */
 async function rest(): Promise<void> {
-  for (let turn = 0; turn < 24; turn++) await undefined;
+  for (let turn = 0; turn < 24; turn++) await Promise.resolve();
 }
 
 /** What remains of a process when it dies: what it had written. */

@@ -170,7 +170,8 @@ export class Accounts {
     const asking: Holding[] = [];
     const asks: Ask[] = [];
     const returning: Holding[] = [];
-    for (const holding of [...this.#telling]) {
+    const telling = [...this.#telling]; // some have more to say, and stay
+    for (const holding of telling) {
       if (holding.talking) continue;
       this.#telling.delete(holding);
       // What does not do for the first in line here may do for somebody elsewhere: nobody sits on half of what two wait for.
@@ -200,7 +201,7 @@ export class Accounts {
       for (const holding of asking) {
         holding.quietUntil = now + quietMilliseconds;
         this.#heard(holding, fault);
-        for (const claim of [...holding.line]) claim.fail?.(fault);
+        for (const claim of holding.line) claim.fail?.(fault);
       }
       return;
     }

@@ -1,6 +1,6 @@
 import type { Account, AccountKind, Balance, Owner } from '#model/account';
 import type { Clock } from '#kit/clock';
-import { Fault, faultOf } from '#model/fault';
+import { Fault } from '#model/fault';
 import type { Allowance, Caller, Context } from '#model/generate';
 import type { LeaseSource } from '#model/lease';
 import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
