@@ -104,7 +104,7 @@ async function measure(store: Store, size: number): Promise<void> {
   const leases = openLeases({ store, holder });
   const anyone = () => 1 + Math.floor(users * Math.random());
   const keys = openApiKeys(store, Buffer.alloc(32));
-  const { key } = await keys.add({ userId: 1, name: 'measured' });
+  const { key } = (await keys.add({ userId: 1, name: 'measured' }))!;
   const month = monthAt(0);
   const account = () => ({ owner: `user:${anyone()}` as const, kind: 'inference' as const, month });
   const ask = () => ({ account: account(), limit: 1e9, least: 2000, waiting: 2000, wish: 100_000 });
@@ -114,7 +114,7 @@ async function measure(store: Store, size: number): Promise<void> {
     return usage.ship({ holder, journal: `${holder}/0`, from: at, to: ++at, rows: JSON.stringify(batch) });
   };
 
-  await timed('a key, found', 500, () => keys.find(key));
+  await timed('a key, found', 500, () => keys.find([key]));
   await timed('counters of a user', 2000, () => usage.spentOf(`user:${anyone()}`, month));
   await timed('a lease of one account', 500, () => leases.lease([ask()]));
   await timed('leases of 50 accounts', 100, () => leases.lease(Array.from({ length: 50 }, ask)));

@@ -9,7 +9,8 @@ import { planRoutes } from './resources/plans/routes.ts';
 import { openPlans } from './resources/plans/store.ts';
 import { teamRoutes } from './resources/teams/routes.ts';
 import { openTeams } from './resources/teams/store.ts';
-import { openReading } from './resources/usage/reading.ts';
+import { openLogs } from './resources/usage/logs.ts';
+import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
 import { userRoutes } from './resources/users/routes.ts';
 
@@ -41,7 +42,7 @@ export async function openAdministration({ database, settings, clock, teamsChang
       ...apiKeyRoutes({ store, pepper, clock }),
       ...teamRoutes(teams, hasPlan),
       ...planRoutes(plans),
-      ...usageRoutes(openReading(store), clock),
+      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
     ],
     planOf({ plan: name, limits }) {
       const plan = plans.find(name);

@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
+import { journalCommand } from './journal-command.ts';
 import { keyCommands } from './key-commands.ts';
 import { logsCommand } from './logs-command.ts';
 import { Fault } from './model/fault.ts';
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
   userCommands(program);
   keyCommands(program);
   logsCommand(program);
+  journalCommand(program);
 
   await program.parseAsync();
 }

@@ -24,7 +24,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);
 
-  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: last }) : startServer({ settings, log });
+  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: last }) : startServer({ settings, log, lost: last });
   let stopWatching = () => {};
   stopOnSignals(async () => {
     stopWatching();

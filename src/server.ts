@@ -1,5 +1,6 @@
 import type { Settings } from '#config';
 import { openAdministration } from './administration.ts';
+import { openBooks, openJournalOf, type Books, type BooksParts } from './books.ts';
 import { isReady, openDatabase } from './database.ts';
 import { admin } from './faces/admin/index.ts';
 import { chatcompat } from './faces/chatcompat/index.ts';
@@ -28,7 +29,6 @@ import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
-import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
 import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -41,11 +41,15 @@ export interface ServerParts {
   readonly chance?: () => number;
   /** Where this process is one of several workers: the process that leads them. */
   readonly parent?: Parent;
+  /** What this process held belongs to somebody else now: it should end. */
+  readonly lost?: (cause: unknown) => void;
 }
 
 /** What a worker leaves to its parent: whatever is one for the machine. */
 export interface Parent {
   readonly leases: LeaseSource;
+  /** Where its journal is to lie. */
+  readonly journal: { readonly holder: string; readonly writer: string };
   /** Good for commands on this machine. */
   readonly localToken: string;
   /** The figures of all processes, as Prometheus reads them. */
@@ -74,14 +78,20 @@ export interface ServingProcess extends Server {
 }
 
 /** Puts the house together and opens the door. */
-export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random, parent }: ServerParts): Promise<ServingProcess> {
+export async function startServer({
+  settings: first,
+  log,
+  clock = systemClock,
+  chance = Math.random,
+  parent,
+  lost = () => {},
+}: ServerParts): Promise<ServingProcess> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
   const database = await openDatabase(settings, clock, log);
   const { store, seal, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
-  const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
   const localToken = parent?.localToken ?? newLocalToken();
@@ -112,9 +122,14 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   let models = assemble();
 
   const countTokens = async (texts: Iterable<string>) => (await openTokens()).countAll(texts);
+  const books = parent
+    ? await booksOfWorker(parent, { settings: () => settings, clock, log })
+    : await openBooks({ database, settings: () => settings, clock, log, lost });
   const ledger = openLedger({
-    books: usage,
+    source: books.source,
+    journal: books.journal,
     planOf: administration.planOf,
+    teamPlan: administration.teamPlan,
     reserveOutput: () => settings.limits.reserveOutput,
     countTokens,
     clock,
@@ -123,7 +138,8 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
 
   const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => ledger.accounts);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
@@ -176,6 +192,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await door.close(graceSeconds);
       await idempotency.close();
       await ledger.close();
+      await books.close();
       await upstreams.close();
       administration.close();
       await store.close();
@@ -183,6 +200,12 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await log.flush();
     },
   };
+}
+
+/** A worker writes a journal of its own; its parent ships it. */
+async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksParts, 'settings' | 'clock' | 'log'>): Promise<Books> {
+  const journal = await openJournalOf({ ...parts, ...place });
+  return { source, journal, pending: 0, close: () => journal.close() };
 }
 
 /** What a running server cannot take over stays as it started. */

@@ -31,6 +31,7 @@ export type ParentAnswers = {
 export interface Birth {
   readonly settings: Settings;
   readonly localToken: string;
+  readonly journal: { readonly holder: string; readonly writer: string };
 }
 
 export interface Started {

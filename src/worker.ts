@@ -19,7 +19,7 @@ let isEmployed = false;
 const recalled = new Set<(account: Account) => void>();
 
 const answers: WorkerAnswers = {
-  async start({ settings: sent, localToken }) {
+  async start({ settings: sent, localToken, journal }) {
     isEmployed = true;
     const settings = bareThroughout(sent);
     log.level(settings.logLevel);
@@ -29,6 +29,7 @@ const answers: WorkerAnswers = {
         log,
         parent: {
           localToken,
+          journal,
           leases: {
             lease: (asks) => parent.ask('lease', asks),
             giveBack: (returns) => parent.ask('giveBack', returns),

@@ -1,3 +1,4 @@
+import type { Balance } from './account.ts';
 import type { GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { Plan } from './plan.ts';
@@ -32,6 +33,8 @@ export interface Context {
   readonly face: string;
   /** Which application of the caller's: usage is grouped by it. */
   readonly app: string;
+  /** Which balance the plan tokens are taken from; inference when absent. */
+  readonly balance?: Balance;
   /** Aborted when the client leaves or the time is over. */
   readonly signal: AbortSignal;
   /** A target that cannot honour a field refuses instead of ignoring it. */
