@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#model/fault';
 import { requestId } from '#kit/ids';
 import type { Clock } from '#kit/clock';
+import { LightSignal } from '#kit/light-signal';
 import { Recording } from './sent.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
@@ -33,7 +34,8 @@ export class Exchange {
   readonly #clock: Clock;
   readonly #draining: () => boolean;
   readonly #stallMilliseconds: number;
-  readonly #abort = new AbortController();
+  /** Aborted when the client leaves or the time given by `expire` is over; the reason says which. */
+  readonly signal = new LightSignal();
   #deadline = Infinity;
   #waiting: (() => void)[] = [];
   #full = false;
@@ -94,11 +96,6 @@ export class Exchange {
     const { remoteAddress: from, localAddress: to } = this.#request.socket;
     if (from === undefined || proxied.some((name) => this.#request.headers[name] !== undefined)) return false;
     return from === to || from === '::1' || /^(::ffff:)?127\./.test(from);
-  }
-
-  /** Aborted when the client leaves or the time given by `expire` is over; the reason says which. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
   }
 
   /** Has the status line been said? */
@@ -195,7 +192,7 @@ export class Exchange {
 
   /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
   #stop(reason: Fault): void {
-    this.#abort.abort(reason);
+    this.signal.abort(reason);
     this.#wake();
     this.#clock.after(lastWordsMilliseconds, () => this.#response.writableFinished || this.#response.destroy());
   }
@@ -218,7 +215,7 @@ export class Exchange {
   #closed(): void {
     if (!this.#response.writableFinished) {
       this.left = true;
-      this.#abort.abort(new ClientLeft());
+      this.signal.abort(new ClientLeft());
     }
     this.#wake();
   }
