@@ -12,13 +12,17 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     const meter = new Meter(call, context, clock);
     let ended: Ended | undefined;
     try {
-      for await (const event of inner(call, context)) {
-        yield meter.heard(event);
-        if (call.stream && meter.isShort() && !(await meter.grows())) {
-          yield* meter.cutShort();
-          ended = { end: 'quota-ended', status: 200 };
-          return;
+      for await (const said of inner(call, context)) {
+        const heard: GenerateEvent[] = [];
+        for (const event of said) {
+          heard.push(meter.heard(event));
+          if (call.stream && meter.isShort() && !(await meter.grows())) {
+            yield [...heard, ...meter.cutShort()];
+            ended = { end: 'quota-ended', status: 200 };
+            return;
+          }
         }
+        yield heard;
       }
       ended = { end: meter.goodEnd(), status: 200 };
     } catch (error) {
