@@ -6,7 +6,10 @@ import { openHouse } from './house.ts';
 import { administrate, askWith, fixed, fixedCost, loggedBy, newMember, usedByUser, type Served } from './members.ts';
 
 /** Two servers with a data folder each on the one database of a place. */
-export async function twoMachines({ folder, databaseUrl }: Place, yaml = ''): Promise<readonly [Served & { close(): Promise<void> }, Served & { close(): Promise<void> }]> {
+export async function twoMachines(
+  { folder, databaseUrl }: Place,
+  yaml = '',
+): Promise<readonly [Served & { close(): Promise<void> }, Served & { close(): Promise<void> }]> {
   const [a, b] = [join(folder, 'a'), join(folder, 'b')];
   for (const place of [a, b]) await mkdir(join(place, 'data'), { recursive: true });
   const first = await openHouse({ folder: a, databaseUrl: databaseUrl!, yaml });
@@ -42,7 +45,9 @@ export async function tenOfATeam(servers: readonly Served[], rounds: number): Pr
     expect(await tally(calls)).toEqual({ 200: 10, 429: 190 });
     const [one, other] = await Promise.all([poor, rich].map(async ({ id }) => (await loggedBy(server, id)).length));
     expect(one).toBeLessThanOrEqual(4);
-    await expect.poll(async () => (await Promise.all([poor, rich].map(async ({ id }) => (await loggedBy(server, id)).length))).reduce((sum, many) => sum + many)).toBe(10);
+    await expect
+      .poll(async () => (await Promise.all([poor, rich].map(async ({ id }) => (await loggedBy(server, id)).length))).reduce((sum, many) => sum + many))
+      .toBe(10);
     expect(other).toBeGreaterThanOrEqual(0);
   }
 }
