@@ -2,7 +2,6 @@ import type { Clock } from '#kit/clock';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
-import { promptEstimate } from '#model/measure';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -198,7 +197,7 @@ class Meter {
   }
 
   #estimate(source: 'estimated' | 'partial'): Usage {
-    return { input: promptEstimate(this.#call), output: this.#said(), source };
+    return { input: this.#call.reservation.promptTokens, output: this.#said(), source };
   }
 
   #said(): number {
