@@ -1,6 +1,7 @@
 import type { Settings } from '#config';
 import type { Models } from './gateway/resolve.ts';
 import type { Model, Target } from '#model/target';
+import { tierOf } from '#model/tier';
 
 export interface ModelsParts {
   readonly settings: Settings;
@@ -53,7 +54,7 @@ export function modelsOf({ settings, builtIn, target, created }: ModelsParts): M
   }
 
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
-    const { kind, limits, rate, price, tier } = model;
+    const { kind, limits, rate, price, tier = tierOf(name) } = model;
     return { name, kind, targets, limits, rate, ...(price ? { price } : {}), ...(tier ? { tier } : {}), created, ownedBy: targets[0]!.target.provider };
   }
 }

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '#config';
 import { chatcompat } from './faces/chatcompat/index.ts';
+import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
@@ -115,6 +116,11 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   });
   const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
 
+  const standIns = () => ({
+    preferred: settings.defaults.gencompat,
+    lastResort: Object.keys(settings.providers).length === 0 ? 'built-in' : undefined,
+  });
+
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
@@ -124,6 +130,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const faces: readonly Face[] = [
     chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
     messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
+    gencompat({ generate, clock, models: () => models, limits: () => settings.limits, countTokens, standIns }),
     watch({
       metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),

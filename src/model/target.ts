@@ -1,6 +1,7 @@
 import type { GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { TargetContext } from './generate.ts';
+import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
 export interface Target {
@@ -24,7 +25,7 @@ export interface Model {
   readonly rate: { readonly input: number; readonly output: number };
   /** US dollars for a million tokens; absent where unknown. */
   readonly price?: { readonly input: number; readonly output: number };
-  readonly tier?: 'flash' | 'pro';
+  readonly tier?: Tier;
   /** Unix seconds; stands in the model lists. */
   readonly created: number;
   readonly ownedBy: string;
