@@ -6,7 +6,9 @@ import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
+import { openHealth } from './gateway/health.ts';
 import { openLedger } from './gateway/ledger/index.ts';
+import { regionStates } from './gateway/regions.ts';
 import { openMetrics } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
@@ -101,7 +103,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
-    return modelsOf({ settings, builtIn: own.target('built-in'), target: providers.target, created });
+    return modelsOf({ settings, builtIn: own.target('built-in'), targets: providers.targets, created });
   };
   let models = assemble();
 
@@ -114,7 +116,9 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
-  const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
+  const health = openHealth(() => settings.routing, clock, chance);
+  const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  const regions = () => regionStates(models, health);
 
   const standIns = () => ({
     preferred: settings.defaults.gencompat,
@@ -123,6 +127,14 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
+  metrics.gauges('dragoman_region_ok', 'Whether a region answers for a model.', ['provider', 'region', 'model'], () =>
+    regions().map(({ provider, region, model, state }) => ({ labels: { provider, region, model }, value: state === 'ok' ? 1 : 0 })),
+  );
+  metrics.gauges('dragoman_region_latency_seconds', 'Moving average of the time until a region speaks.', ['provider', 'region', 'model'], () =>
+    regions().flatMap(({ provider, region, model, latencyMs }) =>
+      latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }],
+    ),
+  );
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 

@@ -65,11 +65,19 @@ export function namesFor(written: string, models: ModelList, { preferred, lastRe
   const tier = own === undefined ? said : models.find(own)?.tier;
   const anyName = isSimple(bare) ? `gemini-2.5-${bare.toLowerCase()}` : bare;
   const asIs = own ?? (models.find(anyName)?.kind === 'chat' && !(isSimple(bare) && hasTier(models, tier)) ? anyName : undefined);
-  const [first, ...rest] = [...new Set([...(asIs === undefined ? [] : [asIs]), ...ofTier(models, tier, preferred)])];
+  const [first, ...rest] = [
+    ...new Set([
+      ...(asIs === undefined ? [] : [asIs]),
+      ...ofTier(models, tier, preferred).filter((name) => own === undefined || mayStandIn(models, name, own)),
+    ]),
+  ];
   if (first !== undefined) return [first, ...rest];
   if (tier && lastResort !== undefined) return [lastResort];
   throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
 }
+
+/** Whoever must not leave some regions is not replaced by somebody who may. */
+const mayStandIn = (models: ModelList, name: string, own: string) => models.find(name)?.residency === models.find(own)?.residency;
 
 const hasTier = (models: ModelList, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
 
