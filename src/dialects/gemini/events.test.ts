@@ -245,6 +245,7 @@ describe('chunks for the client', () => {
     expect(chunks.flatMap(({ candidates }) => candidates[0]!.content.parts)).toEqual([
       { functionCall: { id: 'c0', name: 'a', args: { x: 1 } } },
       { functionCall: { id: 'c1', name: 'b', args: { y: 2 } } },
+      { text: '' },
     ]);
     expect(chunks.at(-1)?.candidates[0]?.finishReason).toBe('STOP');
   });
@@ -252,7 +253,7 @@ describe('chunks for the client', () => {
   test('an answer of nothing still says how it ended and what it took', () => {
     expect(chunksOf([started])).toEqual([
       {
-        candidates: [{ content: { parts: [], role: 'model' }, finishReason: 'STOP', index: 0, safetyRatings: [] }],
+        candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'STOP', index: 0, safetyRatings: [] }],
         usageMetadata: { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 },
         modelVersion: 'm',
         responseId: id,

@@ -107,7 +107,8 @@ class Chunks implements Encoder {
   end(): string {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
-    const candidates = endings.map((one) => endedCandidate(one, []));
+    // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
+    const candidates = endings.map((one) => endedCandidate(one, [{ text: '' }]));
     return (
       rest +
       this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
