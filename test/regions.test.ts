@@ -68,7 +68,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
 afterAll(async () => {
   await house.close();
   await upstream.close();
-  await dead.close();
+  dead.close();
 });
 afterEach(() => upstream.reset());
 
@@ -92,9 +92,9 @@ const ailments: Readonly<Record<string, (at: number) => Behaviour>> = {
   'a mixture': (at) => [tooMany({ retryAfter: 3 }), failing(503), errorEvent({ status: 429 }), errorEvent({ status: 503 })][at % 4]!,
 };
 
-describe('[gencompat.regions] [gencompat.to-platform] seven regions', () => {
+describe('seven regions', () => {
   test.each(Object.keys(orders).flatMap((order) => Object.keys(ailments).map((ailment) => [order, ailment] as const)))(
-    '[gencompat.failover-rate-limit] [gencompat.failover-capacity] in the order %s, with %s anywhere: an answer whenever one is up, each asked at most once',
+    '[gencompat.failover-rate-limit] [gencompat.failover-capacity] in the order %s, with %s anywhere: an answer whenever one is up, each asked at most once [gencompat.regions]',
     async (order, ailment) => {
       for (const mask of masks) {
         upstream.reset();
@@ -115,7 +115,7 @@ describe('[gencompat.regions] [gencompat.to-platform] seven regions', () => {
     60_000,
   );
 
-  test('are asked at their own addresses, with the token of the account', async () => {
+  test('are asked at their own addresses of the platform, with the token of the account [gencompat.to-platform]', async () => {
     upstream.script(tooMany());
     await ask('flash-listed');
     expect(upstream.requests.map((request) => [request.path, request.headers['authorization']])).toEqual(

@@ -177,7 +177,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
 /** What a candidate says of itself, chunk after chunk: the last word counts, and citations are gathered. */
 function together(before: JsonObject, now: JsonObject): JsonObject {
   const citations = [before, now].flatMap(({ citationMetadata: one }) => {
-    const list: Json | undefined = isObject(one) ? ((one as JsonObject)['citations'] ?? (one as JsonObject)['citationSources']) : undefined;
+    const list: Json | undefined = isObject(one) ? (one['citations'] ?? one['citationSources']) : undefined;
     return Array.isArray(list) ? (list as readonly Json[]) : [];
   });
   return { ...before, ...now, ...(citations.length > 0 ? { citationMetadata: { citations } } : {}) };

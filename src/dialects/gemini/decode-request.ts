@@ -147,7 +147,7 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
 /** Names with a dot keep the client's own words for what the call says in ours. */
 function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject): Extra {
   const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
-  if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig as JsonObject;
+  if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig;
   const others = rest(config, configUnderstood);
   if (!isEmpty(others)) carried['generationConfig'] = others;
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];

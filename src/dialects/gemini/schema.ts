@@ -19,14 +19,14 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
       case 'propertyOrdering':
         break;
       case 'properties':
-        out['properties'] = isObject(value) ? inOrder(value as JsonObject, schema['propertyOrdering'] ?? schema['property_ordering']) : value;
+        out['properties'] = isObject(value) ? inOrder(value, schema['propertyOrdering'] ?? schema['property_ordering']) : value;
         break;
       case 'items':
       case 'additionalProperties':
-        out[word] = isObject(value) ? jsonSchemaOf(value as JsonObject) : value;
+        out[word] = inner(value);
         break;
       case 'anyOf':
-        out['anyOf'] = Array.isArray(value) ? value.map((one: Json) => (isObject(one) ? jsonSchemaOf(one as JsonObject) : one)) : value;
+        out['anyOf'] = Array.isArray(value) ? (value as readonly Json[]).map(inner) : value;
         break;
       case 'minItems':
       case 'maxItems':
@@ -46,10 +46,13 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
   return nullable ? orNull(out) : out;
 }
 
+/** A schema inside of another, as far as it is one. */
+const inner = (value: Json): Json => (isObject(value) ? jsonSchemaOf(value) : value);
+
 function inOrder(properties: JsonObject, ordering: Json | undefined): JsonObject {
   const first = Array.isArray(ordering) ? ordering.filter((name): name is string => typeof name === 'string' && Object.hasOwn(properties, name)) : [];
   const names = [...new Set([...first, ...Object.keys(properties)])];
-  return Object.fromEntries(names.map((name) => [name, isObject(properties[name]) ? jsonSchemaOf(properties[name] as JsonObject) : properties[name]!]));
+  return Object.fromEntries(names.map((name) => [name, inner(properties[name]!)]));
 }
 
 function orNull(schema: Readonly<Record<string, Json>>): JsonObject {
