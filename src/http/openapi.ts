@@ -36,7 +36,11 @@ function operation(shown: Operation, route: Route, face: Face) {
     required: true,
     schema: { type: 'string' },
   }));
-  const parameters = [...inPath, ...(shown.spends ? [idempotencyKey] : [])];
+  const asked = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => {
+    const { description } = schema as { readonly description?: string };
+    return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
+  });
+  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: shown.summary,
@@ -44,7 +48,7 @@ function operation(shown: Operation, route: Route, face: Face) {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(shown.input ? { requestBody: { required: true, content: json(shown.input) } } : {}),
     responses: {
-      200: { description: 'Done.', ...(shown.output ? { content: json(shown.output) } : {}) },
+      [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(shown.output ? { content: json(shown.output) } : {}) },
       default: { description: 'Refused, in the words of this interface.' },
     },
     ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),

@@ -1,6 +1,5 @@
 import type { GenerateCall } from './call.ts';
-import type { GenerateEvent } from './event.ts';
-import type { TargetContext } from './generate.ts';
+import type { Said, TargetContext } from './generate.ts';
 import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -11,7 +10,7 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
+  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
 }
 
 /** A model name of the configuration and what stands behind it. */

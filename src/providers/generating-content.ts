@@ -6,9 +6,8 @@ import { dialect } from '#dialects/gemini/wire';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
+import type { Said, TargetContext } from '#model/generate';
 import { own } from '#model/json';
 import { ask, awaitingWords, refusalText, whole } from './asking.ts';
 import type { KnownQuirks } from './known-quirks.ts';
@@ -41,17 +40,19 @@ export interface Place {
 }
 
 /** Asks for content, and hands on what is said. @throws Fault */
-export async function* generateContent(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+export async function* generateContent(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
   const { answering, ignored } = await answered(place, call, context);
   const { model, clock, signatures } = place;
   try {
-    const events =
-      call.stream && isEventStream(answering)
-        ? streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored))
-        : decodeResult(parsed(await whole(answering)), model, ignored);
-    for await (const event of events) {
-      signatures.note(event);
-      yield event;
+    if (!(call.stream && isEventStream(answering))) {
+      const said = decodeResult(parsed(await whole(answering)), model, ignored);
+      signatures.note(said);
+      yield said;
+      return;
+    }
+    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored))) {
+      signatures.note(said);
+      yield said;
     }
   } finally {
     answering.leave();

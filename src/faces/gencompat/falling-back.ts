@@ -11,9 +11,9 @@ export function fallingBack(generate: Generate, names: readonly string[]): Gener
     for (const [at, model] of names.entries()) {
       let begun = false;
       try {
-        for await (const event of generate({ ...call, model }, { ...context, step: context.step + at })) {
+        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at })) {
           begun = true;
-          yield event;
+          yield said;
         }
         return;
       } catch (error) {

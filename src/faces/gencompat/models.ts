@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
 import { namesFor, type ModelList, type StandIns } from './names.ts';
 
@@ -17,7 +18,7 @@ const ModelObject = Type.Object({
 const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: Type.Optional(Type.String()) });
 
 /** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name. */
-export function modelRoutes(root: string, models: () => ModelList, standIns: () => StandIns): readonly Route[] {
+export function modelRoutes(root: string, models: (caller: Caller) => ModelList, standIns: () => StandIns): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -26,7 +27,7 @@ export function modelRoutes(root: string, models: () => ModelList, standIns: () 
       owner: 'nobody',
       summary: 'Lists the models: `pageSize` (50, at most 1000) of them after `pageToken`.',
       output: ModelPage,
-      answer: ({ exchange }) => page(models().list(), exchange.url),
+      answer: ({ exchange, caller }) => page(models(caller).list(), exchange.url),
     },
     {
       method: 'GET',
@@ -35,9 +36,9 @@ export function modelRoutes(root: string, models: () => ModelList, standIns: () 
       owner: 'nobody',
       summary: 'One model, by its name.',
       output: ModelObject,
-      answer({ exchange }) {
-        const [name] = namesFor(exchange.params['*'] ?? '', models(), standIns());
-        const model = models().find(name);
+      answer({ exchange, caller }) {
+        const [name] = namesFor(exchange.params['*'] ?? '', models(caller), standIns());
+        const model = models(caller).find(name);
         if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
         return modelObject(model);
       },

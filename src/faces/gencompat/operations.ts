@@ -2,11 +2,12 @@ import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#di
 import type { GeneratingParts } from '#http/generating';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import { countTokens, type CountParts } from './count.ts';
 import { generateContent } from './generate.ts';
 import { namesFor, type ModelList, type StandIns } from './names.ts';
 
-export type OperationParts = GeneratingParts & CountParts & { readonly models: () => ModelList; readonly standIns: () => StandIns };
+export type OperationParts = GeneratingParts & CountParts & { readonly models: (caller: Caller) => ModelList; readonly standIns: () => StandIns };
 
 /**
  * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and
@@ -48,7 +49,7 @@ const operations = (model: string): readonly Operation[] => [
 function answered(parts: OperationParts, asked: Asked, address: string): unknown {
   const colon = address.lastIndexOf(':');
   const model = address.slice(0, Math.max(0, colon));
-  const names = (name: string) => namesFor(name, parts.models(), parts.standIns());
+  const names = (name: string) => namesFor(name, parts.models(asked.caller), parts.standIns());
   switch (address.slice(colon + 1)) {
     case 'generateContent':
       return generateContent(parts, asked, { model, stream: false }, names);
