@@ -1,18 +1,23 @@
 import type { Settings } from '#config';
 import type { Models } from './gateway/resolve.ts';
-import type { Model, Target } from '#model/target';
+import type { Model, Target, TargetGroup } from '#model/target';
+import { tierOf } from '#model/tier';
 
 export interface ModelsParts {
   readonly settings: Settings;
   readonly builtIn: Target;
-  /** A model at a provider of the settings; `undefined` where this version does not speak its dialect. */
-  readonly target: (provider: string, model: string, mostTokens: number | undefined) => Target | undefined;
+  /** A model at a provider of the settings; `undefined` where this version does not speak its dialect, or it is nowhere to be had within the residency. */
+  readonly targets: (
+    provider: string,
+    model: string,
+    settings: { readonly mostTokens: number | undefined; readonly residency: string | undefined },
+  ) => TargetGroup | undefined;
   /** Unix seconds, shown as the age of every model. */
   readonly created: number;
 }
 
 /** The models of the settings by name and alias, the built-in one, and `"*"` for every other name. */
-export function modelsOf({ settings, builtIn, target, created }: ModelsParts): Models {
+export function modelsOf({ settings, builtIn, targets: targetsAt, created }: ModelsParts): Models {
   const builtInModel: Model = {
     name: 'built-in',
     kind: 'chat',
@@ -45,16 +50,27 @@ export function modelsOf({ settings, builtIn, target, created }: ModelsParts): M
     },
   };
 
-  function targetsOf({ targets, limits }: Settings['models'][string], name: string): Model['targets'] {
+  function targetsOf({ targets, limits, residency }: Settings['models'][string], name: string): Model['targets'] {
     return targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const found = provider === 'built-in' ? builtIn : target(provider, upstream, limits.output);
-      return found ? [{ target: found, ...(weight === undefined ? {} : { weight }) }] : [];
+      const found = provider === 'built-in' ? { target: builtIn } : targetsAt(provider, upstream, { mostTokens: limits.output, residency });
+      return found ? [{ ...found, ...(weight === undefined ? {} : { weight }) }] : [];
     });
   }
 
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
-    const { kind, limits, rate, price, tier } = model;
-    return { name, kind, targets, limits, rate, ...(price ? { price } : {}), ...(tier ? { tier } : {}), created, ownedBy: targets[0]!.target.provider };
+    const { kind, limits, rate, price, tier = tierOf(name), residency } = model;
+    return {
+      name,
+      kind,
+      targets,
+      limits,
+      rate,
+      ...(price ? { price } : {}),
+      ...(tier ? { tier } : {}),
+      ...(residency ? { residency } : {}),
+      created,
+      ownedBy: targets[0]!.target.provider,
+    };
   }
 }
 

@@ -4,9 +4,12 @@ import { openBooks, openJournalOf, type Books, type BooksParts } from './books.t
 import { isReady, openDatabase } from './database.ts';
 import { admin } from './faces/admin/index.ts';
 import { chatcompat } from './faces/chatcompat/index.ts';
+import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
+import { openHealth } from './gateway/health.ts';
+import { regionStates } from './gateway/regions.ts';
 import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
@@ -117,7 +120,7 @@ export async function startServer({
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
-    return modelsOf({ settings, builtIn: own.target('built-in'), target: providers.target, created });
+    return modelsOf({ settings, builtIn: own.target('built-in'), targets: providers.targets, created });
   };
   let models = assemble();
 
@@ -135,11 +138,26 @@ export async function startServer({
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
-  const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
+  const health = openHealth(() => settings.routing, clock, chance);
+  const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  const regions = () => regionStates(models, health);
+
+  const standIns = () => ({
+    preferred: settings.defaults.gencompat,
+    lastResort: Object.keys(settings.providers).length === 0 ? 'built-in' : undefined,
+  });
 
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
   metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => ledger.accounts);
+  metrics.gauges('dragoman_region_ok', 'Whether a region answers for a model.', ['provider', 'region', 'model'], () =>
+    regions().map(({ provider, region, model, state }) => ({ labels: { provider, region, model }, value: state === 'ok' ? 1 : 0 })),
+  );
+  metrics.gauges('dragoman_region_latency_seconds', 'Moving average of the time until a region speaks.', ['provider', 'region', 'model'], () =>
+    regions().flatMap(({ provider, region, model, latencyMs }) =>
+      latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }],
+    ),
+  );
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
@@ -147,6 +165,7 @@ export async function startServer({
   const faces: readonly Face[] = [
     chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
     messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    gencompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens, standIns }),
     admin(administration.routes),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,

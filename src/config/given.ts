@@ -19,6 +19,7 @@ const variables: readonly Row[] = [
   { name: 'DRAGOMAN_MASTER_KEY', path: ['masterKey'] },
   { name: 'DRAGOMAN_ADMIN_EMAIL', path: ['adminEmail'] },
   { name: 'DRAGOMAN_ADMIN_API_KEY', path: ['adminApiKey'] },
+  { name: 'GOOGLE_APPLICATION_CREDENTIALS', path: ['googleCredentials'] },
   { name: 'HTTPS_PROXY', path: ['outbound', 'proxy'] },
   { name: 'NO_PROXY', path: ['outbound', 'noProxy'] },
 ];

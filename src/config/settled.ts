@@ -22,13 +22,13 @@ export function settled(
     outbound: { ...(file['outbound'] as Given), ...(environment['outbound'] as Given) },
   };
   const settings = filled(form, merged) as Settings;
-  const { providers, defaults, newUsers, publicUrl, plans, data, outbound } = settings;
+  const { providers, defaults, newUsers, publicUrl, plans, data, outbound, googleCredentials } = settings;
   const folder = path === undefined ? cwd : dirname(path);
   return {
     ...settings,
     data: resolve((options['data'] ?? environment['data'] ?? !file['data']) ? cwd : folder, data),
     publicUrl: withoutSlash(publicUrl),
-    providers: eachOf(providers, (provider) => placed(provider, folder)),
+    providers: eachOf(providers, (provider) => placed(provider, folder, googleCredentials && resolve(cwd, googleCredentials))),
     defaults: defaultNames(defaults, settings),
     newUsers: { ...newUsers, plan: newUsers.plan ?? defaultPlan(plans) },
     outbound: { ...outbound, caFile: outbound.caFile && resolve(folder, outbound.caFile) },
@@ -38,9 +38,9 @@ export function settled(
 /** A built-in model is of its own kind, also where its entry does not say so. */
 const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));
 
-function placed(provider: ProviderSettings, folder: string): ProviderSettings {
-  const { baseUrl, regions, credentials } = provider;
-  const keyFile = credentials?.serviceAccountFile;
+function placed(provider: ProviderSettings, folder: string, ofTheMachine: string | undefined): ProviderSettings {
+  const { kind, baseUrl, regions, credentials } = provider;
+  const keyFile = credentials?.serviceAccountFile ?? (kind === 'vertex' && !credentials ? ofTheMachine : undefined);
   return {
     ...provider,
     baseUrl: withoutSlash(baseUrl),

@@ -2,6 +2,7 @@ import type { Clock } from '#kit/clock';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import type { Attempt, Generate } from '#model/generate';
+import { placesOf } from '#model/target';
 import type { AdmittedCall } from './calls.ts';
 import type { Health } from './health.ts';
 import { unknownModel } from './resolve.ts';
@@ -53,14 +54,14 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
           if (!spoken) {
             spoken = judged = true;
             attempt.milliseconds = clock.monotonic() - startedAt;
-            health.succeeded(trial); // it answers again, however long the answer takes
+            health.succeeded(trial, attempt.milliseconds); // it answers again, however long the answer takes
             if (held.length > 0) yield held;
           }
           yield said;
         }
         if (spoken) return;
         judged = true;
-        health.succeeded(trial);
+        health.succeeded(trial, clock.monotonic() - startedAt);
         yield held;
         return;
       } catch (error) {
@@ -92,7 +93,7 @@ function allOut(faults: readonly Fault[]): Fault | undefined {
 }
 
 function noneAsked({ model, route }: AdmittedCall, health: Health): Fault {
-  const targets = route.targets.map(({ target }) => target);
+  const targets = placesOf(route.targets);
   if (health.lack(targets)) return unknownModel(model);
   return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(targets) });
 }

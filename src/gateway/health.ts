@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/clock';
 import type { Fault } from '#model/fault';
 import type { Target, WeightedTarget } from '#model/target';
+import { openSpeeds, type Speeds } from './speeds.ts';
 
 export interface HealthSettings {
   /** First and longest cooldown; 0 switches cooldowns off. */
@@ -16,7 +17,8 @@ export interface Health {
   drawn(targets: readonly WeightedTarget[]): Target[];
   /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`). */
   next(left: Target[]): Trial | undefined;
-  succeeded(trial: Trial): void;
+  /** @param milliseconds until it spoke */
+  succeeded(trial: Trial, milliseconds: number): void;
   failed(trial: Trial, fault: Fault): void;
   /** The call ended without telling anything about the target. */
   released(trial: Trial): void;
@@ -24,6 +26,19 @@ export interface Health {
   lack(targets: readonly Target[]): boolean;
   /** Seconds until the first of these may be asked again. */
   wait(targets: readonly Target[]): number;
+  /** What is known of one target, for those who watch. */
+  state(target: Target): TargetState;
+  /** Forgets what ails the targets. */
+  reset(): void;
+}
+
+export interface TargetState {
+  readonly state: 'ok' | 'cooling' | 'absent' | 'probing';
+  /** When it may be asked again: milliseconds since 1970. */
+  readonly until?: number;
+  /** Moving averages: milliseconds until it speaks, and the share of the calls it answered, 0 to 1. Absent where nobody asked it yet. */
+  readonly latencyMs?: number;
+  readonly successRate?: number;
 }
 
 /** One call's turn at a target. */
@@ -59,6 +74,7 @@ const saneSeconds = 300;
 export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
   const cooling = new Map<string, Ailment>();
   const absent = new Map<string, { until: number }>();
+  const speeds = openSpeeds(clock);
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
   const isDue = (ailment: Ailment | undefined) => ailment?.probes === 0 && ailment.until <= clock.monotonic();
 
@@ -78,7 +94,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     get cools() {
       return settings().cooldownSeconds > 0;
     },
-    drawn: (targets) => drawn(targets, chance),
+    drawn: (targets) => drawn(targets, chance, speeds),
     next(left) {
       const target = choice(left);
       if (!target) return undefined;
@@ -90,7 +106,8 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       if (ailment.probes === 1 || ailment.silent) ailment.probedAt = clock.monotonic();
       return { target, probed: ailment };
     },
-    succeeded({ target }) {
+    succeeded({ target }, milliseconds) {
+      speeds.answered(target.name, milliseconds);
       cooling.delete(target.name);
       absent.delete(target.name);
     },
@@ -99,6 +116,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
+      if (fault.details.elsewhere) speeds.failed(name);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (cooldownSeconds === 0 || !fault.details.elsewhere || fault.code === 'upstream-failed') return;
       const earlier = cooling.get(name);
@@ -120,6 +138,17 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       const now = clock.monotonic();
       const waits = targets.map(({ name }) => Math.max(cooling.get(name)?.until ?? 0, absent.get(name)?.until ?? 0) - now);
       return Math.max(1, Math.ceil(Math.min(...waits, absentSeconds * 1000) / 1000));
+    },
+    state(target) {
+      const now = clock.monotonic();
+      const ailment = cooling.get(target.name);
+      const until = isAbsent(target) ? absent.get(target.name)!.until : ailment?.until;
+      const state = isAbsent(target) ? 'absent' : !ailment ? 'ok' : ailment.probes > 0 ? 'probing' : 'cooling';
+      return { state, ...(until === undefined ? {} : { until: clock.now() + Math.max(0, until - now) }), ...speeds.of(target.name) };
+    },
+    reset() {
+      cooling.clear();
+      absent.clear();
     },
   };
 }
@@ -146,17 +175,23 @@ function remember<Known extends { readonly until: number }>(known: Map<string, K
   known.set(name, one);
 }
 
-function drawn(targets: readonly WeightedTarget[], chance: () => number): Target[] {
-  if (targets.length === 1) return [targets[0]!.target];
-  const pool = targets.filter(({ weight }) => weight !== undefined);
-  const order: Target[] = [];
+function drawn(targets: readonly WeightedTarget[], chance: () => number, speeds: Speeds): Target[] {
+  const pool = targets.length === 1 ? [] : targets.filter(({ weight }) => weight !== undefined);
+  const order: WeightedTarget[] = [];
   while (pool.length > 0) {
     let lot = chance() * pool.reduce((sum, { weight = 0 }) => sum + weight, 0);
     const at = Math.max(
       0,
       pool.findIndex(({ weight = 0 }) => (lot -= weight) < 0),
     );
-    order.push(...pool.splice(at, 1).map(({ target }) => target));
+    order.push(...pool.splice(at, 1));
   }
-  return [...order, ...targets.filter(({ weight }) => weight === undefined).map(({ target }) => target)];
+  const rest = targets.length === 1 ? targets : targets.filter(({ weight }) => weight === undefined);
+  return [...order, ...rest].flatMap((group) => places(group, speeds));
+}
+
+function places({ target, others, order }: WeightedTarget, speeds: Speeds): readonly Target[] {
+  if (!others || others.length === 0) return [target];
+  const all = [target, ...others];
+  return order === 'fastest' ? speeds.sorted(all) : all;
 }

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock';
 import type { Generate } from '#model/generate';
 import { admitted } from './admitted.ts';
 import { failover, type Waits } from './failover.ts';
-import { openHealth, type HealthSettings } from './health.ts';
+import type { Health } from './health.ts';
 import type { Ledger } from './ledger/index.ts';
 import { metered } from './metered.ts';
 import { resolved, type Models } from './resolve.ts';
@@ -11,19 +11,17 @@ import { openRetryBudget } from './retry-budget.ts';
 export interface GatewayParts {
   readonly models: () => Models;
   readonly ledger: Ledger;
-  readonly routing: () => HealthSettings & { readonly retryBudget: number };
+  readonly health: Health;
+  readonly routing: () => { readonly retryBudget: number };
   readonly waits: () => Waits;
   readonly clock: Clock;
-  /** A random number from 0 to 1. */
-  readonly chance: () => number;
 }
 
 /**
  * What happens to every call, in this order. `metered` stands inside `admitted`: settling turns the reservation into the booked amount in one step,
  * so that there is no moment in which neither counts.
  */
-export function gateway({ models, ledger, routing, waits, clock, chance }: GatewayParts): Generate {
-  const health = openHealth(routing, clock, chance);
+export function gateway({ models, ledger, health, routing, waits, clock }: GatewayParts): Generate {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   return resolved(models, admitted(ledger, metered(clock, failover({ health, budget, waits, clock }))));
 }

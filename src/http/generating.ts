@@ -31,6 +31,8 @@ export interface Words {
   whole(result: GenerateResult): unknown;
   /** An encoder of frames, for one stream. */
   frames(): { encode(event: GenerateEvent): string; end(): string };
+  /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
+  readonly framing?: { readonly contentType: string; readonly keepAlive: string };
   /** What ends a stream whose frames passed as they came. */
   readonly passedEnd: string;
   /** The last frame of a stream that failed. */
@@ -109,6 +111,8 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
   else exchange.sendJson(200, words.whole(fold(said)), headers);
 }
 
+const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
+
 async function stream({ generate, clock, limits }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
   let started: Started | undefined;
@@ -116,8 +120,7 @@ async function stream({ generate, clock, limits }: GeneratingParts, exchange: Ex
   const out = new EventStream(exchange, {
     clock,
     holdSeconds: limits().holdHeadersSeconds,
-    keepAlive: ': keep-alive\n\n',
-    contentType: 'text/event-stream; charset=utf-8',
+    ...(words.framing ?? eventStream),
     headers: (early) => [...(words.headers ?? []), ...answerHeaders(context.progress, early ? undefined : started)],
   });
   const frames = words.frames();

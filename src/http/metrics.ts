@@ -5,6 +5,13 @@ export interface Metrics {
   answered(face: string, route: string, status: number, milliseconds: number): void;
   /** A figure that is read when somebody asks. */
   gauge(name: string, help: string, read: () => number): void;
+  /** The same for several things of one kind, told apart by their labels. */
+  gauges(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: () => readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
+  ): void;
   /** The Prometheus text format. */
   text(): Promise<string>;
   /** The same as values, to be summed with those of other processes. */
@@ -48,6 +55,19 @@ export function openMetrics(): Metrics {
         registers: [registry],
         collect() {
           this.set(read());
+        },
+      });
+    },
+    gauges(name, help, labelNames, read) {
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        aggregator: 'average',
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const { labels, value } of read()) this.set(labels, value);
         },
       });
     },

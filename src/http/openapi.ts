@@ -1,11 +1,13 @@
 import type { TSchema } from 'typebox';
-import { scopes, type Face, type Route } from './route.ts';
+import { scopes, type Face, type Operation, type Route } from './route.ts';
 
 /** The OpenAPI 3.1 document of all routes, made from the values that check the requests. */
 export function openApi(faces: readonly Face[], { version, server }: { version: string; server: string }) {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const face of faces) {
-    for (const route of face.routes) (paths[documented(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, face);
+    for (const route of face.routes)
+      for (const shown of route.operations ?? [{ ...route, path: documented(route.path) }])
+        (paths[shown.path] ??= {})[route.method.toLowerCase()] = operation(shown, route, face);
   }
   return {
     openapi: '3.1.0',
@@ -27,8 +29,8 @@ function documented(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
 }
 
-function operation(route: Route, face: Face) {
-  const inPath = Array.from(documented(route.path).matchAll(/\{(\w+)\}/g), ([, name]) => ({
+function operation(shown: Operation, route: Route, face: Face) {
+  const inPath = Array.from(shown.path.matchAll(/\{(\w+)\}/g), ([, name]) => ({
     name,
     in: 'path',
     required: true,
@@ -38,15 +40,15 @@ function operation(route: Route, face: Face) {
     const { description } = schema as { readonly description?: string };
     return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
   });
-  const parameters = [...inPath, ...asked, ...(route.spends ? [idempotencyKey] : [])];
+  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey] : [])];
   return {
-    operationId: `${face.name}-${route.method.toLowerCase()}${route.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
-    summary: route.summary,
+    operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
+    summary: shown.summary,
     tags: [face.name],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.input ? { requestBody: { required: true, content: json(route.input) } } : {}),
+    ...(shown.input ? { requestBody: { required: true, content: json(shown.input) } } : {}),
     responses: {
-      [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(route.output ? { content: json(route.output) } : {}) },
+      [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(shown.output ? { content: json(shown.output) } : {}) },
       default: { description: 'Refused, in the words of this interface.' },
     },
     ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),

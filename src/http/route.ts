@@ -25,10 +25,18 @@ export interface Route {
   readonly input?: TSchema;
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
+  /** What the document shows in place of this route, where one address stands for several operations. */
+  readonly operations?: readonly Operation[];
   /** It makes something new: the answer is 201. */
   readonly makes?: true;
   /** Answers with a value (sent as JSON) or writes to the exchange itself and gives `undefined`. Faults are thrown. */
   readonly answer: (asked: Asked) => unknown;
+}
+
+/** One of the operations at a route's address. */
+export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output'> {
+  /** In the words of OpenAPI: `/models/{model}:generateContent`. */
+  readonly path: string;
 }
 
 /** What a route's function gets: who asks, the parsed JSON body (`undefined` when there is none), its bytes, and the open connection. */

@@ -1,5 +1,6 @@
 import type { GenerateCall } from './call.ts';
 import type { Said, TargetContext } from './generate.ts';
+import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
 export interface Target {
@@ -23,14 +24,26 @@ export interface Model {
   readonly rate: { readonly input: number; readonly output: number };
   /** US dollars for a million tokens; absent where unknown. */
   readonly price?: { readonly input: number; readonly output: number };
-  readonly tier?: 'flash' | 'pro';
+  readonly tier?: Tier;
+  /** The list of regions that it never leaves. */
+  readonly residency?: string;
   /** Unix seconds; stands in the model lists. */
   readonly created: number;
   readonly ownedBy: string;
 }
 
-export interface WeightedTarget {
+/** A target, perhaps with other places that answer the same. */
+export interface TargetGroup {
   readonly target: Target;
+  /** Tried after it, as listed; where the order is `fastest` the quickest of all comes first. */
+  readonly others?: readonly Target[];
+  readonly order?: 'listed' | 'fastest';
+}
+
+export interface WeightedTarget extends TargetGroup {
   /** Share of the calls; absent: a fallback in the listed order. */
   readonly weight?: number;
 }
+
+/** Every single place of these. */
+export const placesOf = (groups: readonly TargetGroup[]): readonly Target[] => groups.flatMap(({ target, others = [] }) => [target, ...others]);

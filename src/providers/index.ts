@@ -1,28 +1,33 @@
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
-import type { Target } from '#model/target';
+import type { TargetGroup } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
-import type { Maker, ProviderSettings } from './maker.ts';
+import { gemini } from './gemini/index.ts';
+import type { Maker, ModelSettings, ProviderSettings } from './maker.ts';
 import { openai } from './openai/index.ts';
+import { vertex } from './vertex/index.ts';
 
-/** Who makes the providers of each dialect. */
+/** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
 const makers: ReadonlyMap<string, Maker> = new Map([
   ['openai-chat', openai],
   ['anthropic-messages', anthropic],
+  ['gemini', gemini],
+  ['gemini vertex', vertex],
 ]);
 
+const makerOf = ({ dialect, kind }: ProviderSettings): Maker | undefined => makers.get(`${dialect} ${kind}`) ?? makers.get(dialect);
+
 export interface Providers {
-  /** @param mostTokens the most tokens the model can answer with, where the settings say */
-  target(provider: string, model: string, mostTokens: number | undefined): Target | undefined;
+  targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
   /** Names of the providers whose dialect is not spoken here. */
   readonly unspoken: readonly string[];
 }
 
 /** Each provider of the settings, by its name. */
 export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, upstreams: Upstreams, clock: Clock): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makers.get(one.dialect)?.(name, one, upstreams, clock)]));
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
   return {
-    target: (provider, model, mostTokens) => spoken.get(provider)?.target(model, mostTokens),
+    targets: (provider, model, settings) => spoken.get(provider)?.targets(model, settings),
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

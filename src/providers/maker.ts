@@ -1,6 +1,6 @@
 import type { Upstreams } from '#kit/pool';
 import type { Clock } from '#kit/clock';
-import type { Target } from '#model/target';
+import type { Target, TargetGroup } from '#model/target';
 
 /** What the settings say of a provider; each kind takes from it what it has a use for. */
 export interface ProviderSettings {
@@ -10,12 +10,38 @@ export interface ProviderSettings {
   readonly apiKeys?: readonly string[] | undefined;
   readonly apiVersion?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly project?: string | undefined;
+  readonly publisher?: string | undefined;
+  readonly credentials?: CredentialSettings | undefined;
+  readonly regions?: readonly (string | { readonly name: string; readonly baseUrl: string })[] | undefined;
+  readonly residency?: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly order?: 'listed' | 'fastest' | undefined;
+}
+
+/** At most one of them is there. */
+export interface CredentialSettings {
+  readonly serviceAccountFile?: string | undefined;
+  readonly accessToken?: string | undefined;
+  readonly apiKey?: string | undefined;
+}
+
+/** What the settings say of a model at a provider. */
+export interface ModelSettings {
+  /** The most tokens the model can answer with. */
+  readonly mostTokens?: number | undefined;
+  /** The list of regions that must not be left. */
+  readonly residency?: string | undefined;
 }
 
 export interface Provider {
-  /** @param mostTokens the most tokens the model can answer with, where the settings say */
-  target(model: string, mostTokens: number | undefined): Target;
+  /** Where this model can be asked for, the regions in their order. */
+  targets(model: string, settings: ModelSettings): TargetGroup | undefined;
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
 export type Maker = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
+
+/** A provider that has no regions, and so cannot keep to a list of them. */
+export const oneTarget = (target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+  targets: (model, { mostTokens, residency }) => (residency === undefined ? { target: target(model, mostTokens) } : undefined),
+});

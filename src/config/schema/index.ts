@@ -54,6 +54,7 @@ export const allSettings = Type.Object(
   {
     ...fileSettings.properties,
     masterKey: Type.Optional(word('32 bytes in base64: seals secrets and provider keys at rest; absent: made in the data folder.')),
+    googleCredentials: Type.Optional(word('Key file that providers of kind vertex without credentials sign in with.')),
     adminEmail: Type.Optional(word('E-mail address of the first user.')),
     adminApiKey: Type.Optional(word('API key of the first user: 64 characters of [A-Za-z0-9_-].')),
   },

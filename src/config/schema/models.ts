@@ -38,7 +38,7 @@ const model = record('What stands behind a model name.', {
     }),
   ),
   larger: Type.Optional(later('the long context fallback', word('The model that is taken when the context is too long.'))),
-  residency: Type.Optional(later('the region pool', word('A list of regions under `residency` of a provider; no other region is ever tried.'))),
+  residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, and no provider without regions.')),
   dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
   tokensPerSecond: Type.Optional(
     Type.Number({
@@ -79,7 +79,7 @@ export const defaults = Type.Object(
   {
     chat: Type.Optional(word('For a chat that names no model.')),
     embedding: Type.Optional(later('embeddings', word('For an embedding name that nobody knows.'))),
-    gencompat: Type.Optional(later('the Gemini-style interface', word('For a Gemini-style name without a model of its own.'))),
+    gencompat: Type.Optional(word('The first choice of its tier, for a Gemini-style name without a model of its own.')),
     speech: Type.Optional(later('speech', word('For speech.'))),
     followUp: Type.Optional(later('follow-up questions', word('For follow-up questions.'))),
   },

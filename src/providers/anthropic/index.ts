@@ -10,7 +10,7 @@ import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
-import type { Maker } from '../maker.ts';
+import { oneTarget, type Maker } from '../maker.ts';
 import { isEventStream, parsed, streamed } from '../reading.ts';
 import { quirkOf } from './quirks.ts';
 
@@ -21,14 +21,12 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
   const base = url.pathname.replace(/\/+$/, '');
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return {
-    target: (model, mostTokens) => ({
-      name: `${name}/${model}`,
-      provider: name,
-      model,
-      generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
-    }),
-  };
+  return oneTarget((model, mostTokens) => ({
+    name: `${name}/${model}`,
+    provider: name,
+    model,
+    generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
+  }));
 };
 
 interface Place {

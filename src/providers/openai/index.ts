@@ -10,7 +10,7 @@ import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
-import type { Maker } from '../maker.ts';
+import { oneTarget, type Maker } from '../maker.ts';
 import { isEventStream, maxLine, parsed, streamed } from '../reading.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 import { passStream, passWhole } from './lane.ts';
@@ -29,14 +29,12 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return {
-    target: (model) => ({
-      name: `${name}/${model}`,
-      provider: name,
-      model,
-      generate: (call, context) => generate({ ...shared, model }, call, context),
-    }),
-  };
+  return oneTarget((model) => ({
+    name: `${name}/${model}`,
+    provider: name,
+    model,
+    generate: (call, context) => generate({ ...shared, model }, call, context),
+  }));
 };
 
 interface Place {

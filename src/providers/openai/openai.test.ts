@@ -27,7 +27,7 @@ afterEach(() => upstream.reset());
 const request = { model: 'm', messages: [{ role: 'user', content: 'one two three' }] };
 
 const provider = (clock = systemClock) =>
-  openai('fake', { dialect: 'openai-chat', baseUrl: `${upstream.url}/v1`, apiKeys: ['sk-1'] }, upstreams, clock)!.target('m', undefined);
+  openai('fake', { dialect: 'openai-chat', baseUrl: `${upstream.url}/v1`, apiKeys: ['sk-1'] }, upstreams, clock)!.targets('m', {})!.target;
 
 const context = (firstByte = 5): TargetContext => ({
   requestId: 'req_1',

@@ -23,6 +23,7 @@ import { Recording, type Line } from './recording.ts';
 import { refusal } from './refusals.ts';
 import type { Wire } from './wire.ts';
 import { anthropicMessages } from './wires/anthropic-messages.ts';
+import { gemini } from './wires/gemini.ts';
 import { openaiChat } from './wires/openai-chat.ts';
 
 export { always, on, times, type Behaviour } from './behaviour.ts';
@@ -34,7 +35,7 @@ export * from './nobody.ts';
 export * from './refusals.ts';
 export { secretWord } from './secret-word.ts';
 
-const wires: readonly Wire[] = [openaiChat, anthropicMessages];
+const wires: readonly Wire[] = [openaiChat, anthropicMessages, gemini];
 
 export interface Upstream {
   /** `http://127.0.0.1:port`, without a path. */

@@ -1,0 +1,192 @@
+import { randomText } from '#kit/ids';
+import type { FinishReason, GenerateEvent } from '#model/event';
+import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { carriedAs } from './carrying.ts';
+import { kindOf } from './decode-contents.ts';
+import { faultOfError, malformed } from './faults.ts';
+import { logprobsOf } from './logprobs.ts';
+import { partialArgs, type PartialArgs } from './partial-args.ts';
+import { usageOf } from './usage.ts';
+import { dialect, type Loose } from './wire.ts';
+
+/** The words of this wire for the end of an answer; others are a `stop` whose word is kept. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  MAX_TOKENS: 'length',
+  SAFETY: 'refused',
+  RECITATION: 'refused',
+  LANGUAGE: 'refused',
+  BLOCKLIST: 'refused',
+  PROHIBITED_CONTENT: 'refused',
+  SPII: 'refused',
+  IMAGE_SAFETY: 'refused',
+  IMAGE_PROHIBITED_CONTENT: 'refused',
+  IMAGE_RECITATION: 'refused',
+  MODEL_ARMOR: 'refused',
+};
+
+/** Reads the chunks of a stream one after the other; a whole answer is one chunk. */
+export interface Reader {
+  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
+  take(chunk: unknown): readonly GenerateEvent[];
+  /** Has every candidate said why it ended? */
+  isFinished(): boolean;
+  /** What stands at the end of all events: some models say with each chunk why it ended. */
+  close(): readonly GenerateEvent[];
+}
+
+/** A candidate so far. */
+interface Said {
+  calls: number;
+  /** The kind of its last part, where another of the kind would run on. */
+  plain?: 'text' | 'thought' | undefined;
+  /** A function call whose arguments still come. */
+  open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
+  raw?: string;
+  carried: JsonObject;
+}
+
+/** No answer has more: beyond, somebody wants to keep us busy. */
+const mostCandidates = 128;
+const mostCalls = 10_000;
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @param whole parts that follow each other are parts of their own, and not pieces of one
+ */
+export function reader(model: string, ignored: readonly string[], whole = false): Reader {
+  const candidates = new Map<number, Said>();
+  let started = false;
+  let usage: JsonObject = {};
+
+  const saidBy = (candidate: number): Said => {
+    let said = candidates.get(candidate);
+    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {} }));
+    return said;
+  };
+
+  const takeCandidate = (value: unknown, at: number, events: GenerateEvent[]) => {
+    if (!isObject(value)) throw malformed();
+    const index = value['index'] ?? at;
+    if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= mostCandidates) throw malformed();
+    const candidate = index as number;
+    const said = saidBy(candidate);
+    const content = value['content'];
+    const parts: unknown = isObject(content) ? (content['parts'] ?? []) : [];
+    if (!Array.isArray(parts)) throw malformed();
+    let logprobs = logprobsOf(value['logprobsResult']);
+    for (const part of parts as readonly unknown[]) {
+      if (!isObject(part)) throw malformed();
+      const before = events.length;
+      takePart(part, candidate, said, events);
+      const event = events[before];
+      if (!logprobs || event?.type !== 'text') continue;
+      events[before] = { ...event, logprobs };
+      logprobs = undefined;
+    }
+    said.carried = together(said.carried, rest(value, candidateMembers));
+    const raw = textOf(value['finishReason']);
+    if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
+  };
+
+  const takePart = (part: Loose, candidate: number, said: Said, events: GenerateEvent[]) => {
+    const { text, thought, functionCall, inlineData } = part;
+    if (typeof text === 'string') {
+      const type = thought === true ? 'thought' : 'text';
+      const extra = carriedAs(rest(part, textMembers));
+      if (whole && said.plain === type) events.push({ type, candidate, text: '', extra: { [dialect]: {} } });
+      if (text !== '' || extra.extra) events.push({ type, candidate, text, ...extra });
+      said.plain = extra.extra ? undefined : type;
+      return;
+    }
+    said.plain = undefined;
+    if (isObject(functionCall)) takeCall(functionCall, rest(part, callMembers), candidate, said, events);
+    else if (isObject(inlineData)) {
+      const mediaType = textOf(inlineData['mimeType']) || undefined;
+      const media = {
+        kind: kindOf(mediaType),
+        ...(mediaType ? { mediaType } : {}),
+        base64: textOf(inlineData['data']),
+        ...carriedAs(rest(part, mediaMembers)),
+      };
+      events.push({ type: 'part', candidate, part: { type: 'media', ...media } });
+    } else if (!isEmpty(part)) events.push({ type: 'part', candidate, part: { type: 'foreign', dialect, value: rest(part, none) } });
+  };
+
+  /** A call comes whole, or its arguments come piece by piece until one says that no other follows. */
+  const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: Said, events: GenerateEvent[]) => {
+    const name = textOf(call['name']);
+    if (name !== '') {
+      closeCall(candidate, said, events);
+      if (said.calls >= mostCalls) throw malformed();
+      const given = textOf(call['id']);
+      const id = given || `call_${randomText(24)}`;
+      const extra = carriedAs({ ...carried, ...rest(call, wholeCallMembers), ...(given === '' ? { '.unnamed': true } : {}) });
+      const number = said.calls++;
+      const goesOn = call['willContinue'] === true;
+      const args = isObject(call['args']) ? call['args'] : {};
+      events.push({ type: 'tool-call', candidate, call: number, id, name, json: goesOn ? '' : JSON.stringify(args), ...extra });
+      if (goesOn) said.open = { call: number, id, args: partialArgs() };
+      else return;
+    }
+    said.open?.args.take(call['partialArgs']);
+    if (call['willContinue'] !== true) closeCall(candidate, said, events);
+  };
+
+  const closeCall = (candidate: number, said: Said, events: GenerateEvent[]) => {
+    if (!said.open) return;
+    const { call, id, args } = said.open;
+    events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
+    said.open = undefined;
+  };
+
+  return {
+    take(chunk) {
+      if (!isObject(chunk)) throw malformed();
+      if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
+      const events: GenerateEvent[] = [];
+      if (!started) {
+        started = true;
+        events.push({ type: 'started', model: textOf(chunk['modelVersion']) || model, ignored, ...carriedAs(rest(chunk, chunkMembers)) });
+      }
+      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
+      const said: unknown = chunk['candidates'] ?? [];
+      if (!Array.isArray(said)) throw malformed();
+      for (const [at, one] of said.entries()) takeCandidate(one, at, events);
+      const feedback = chunk['promptFeedback'];
+      const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
+      if (blocked !== '' && candidates.size === 0) saidBy(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+      return events;
+    },
+    isFinished: () => candidates.size > 0 && [...candidates.values()].every(({ raw }) => raw !== undefined),
+    close() {
+      const events: GenerateEvent[] = [];
+      for (const [candidate, said] of candidates) {
+        closeCall(candidate, said, events);
+        const { raw = '', calls, carried } = said;
+        const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+        events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
+      }
+      const counted = usageOf(usage);
+      if (counted) events.push({ type: 'usage', usage: counted });
+      return events;
+    },
+  };
+}
+
+/** What a candidate says of itself, chunk after chunk: the last word counts, and citations are gathered. */
+function together(before: JsonObject, now: JsonObject): JsonObject {
+  const citations = [before, now].flatMap(({ citationMetadata: one }) => {
+    const list: Json | undefined = isObject(one) ? (one['citations'] ?? one['citationSources']) : undefined;
+    return Array.isArray(list) ? (list as readonly Json[]) : [];
+  });
+  return { ...before, ...now, ...(citations.length > 0 ? { citationMetadata: { citations } } : {}) };
+}
+
+const none = new Set<string>();
+const chunkMembers = new Set(['candidates', 'usageMetadata', 'modelVersion']);
+const candidateMembers = new Set(['content', 'finishReason', 'index', 'logprobsResult']);
+const textMembers = new Set(['text', 'thought']);
+const callMembers = new Set(['functionCall']);
+const wholeCallMembers = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue']);
+const mediaMembers = new Set(['inlineData']);

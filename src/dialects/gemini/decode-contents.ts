@@ -1,0 +1,144 @@
+import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
+import { isEmpty, rest, type Json, type JsonObject } from '#model/json';
+import { bounded, invalid, isGiven } from '../reading.ts';
+import { carriedAs } from './carrying.ts';
+import { dialect, type WireContent, type WirePart } from './wire.ts';
+
+/**
+ * Contents → turns. What was said to the system is extracted and stands at the front: the system instruction first, then the turns of that role in their order.
+ * What a part has beside what we understand is carried on it.
+ */
+export function turnsOf(contents: readonly WireContent[], instruction: WireContent | null | undefined): readonly Turn[] {
+  const calls = new Calls();
+  const system: Part[] = isGiven(instruction) ? instruction.parts.map((part, at) => systemPart(part, `systemInstruction.parts[${at}]`)) : [];
+  const turns: Turn[] = [];
+  for (const [at, { role, parts }] of contents.entries()) {
+    const field = `contents[${at}]`;
+    if (role === 'system') {
+      system.push(...parts.map((part, place) => systemPart(part, `${field}.parts[${place}]`)));
+      continue;
+    }
+    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)) });
+  }
+  return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
+}
+
+/** `function` is what older clients call a turn with the results of functions. */
+function roleOf(role: string | null | undefined, field: string): 'user' | 'model' {
+  switch (role) {
+    case undefined:
+    case null:
+    case '':
+    case 'user':
+    case 'function':
+      return 'user';
+    case 'model':
+    case 'assistant':
+      return 'model';
+    default:
+      throw invalid(field, 'must be user, model, assistant or system');
+  }
+}
+
+function systemPart(part: WirePart, field: string): TextPart {
+  if (!isGiven(part.text)) throw invalid(field, 'must have text');
+  return { type: 'text', text: part.text };
+}
+
+const contentMembers = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode', 'codeExecutionResult'] as const;
+const known = new Set<string>([...contentMembers, 'thought']);
+
+function partOf(part: WirePart, field: string, calls: Calls): Part {
+  const given = contentMembers.filter((name) => isGiven(part[name]));
+  if (given.length > 1) throw invalid(field, `must have one of ${given.join(' and ')}, not both`);
+  const others = rest(part, known);
+  const carried = carriedAs(others);
+  const { text, inlineData, fileData, functionCall, functionResponse, thought } = part;
+  if (isGiven(text)) return { type: thought ? 'thought' : 'text', text, ...carried };
+  if (isGiven(inlineData) || isGiven(fileData)) return mediaOf(part, others);
+  if (isGiven(functionCall)) return callOf(functionCall, others, calls);
+  if (isGiven(functionResponse)) return resultOf(functionResponse, others, calls);
+  if (given.length === 1) return foreignOf(part, field);
+  const { thoughtSignature, ...unknown } = others;
+  if (thoughtSignature !== undefined && isEmpty(unknown)) return { type: 'text', text: '', ...carried };
+  if (isEmpty(unknown)) throw invalid(field, `must have one of ${contentMembers.join(', ')}`);
+  return foreignOf(part, field); // a kind of content that came later than this
+}
+
+const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });
+
+function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileData'>, others: JsonObject): MediaPart {
+  const blob = isGiven(inlineData) ? inlineData : undefined;
+  const file = isGiven(fileData) ? fileData : undefined;
+  const mediaType = blob?.mimeType ?? file?.mimeType ?? undefined;
+  const inner = rest(blob ?? file ?? {}, new Set(['mimeType', 'data', 'fileUri', 'displayName']));
+  const name = (blob ?? file) as { readonly displayName?: unknown };
+  return {
+    type: 'media',
+    kind: kindOf(mediaType),
+    ...(mediaType === undefined ? {} : { mediaType }),
+    ...(blob ? { base64: blob.data } : { url: file!.fileUri }),
+    ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
+    ...carriedAs({ ...others, ...(isEmpty(inner) ? {} : { '.inner': inner }) }),
+  };
+}
+
+/** What a MIME type is the type of. */
+export function kindOf(mediaType: string | undefined): MediaPart['kind'] {
+  const kind = mediaType?.slice(0, mediaType.indexOf('/')).toLowerCase();
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file';
+}
+
+type WireCall = NonNullable<WirePart['functionCall']>;
+type WireResponse = NonNullable<WirePart['functionResponse']>;
+
+function callOf(call: WireCall, others: JsonObject, calls: Calls): ToolCallPart {
+  const { id, name, args } = call;
+  const carried: Record<string, Json> = { ...others, ...rest(call, new Set(['id', 'name', 'args'])) };
+  if (!isGiven(id) || id === '') carried['.unnamed'] = true;
+  return { type: 'tool-call', id: calls.called(name, id), name, json: JSON.stringify(args ?? {}), ...carriedAs(carried) };
+}
+
+/** A response of `error` alone is that of a function that failed. */
+function resultOf(result: WireResponse, others: JsonObject, calls: Calls): ToolResultPart {
+  const { id, name, response, parts } = result;
+  const carried: Record<string, Json> = { ...others, ...rest(result, new Set(['id', 'name', 'response', 'parts'])), '.name': name };
+  if (!isGiven(id) || id === '') carried['.unnamed'] = true;
+  const said = response ?? {};
+  const failed = Object.keys(said).length === 1 && isGiven(said['error']);
+  const media = (parts ?? []).filter((one) => isGiven(one.inlineData) || isGiven(one.fileData));
+  return {
+    type: 'tool-result',
+    id: calls.answered(name, id),
+    parts: [{ type: 'text', text: JSON.stringify(said) }, ...media.map((one) => mediaOf(one, {}))],
+    ...(failed ? { failed } : {}),
+    ...carriedAs(carried),
+  };
+}
+
+/** Functions may be called and answered without an id: then the first call of that name that is not answered yet is meant. */
+class Calls {
+  readonly #open = new Map<string, string[]>();
+  #count = 0;
+
+  called(name: string, given: string | null | undefined): string {
+    const id = given ? given : this.#next();
+    const open = this.#open.get(name);
+    if (open) open.push(id);
+    else this.#open.set(name, [id]);
+    return id;
+  }
+
+  answered(name: string, given: string | null | undefined): string {
+    const open = this.#open.get(name) ?? [];
+    if (!given) return open.shift() ?? this.#next();
+    const at = open.indexOf(given);
+    if (at >= 0) open.splice(at, 1);
+    return given;
+  }
+
+  /** The same in each turn of a conversation, so that providers find in their caches what they have read before. */
+  #next(): string {
+    return `call_${++this.#count}`;
+  }
+}

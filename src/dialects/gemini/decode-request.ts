@@ -1,0 +1,155 @@
+import { checked, type Problem } from '#kit/check';
+import type { GenerateCall, Output, Reasoning, Sampling } from '#model/call';
+import type { ToolChoice } from '#model/conversation';
+import { Fault } from '#model/fault';
+import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#model/json';
+import { bounded, invalid, isGiven } from '../reading.ts';
+import { turnsOf } from './decode-contents.ts';
+import { toolsOf } from './decode-tools.ts';
+import { jsonSchemaOf } from './schema.ts';
+import { inOneSpelling } from './spelling.ts';
+import { effortOf, levelEffort } from './thinking.ts';
+import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
+
+const refuse = ({ field, message, missing: absent }: Problem) =>
+  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });
+
+const check = checked(GenerateRequest, refuse);
+const checkCount = checked(CountRequest, refuse);
+
+/** Members that have a place of their own in the call. All others are carried. */
+const understood = new Set(['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig']);
+const configUnderstood = new Set(
+  'temperature topP topK candidateCount maxOutputTokens stopSequences responseMimeType responseSchema responseJsonSchema seed presencePenalty frequencyPenalty responseLogprobs logprobs thinkingConfig'.split(
+    ' ',
+  ),
+);
+
+/**
+ * A content generation request → call.
+ *
+ * @param body parsed JSON
+ * @param asked what this wire says in the address: the model, and whether to stream
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function decodeRequest(body: unknown, asked: { readonly model: string; readonly stream: boolean }): GenerateCall {
+  return inClientsWords(body, (value) => callOf(check(value), asked));
+}
+
+/** What a count of tokens asks for, as a call. @throws Fault `invalid` */
+export function decodeCount(body: unknown, model: string): GenerateCall {
+  return inClientsWords(body, (value) => {
+    const { contents, generateContentRequest, ...request } = checkCount(value);
+    if (generateContentRequest) return callOf(generateContentRequest, { model, stream: false });
+    if (!isGiven(contents) || contents.length === 0) throw new Fault('invalid', 'contents is required.', { field: 'contents', reason: 'missing' });
+    return callOf({ ...request, contents }, { model, stream: false });
+  });
+}
+
+/** What is refused is called by the name it had in the request. */
+function inClientsWords(body: unknown, read: (value: unknown) => GenerateCall): GenerateCall {
+  const { value, spelled } = inOneSpelling(body);
+  try {
+    return read(value);
+  } catch (error) {
+    const field = error instanceof Fault ? error.details.field : undefined;
+    if (!(error instanceof Fault) || field === undefined || spelled(field) === field) throw error;
+    throw new Fault(error.code, error.message.replaceAll(field, spelled(field)), { ...error.details, field: spelled(field) });
+  }
+}
+
+function callOf(request: GenerateRequest, asked: { readonly model: string; readonly stream: boolean }): GenerateCall {
+  const config = request.generationConfig ?? {};
+  const { toolChoice, carried: choiceCarried } = choiceOf(request.toolConfig);
+  const reasoning = reasoningOf(config.thinkingConfig);
+  const { output, notes } = outputOf(config);
+  return {
+    ...asked,
+    turns: turnsOf(request.contents, request.systemInstruction),
+    tools: toolsOf(request.tools ?? []),
+    ...(toolChoice ? { toolChoice } : {}),
+    output,
+    sampling: samplingOf(config),
+    ...(reasoning ? { reasoning } : {}),
+    extra: extraOf(request, config, { ...choiceCarried, ...notes }),
+  };
+}
+
+function samplingOf(config: WireConfig): Sampling {
+  const sampling: { -readonly [Key in keyof Sampling]: Sampling[Key] } = {};
+  const { temperature, topP, topK, candidateCount, maxOutputTokens, stopSequences, seed, presencePenalty, frequencyPenalty } = config;
+  if (isGiven(temperature)) sampling.temperature = temperature;
+  if (isGiven(topP)) sampling.topP = topP;
+  if (isGiven(topK)) sampling.topK = topK;
+  if (isGiven(candidateCount)) sampling.candidates = candidateCount;
+  if (isGiven(maxOutputTokens)) sampling.maxTokens = maxOutputTokens;
+  const stop = stopSequences?.filter((one) => one !== '') ?? [];
+  if (stop.length > 0) sampling.stop = stop;
+  if (isGiven(seed)) sampling.seed = seed;
+  if (isGiven(presencePenalty)) sampling.presencePenalty = presencePenalty;
+  if (isGiven(frequencyPenalty)) sampling.frequencyPenalty = frequencyPenalty;
+  if (config.responseLogprobs) sampling.logprobs = config.logprobs ?? 0;
+  return sampling;
+}
+
+function outputOf(config: WireConfig): { readonly output: Output; readonly notes: JsonObject } {
+  const { responseMimeType: type, responseSchema, responseJsonSchema } = config;
+  if (isGiven(responseSchema) && isGiven(responseJsonSchema)) throw invalid('generationConfig.responseJsonSchema', 'cannot stand beside responseSchema');
+  const schema = isGiven(responseSchema)
+    ? jsonSchemaOf(bounded(responseSchema, 'generationConfig.responseSchema'))
+    : isGiven(responseJsonSchema)
+      ? bounded(responseJsonSchema, 'generationConfig.responseJsonSchema')
+      : undefined;
+  if (isGiven(type) && type !== '' && type !== 'application/json') {
+    // Another type than JSON is between the client and a provider of this wire.
+    const others = {
+      responseMimeType: type,
+      ...(isGiven(responseSchema) ? { responseSchema } : {}),
+      ...(isGiven(responseJsonSchema) ? { responseJsonSchema } : {}),
+    };
+    if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json where there is a schema');
+    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others } };
+  }
+  if (schema) return { output: { type: 'schema', schema }, notes: isGiven(responseSchema) ? { '.responseSchema': responseSchema } : {} };
+  return { output: { type: type === 'application/json' ? 'json' : 'text' }, notes: {} };
+}
+
+function reasoningOf(config: WireConfig['thinkingConfig']): Reasoning | undefined {
+  if (!isGiven(config)) return undefined;
+  const { thinkingBudget: budget, thinkingLevel: level } = config;
+  const effort = isGiven(level) ? levelEffort(level) : isGiven(budget) && budget >= 0 ? effortOf(budget) : undefined;
+  return effort === undefined ? {} : { effort };
+}
+
+const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);
+
+/** `VALIDATED` is an `AUTO` of providers of this wire: what only they know is noted. */
+function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?: ToolChoice; readonly carried: JsonObject } {
+  if (!isGiven(config)) return { carried: {} };
+  const others = rest(config, new Set(['functionCallingConfig']));
+  const carried: JsonObject = isEmpty(others) ? {} : { toolConfig: others };
+  const { mode: said, allowedFunctionNames: names } = config.functionCallingConfig ?? {};
+  const mode = said?.toUpperCase();
+  const field = 'toolConfig.functionCallingConfig';
+  if (mode !== undefined && !modes.has(mode)) throw invalid(`${field}.mode`, 'must be AUTO, ANY, NONE or VALIDATED');
+  if (isGiven(names) && names.length > 0) {
+    if (mode !== 'ANY' && mode !== 'VALIDATED') throw invalid(`${field}.allowedFunctionNames`, 'needs the mode ANY or VALIDATED');
+    const [only] = names;
+    if (mode === 'ANY' && names.length === 1) return { toolChoice: { type: 'tool', name: only! }, carried };
+    return { toolChoice: { type: 'allowed', names, mode: mode === 'ANY' ? 'required' : 'auto' }, carried };
+  }
+  if (mode === 'ANY') return { toolChoice: { type: 'required' }, carried };
+  if (mode === 'NONE') return { toolChoice: { type: 'none' }, carried };
+  if (mode === 'VALIDATED') return { toolChoice: { type: 'auto' }, carried: { ...carried, '.validated': true } };
+  return mode === 'AUTO' ? { toolChoice: { type: 'auto' }, carried } : { carried };
+}
+
+/** Names with a dot keep the client's own words for what the call says in ours. */
+function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject): Extra {
+  const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
+  if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig;
+  const others = rest(config, configUnderstood);
+  if (!isEmpty(others)) carried['generationConfig'] = others;
+  if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
+  return isEmpty(carried) ? {} : { [dialect]: carried };
+}

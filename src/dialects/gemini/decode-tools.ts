@@ -1,0 +1,46 @@
+import type { FunctionTool, Tool } from '#model/conversation';
+import { isEmpty, rest, type Json } from '#model/json';
+import { bounded, invalid, isGiven } from '../reading.ts';
+import { carriedAs } from './carrying.ts';
+import { jsonSchemaOf } from './schema.ts';
+import { dialect, type WireFunction, type WireTool } from './wire.ts';
+
+/** Functions one by one, and each tool of the provider as it came. */
+export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
+  const names = new Set<string>();
+  return tools.flatMap((tool, at): readonly Tool[] => {
+    const functions = (tool.functionDeclarations ?? []).map((one, place) => {
+      const field = `tools[${at}].functionDeclarations[${place}]`;
+      if (names.has(one.name)) throw invalid(`${field}.name`, 'is declared twice');
+      names.add(one.name);
+      return functionOf(one, field);
+    });
+    const others = Object.entries(rest(tool, new Set(['functionDeclarations'])));
+    return [...functions, ...others.map(([name, value]): Tool => ({ type: 'foreign', dialect, value: { [name]: value } }))];
+  });
+}
+
+const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchema']);
+
+/** A schema in this wire's own words is noted, to be given back as it came. */
+function functionOf(one: WireFunction, field: string): FunctionTool {
+  const { name, description, parameters, parametersJsonSchema } = one;
+  if (!/^[A-Za-z_][\w.:-]*$/.test(name)) throw invalid(`${field}.name`, 'must be letters, digits, "_", ".", ":" and "-", and begin with a letter or "_"');
+  if (isGiven(parameters) && isGiven(parametersJsonSchema)) throw invalid(`${field}.parametersJsonSchema`, 'cannot stand beside parameters');
+  const carried: Record<string, Json> = rest(one, known);
+  if (isGiven(parameters)) carried['.parameters'] = parameters;
+  const schema = isGiven(parameters)
+    ? jsonSchemaOf(bounded(parameters, `${field}.parameters`))
+    : isGiven(parametersJsonSchema)
+      ? bounded(parametersJsonSchema, `${field}.parametersJsonSchema`)
+      : undefined;
+  const type = schema?.['type'];
+  if (isGiven(type) && type !== 'object') throw invalid(`${field}.${isGiven(parameters) ? 'parameters' : 'parametersJsonSchema'}.type`, 'must be an object');
+  return {
+    type: 'function',
+    name,
+    ...(isGiven(description) ? { description } : {}),
+    ...(schema && !isEmpty(schema) ? { parameters: schema } : {}),
+    ...carriedAs(carried),
+  };
+}

@@ -1,0 +1,148 @@
+import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
+import { isObject, own, textOf, type Json, type JsonObject } from '#model/json';
+import { dialect } from './wire.ts';
+
+interface Ways {
+  /** Function calls and their results have ids. */
+  readonly ids: boolean;
+  /** Function calls need a signature. */
+  readonly signed: boolean;
+  readonly signatureOf: (id: string) => string | undefined;
+}
+
+/**
+ * Turns → the system instruction and `contents`. System turns are gathered, in their order; results of functions that follow each other stand in one content,
+ * as the wire wants them.
+ *
+ * @param ignored takes what this wire has no words for
+ */
+export function encodeConversation(
+  turns: readonly Turn[],
+  ways: Ways,
+  ignored: Set<string>,
+): { readonly system?: readonly JsonObject[]; readonly contents: readonly JsonObject[] } {
+  const system: JsonObject[] = [];
+  const contents: Draft[] = [];
+  const names = new Map<string, string>(); // of the functions that were called, by the id of the call
+  for (const [at, turn] of turns.entries()) {
+    if (turn.role === 'system') {
+      system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textParts(part) : [])));
+      if (turns.slice(0, at).some(({ role }) => role !== 'system')) ignored.add('system: what was said to the system later stands at the front.');
+      continue;
+    }
+    for (const part of turn.parts) if (part.type === 'tool-call') names.set(part.id, part.name);
+    const parts = turn.parts.flatMap((part) => partsOf(part, names, ways, ignored));
+    if (parts.length === 0) continue; // it said nothing that can be given
+    const role = turn.role === 'model' ? 'model' : 'user';
+    const results = parts.every((part) => part['functionResponse'] !== undefined);
+    const last = contents.at(-1);
+    if (results && last?.results && last.role === role) last.parts.push(...parts);
+    else contents.push({ role, parts, results });
+  }
+  return { ...(system.length > 0 ? { system } : {}), contents: contents.map(({ role, parts }) => ({ role, parts })) };
+}
+
+interface Draft {
+  readonly role: string;
+  readonly parts: JsonObject[];
+  readonly results: boolean;
+}
+
+function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ignored: Set<string>): readonly JsonObject[] {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return textParts(part);
+    case 'thought':
+      return [{ text: part.text, thought: true, ...own(part.extra, dialect) }];
+    case 'media':
+      return mediaParts(part, ignored);
+    case 'tool-call':
+      return [callPart(part, ways, ignored)];
+    case 'tool-result':
+      return [resultPart(part, names, ways, ignored)];
+    case 'foreign':
+      if (part.dialect === dialect) return [part.value];
+      ignored.add(`${textOf(part.value['type']) || 'content'}: it is known to ${part.dialect} alone.`);
+      return [];
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Empty text says nothing, and the wire refuses it, unless it carries a signature. */
+function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonly JsonObject[] {
+  const carried = own(part.extra, dialect);
+  return text === '' && carried['thoughtSignature'] === undefined ? [] : [{ text, ...carried }];
+}
+
+function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
+  const { '.inner': inner, ...carried } = own(part.extra, dialect);
+  const { kind, base64, url, name } = part;
+  const mimeType = part.mediaType ?? guessed(kind, url ?? name ?? '');
+  const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
+  if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
+  if (url !== undefined) return [{ fileData: { mimeType, fileUri: url, ...(inner ? named : {}) }, ...carried }];
+  ignored.add(`${kind}: the provider does not know the files of another interface.`);
+  return [];
+}
+
+const byEnding: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+  txt: 'text/plain',
+};
+const usual = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
+
+/** The wire cannot do without a MIME type: the ending of the name says it, or what is usual. */
+function guessed(kind: MediaPart['kind'], name: string): string {
+  const ending = /\.(\w{2,5})(?:[?#].*)?$/.exec(name)?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(byEnding, ending) ? byEnding[ending]! : usual[kind];
+}
+
+/** What Google gives out for function calls that no model of theirs has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
+const unsigned = 'skip_thought_signature_validator';
+
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: Ways, ignored: Set<string>): JsonObject {
+  const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
+  const args = custom ? undefined : argsOf(json);
+  if (!args) ignored.add('tool call: arguments that are no JSON object are given as text in one.');
+  const signature = thoughtSignature ?? signatureOf(id) ?? (signed ? unsigned : undefined);
+  return {
+    functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
+    ...(signature === undefined ? {} : { thoughtSignature: signature }),
+    ...carried,
+  };
+}
+
+/** The arguments of a function call as the object that this wire wants. @returns undefined where the text is none */
+export function argsOf(json: string): JsonObject | undefined {
+  if (json.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function resultPart({ id, parts, failed, extra }: ToolResultPart, names: ReadonlyMap<string, string>, { ids }: Ways, ignored: Set<string>): JsonObject {
+  const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
+  const said = texts.join('');
+  const given = texts.length === 1 ? argsOf(said) : undefined;
+  const response: Json = given && said.trim() !== '' ? given : { [failed ? 'error' : 'output']: said };
+  const functionResponse = {
+    ...(ids && !unnamed ? { id } : {}),
+    name: textOf(ownName) || (names.get(id) ?? id),
+    response,
+    ...(media.length > 0 ? { parts: media } : {}),
+  };
+  return { functionResponse: { ...carried, ...functionResponse } };
+}

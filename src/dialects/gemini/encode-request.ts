@@ -1,0 +1,163 @@
+import type { GenerateCall } from '#model/call';
+import type { Tool } from '#model/conversation';
+import { isEmpty, own, type JsonObject } from '#model/json';
+import { unheard } from '#model/unheard';
+import { encodeConversation } from './encode-contents.ts';
+import { budgetOf } from './thinking.ts';
+import { dialect } from './wire.ts';
+
+/** How a provider, or one of its models, differs from the others of this wire. */
+export interface Quirks {
+  /** It does not know the ids of function calls. */
+  readonly withoutIds?: boolean;
+  /** It refuses to be told how to think. */
+  readonly withoutThinking?: boolean;
+  /** It takes function calls back only with a signature; for those that have none there is a word that stands for it. */
+  readonly signed?: boolean;
+}
+
+/**
+ * Call → a content generation request. A field the client did not send is not sent.
+ *
+ * @param signatureOf the signature that the provider gave to a function call, by its id, where the client did not keep it
+ * @returns `ignored`: what this wire has no words for, as `field: reason`
+ */
+export function encodeRequest(
+  call: GenerateCall,
+  quirks: Quirks = {},
+  signatureOf: (id: string) => string | undefined = () => undefined,
+): { readonly body: JsonObject; readonly ignored: readonly string[] } {
+  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const notes = own(call.extra, dialect);
+  const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
+  const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
+  const { system, contents } = encodeConversation(call.turns, { ids: !quirks.withoutIds, signed: quirks.signed ?? false, signatureOf }, ignored);
+  const tools = encodeTools(call, ignored);
+  const config = {
+    ...(carriedConfig as JsonObject | undefined),
+    ...(notes['.config'] as JsonObject | undefined),
+    ...encodeSampling(call, ignored),
+    ...encodeOutput(call),
+    ...encodeReasoning(call, quirks, ignored),
+  };
+  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(call) : {}) };
+  if (call.parallelToolCalls === false && tools.length > 0) ignored.add('parallel_tool_calls: the provider may call several tools at once.');
+  return {
+    body: {
+      ...carried,
+      ...(system ? { systemInstruction: { role: 'user', parts: system } } : {}),
+      contents,
+      ...(tools.length > 0 ? { tools } : {}),
+      ...(isEmpty(choice) ? {} : { toolConfig: choice }),
+      ...(isEmpty(config) ? {} : { generationConfig: config }),
+    },
+    ignored: [...ignored],
+  };
+}
+
+function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonObject {
+  const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
+  if (logitBias !== undefined && !isEmpty(logitBias)) ignored.add("logit_bias: the provider's interface does not have this field.");
+  const fields = {
+    temperature,
+    topP,
+    topK,
+    candidateCount: candidates,
+    maxOutputTokens: maxTokens,
+    stopSequences: stop,
+    seed: seedOf(seed, ignored),
+    presencePenalty,
+    frequencyPenalty,
+    ...(logprobs === undefined ? {} : { responseLogprobs: true, ...(logprobs > 0 ? { logprobs } : {}) }),
+  };
+  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, Exclude<(typeof field)[1], undefined>] => field[1] !== undefined));
+}
+
+/** The wire's seed has 32 bits. */
+function seedOf(seed: number | undefined, ignored: Set<string>): number | undefined {
+  if (seed === undefined || (seed >= -(2 ** 31) && seed < 2 ** 31)) return seed;
+  ignored.add('seed: the provider takes 32 bits of it.');
+  return seed | 0;
+}
+
+function encodeOutput({ output, extra }: GenerateCall): JsonObject {
+  switch (output.type) {
+    case 'text':
+      return {};
+    case 'json':
+      return { responseMimeType: 'application/json' };
+    case 'schema': {
+      const asItCame = own(extra, dialect)['.responseSchema'];
+      return { responseMimeType: 'application/json', ...(asItCame === undefined ? { responseJsonSchema: output.schema } : { responseSchema: asItCame }) };
+    }
+    default:
+      return output satisfies never;
+  }
+}
+
+/** In the client's own words where it spoke this wire, else from its effort. */
+function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking }: Quirks, ignored: Set<string>): JsonObject {
+  const asItCame = own(extra, dialect)['.thinkingConfig'];
+  if (asItCame !== undefined) return { thinkingConfig: asItCame };
+  if (!reasoning) return {};
+  if (withoutThinking) {
+    ignored.add('reasoning_effort: this model does not take it.');
+    return {};
+  }
+  const { effort } = reasoning;
+  if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
+  return { thinkingConfig: { ...(effort === undefined ? {} : { thinkingBudget: budgetOf(effort) }), includeThoughts: true } };
+}
+
+/** Functions stand together; each tool of the provider for itself. */
+function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>): readonly JsonObject[] {
+  const functions: JsonObject[] = [];
+  const others: JsonObject[] = [];
+  for (const tool of tools) {
+    const encoded = encodeTool(tool, ignored);
+    if (!encoded) continue;
+    if (tool.type === 'foreign') others.push(encoded);
+    // The wire lets nobody choose among some of the functions freely: only those are declared.
+    else if (toolChoice?.type !== 'allowed' || toolChoice.names.includes(tool.name)) functions.push(encoded);
+  }
+  return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
+}
+
+function encodeTool(tool: Tool, ignored: Set<string>): JsonObject | undefined {
+  switch (tool.type) {
+    case 'function': {
+      const { '.parameters': asItCame, ...carried } = own(tool.extra, dialect);
+      const { name, description, parameters, strict } = tool;
+      if (strict) ignored.add("strict: the provider's interface has no strict tools.");
+      const schema = asItCame !== undefined ? { parameters: asItCame } : parameters ? { parametersJsonSchema: parameters } : {};
+      return { ...carried, name, ...(description === undefined ? {} : { description }), ...schema };
+    }
+    case 'custom':
+      ignored.add("tools: the provider's interface has no tools that take free text.");
+      return undefined;
+    case 'foreign':
+      if (tool.dialect === dialect) return tool.value;
+      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      return undefined;
+    default:
+      return tool satisfies never;
+  }
+}
+
+function encodeChoice({ toolChoice: choice, extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
+  if (!choice) return {};
+  switch (choice.type) {
+    case 'auto':
+      return { functionCallingConfig: { mode: own(extra, dialect)['.validated'] ? 'VALIDATED' : 'AUTO' } };
+    case 'none':
+      return { functionCallingConfig: { mode: 'NONE' } };
+    case 'required':
+      return { functionCallingConfig: { mode: 'ANY' } };
+    case 'tool':
+      return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.name] } };
+    case 'allowed':
+      return { functionCallingConfig: choice.mode === 'auto' ? { mode: 'AUTO' } : { mode: 'ANY', allowedFunctionNames: choice.names } };
+    default:
+      return choice satisfies never;
+  }
+}

@@ -1,0 +1,159 @@
+import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
+import { Fault } from '#model/fault';
+import { own, type Extra, type JsonObject } from '#model/json';
+import { reader } from './decode-answer.ts';
+import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
+import { argsOf } from './encode-contents.ts';
+import { malformed } from './faults.ts';
+import type { Framing } from './framing.ts';
+import { encodeLogprobs } from './logprobs.ts';
+import { dialect } from './wire.ts';
+
+/** A stream of generated content ↔ events, a chunk at a time and without waiting. */
+
+export interface Decoder {
+  /**
+   * @param line the data of one frame
+   * @throws Fault `upstream-failed`, or what an error frame says
+   */
+  decode(line: string): readonly GenerateEvent[];
+  /** @throws Fault `upstream-failed` (`stream-cut`) where no finish reason came: a stream that stops is not an answer that ends */
+  end(): readonly GenerateEvent[];
+}
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export function decoder(model: string, ignored: readonly string[] = []): Decoder {
+  const { take, isFinished, close } = reader(model, ignored);
+  return {
+    decode: (line) => take(parsed(line)),
+    end() {
+      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
+      return close();
+    },
+  };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw malformed();
+  }
+}
+
+export interface Encoder {
+  /** @returns the text of the chunks to send; '' when there is nothing to say */
+  encode(event: GenerateEvent): string;
+  /** The finish reasons with the usage. */
+  end(): string;
+}
+
+/**
+ * Events → chunks. A function call is said once it is whole.
+ *
+ * @param id of the answer, unless its upstream spoke this wire and said so itself
+ */
+export function encoder(id: string, framing: Framing): Encoder {
+  return new Chunks(id, framing);
+}
+
+class Chunks implements Encoder {
+  readonly #id: string;
+  readonly #framing: Framing;
+  #tail = '}';
+  #started: Started = { type: 'started', model: '', ignored: [] };
+  #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
+  #endings: Ending[] = [];
+  #usage: Usage | undefined;
+
+  constructor(id: string, framing: Framing) {
+    this.#id = id;
+    this.#framing = framing;
+  }
+
+  encode(event: GenerateEvent): string {
+    switch (event.type) {
+      case 'started':
+        this.#started = event;
+        this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
+        return '';
+      case 'text':
+        return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
+      case 'thought':
+        return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
+      case 'refusal':
+        return this.#said(event.candidate, { text: event.text });
+      case 'tool-call':
+        return this.#callPiece(event);
+      case 'part':
+        if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
+        return event.part.dialect === dialect ? this.#said(event.candidate, event.part.value) : '';
+      case 'finished':
+        this.#endings.push(event);
+        return this.#close(event.candidate);
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'passed':
+        return '';
+      default:
+        return event satisfies never;
+    }
+  }
+
+  end(): string {
+    const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
+    const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
+    // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
+    const candidates = endings.map((one) => endedCandidate(one, [{ text: '' }]));
+    return (
+      rest +
+      this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
+      this.#framing.end()
+    );
+  }
+
+  /** A part that says nothing is left out. */
+  #said(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
+    const before = this.#close(candidate);
+    if (part['text'] === '' && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
+    return before + this.#chunk(candidate, part, logprobs);
+  }
+
+  #chunk(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
+    const scored = logprobs ? `,"logprobsResult":${JSON.stringify(encodeLogprobs(logprobs))}` : '';
+    return this.#framing.chunk(`{"candidates":[{"content":{"parts":[${JSON.stringify(part)}],"role":"model"},"index":${candidate}${scored}}]${this.#tail}`);
+  }
+
+  /** Pieces of several calls may come in turn: a call is kept until it is whole. */
+  #callPiece({ candidate, call, id, name, json, extra }: ToolCallPiece): string {
+    const open = this.#open.get(candidate) ?? [];
+    const known = open.find((one) => one.call === call);
+    if (known) {
+      known.json += json;
+      return '';
+    }
+    if (name === undefined) return ''; // it was ended by something else that was said
+    const whole = open.every((one) => one.json !== '' && argsOf(one.json)) ? this.#close(candidate) : '';
+    this.#open.set(candidate, [...(this.#open.get(candidate) ?? []), { call, id, name, json, ...(extra ? { extra } : {}) }]);
+    return whole;
+  }
+
+  #close(candidate: number): string {
+    const open = this.#open.get(candidate);
+    if (!open) return '';
+    this.#open.delete(candidate);
+    return open.map((one) => this.#chunk(candidate, callPart(one))).join('');
+  }
+}
+
+interface Call {
+  readonly call: number;
+  readonly id: string;
+  readonly name: string;
+  readonly extra?: Extra;
+  json: string;
+}

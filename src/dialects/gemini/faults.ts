@@ -1,0 +1,130 @@
+import { Fault, type FaultCode } from '#model/fault';
+import { isObject, type JsonObject } from '#model/json';
+import { proseOf, retryAfterOf, wordOf, type Headers } from '../refusals.ts';
+
+/** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
+export interface GeminiError {
+  readonly error: { readonly code: number; readonly message: string; readonly status: string; readonly details: readonly JsonObject[] };
+}
+
+const words: Readonly<Record<FaultCode, string>> = {
+  invalid: 'INVALID_ARGUMENT',
+  unauthenticated: 'UNAUTHENTICATED',
+  forbidden: 'PERMISSION_DENIED',
+  'not-found': 'NOT_FOUND',
+  'wrong-method': 'INVALID_ARGUMENT',
+  'slow-client': 'INVALID_ARGUMENT',
+  conflict: 'ALREADY_EXISTS',
+  'too-large': 'INVALID_ARGUMENT',
+  'unsupported-type': 'INVALID_ARGUMENT',
+  unprocessable: 'INVALID_ARGUMENT',
+  'quota-spent': 'RESOURCE_EXHAUSTED',
+  'rate-limited': 'RESOURCE_EXHAUSTED',
+  internal: 'INTERNAL',
+  unsupported: 'UNIMPLEMENTED',
+  'upstream-failed': 'INTERNAL',
+  overloaded: 'UNAVAILABLE',
+  'timed-out': 'DEADLINE_EXCEEDED',
+};
+
+export function encodeFault({ code, status, message, details: { field, retryAfter } }: Fault): GeminiError {
+  const details: JsonObject[] = [];
+  if (field !== undefined) details.push({ '@type': `${types}BadRequest`, fieldViolations: [{ field, description: message }] });
+  if (retryAfter !== undefined) details.push({ '@type': `${types}RetryInfo`, retryDelay: `${Math.max(0, Math.round(retryAfter * 1000) / 1000)}s` });
+  return { error: { code: status, message, status: words[code], details } };
+}
+
+const types = 'type.googleapis.com/google.rpc.';
+
+// ——— what a provider says ———
+
+/** Statuses of the errors that come inside of an answer that began as a good one, and say no number. */
+const statuses: Readonly<Record<string, number>> = {
+  INVALID_ARGUMENT: 400,
+  FAILED_PRECONDITION: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  RESOURCE_EXHAUSTED: 429,
+  UNAVAILABLE: 503,
+};
+
+/**
+ * An upstream's refusal → fault. Its text goes neither to the client nor into the log: it may repeat a prompt or a part of a key.
+ *
+ * @param status HTTP, not 2xx
+ * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
+ */
+export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    value = undefined;
+  }
+  const shell: unknown = Array.isArray(value) ? value[0] : value;
+  const error = isObject(shell) && isObject(shell['error']) ? shell['error'] : {};
+  return faultOfRefusal(status, error, retryAfterOf(headers));
+}
+
+/** An error inside of an answer that began as a good one. */
+export function faultOfError(error: unknown): Fault {
+  const refusal = isObject(error) ? error : {};
+  const { code } = refusal;
+  const said = typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
+  return faultOfRefusal(statuses[proseOf(refusal['status'])] ?? said, refusal, undefined);
+}
+
+/** An answer that is none. */
+export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
+
+function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, told: number | undefined): Fault {
+  const word = proseOf(refusal['status']);
+  const message = proseOf(refusal['message']);
+  const cause = { status, type: wordOf(word) };
+  const retryAfter = told ?? delayOf(refusal['details']);
+  const wait = retryAfter === undefined ? {} : { retryAfter };
+  if (status === 429 || word === 'RESOURCE_EXHAUSTED')
+    return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...wait, cause });
+  if (status === 503 || status === 529 || word === 'UNAVAILABLE')
+    return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
+  if (status === 401 || status === 402 || status === 403 || /\bAPI[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID')
+    return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
+  if (status === 404 && /\bmodels?\b/i.test(message))
+    return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
+  if (status === 400 || status === 422) return faultOfMistake(message, cause);
+  if (status === 413) return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
+  if (status === 404 || (status > 404 && status < 499 && status !== 408))
+    return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
+  return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+}
+
+/** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken. */
+function faultOfMistake(message: string, cause: unknown): Fault {
+  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message))
+    return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
+  if (/thought[_ ]?signature/i.test(message))
+    return new Fault('invalid', 'The provider did not accept thoughtSignature.', { field: 'thoughtSignature', cause });
+  if (/thinking/i.test(message))
+    return new Fault('invalid', 'The provider did not accept thinkingConfig.', { field: 'generationConfig.thinkingConfig', reason: 'field-unknown', cause });
+  const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
+  if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
+  const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
+  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
+  return new Fault('invalid', `The provider did not accept ${field}.`, { field, cause });
+}
+
+/** Seconds, as `RetryInfo` says them: `34.4s`. */
+function delayOf(details: unknown): number | undefined {
+  const said = detailsOf(details).flatMap((one) => {
+    const seconds = /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(proseOf(one['retryDelay']))?.[1];
+    return seconds === undefined ? [] : [Number(seconds)];
+  });
+  return said.find((seconds) => seconds > 0 && seconds <= 3600);
+}
+
+const reasonOf = (details: unknown): string | undefined =>
+  detailsOf(details)
+    .map((one) => proseOf(one['reason']))
+    .find(Boolean);
+const detailsOf = (details: unknown): readonly Readonly<Record<string, unknown>>[] => (Array.isArray(details) ? details.filter(isObject) : []);

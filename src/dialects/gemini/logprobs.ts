@@ -1,0 +1,31 @@
+import type { TokenLogprob } from '#model/event';
+import { isObject, textOf, type JsonObject } from '#model/json';
+
+type Plain = Omit<TokenLogprob, 'top'>;
+
+/** Log probabilities of this wire: the chosen tokens, and beside each the likeliest ones. */
+export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined {
+  if (!isObject(value) || !Array.isArray(value['chosenCandidates'])) return undefined;
+  const tops: readonly unknown[] = Array.isArray(value['topCandidates']) ? value['topCandidates'] : [];
+  return value['chosenCandidates'].flatMap((one: unknown, at): readonly TokenLogprob[] => {
+    const chosen = plain(one);
+    if (!chosen) return [];
+    const beside = tops[at];
+    const top = isObject(beside) && Array.isArray(beside['candidates']) ? beside['candidates'].flatMap((other: unknown) => plain(other) ?? []) : undefined;
+    return [{ ...chosen, ...(top ? { top } : {}) }];
+  });
+}
+
+function plain(value: unknown): Plain | undefined {
+  if (!isObject(value)) return undefined;
+  const { logProbability } = value;
+  return typeof logProbability === 'number' && Number.isFinite(logProbability) ? { token: textOf(value['token']), logprob: logProbability } : undefined;
+}
+
+export function encodeLogprobs(logprobs: readonly TokenLogprob[]): JsonObject {
+  const said = ({ token, logprob }: Plain) => ({ token, logProbability: logprob });
+  return {
+    topCandidates: logprobs.map((one) => ({ candidates: (one.top ?? [one]).map(said) })),
+    chosenCandidates: logprobs.map(said),
+  };
+}

@@ -1,0 +1,69 @@
+import { isObject, textOf, type Json, type JsonObject } from '#model/json';
+
+/**
+ * The arguments of a function call that come in pieces, each with the place it belongs to: `$.location`, `$.lines[2].text`.
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-function-call-arguments
+ */
+export interface PartialArgs {
+  /** Takes the pieces of one frame; what is none, or has no place, is passed over. */
+  take(pieces: unknown): void;
+  value(): JsonObject;
+}
+
+const mostSteps = 32;
+const mostItems = 10_000;
+const mostPieces = 100_000;
+
+export function partialArgs(): PartialArgs {
+  const root: Record<string, Json> = {};
+  const open = new Set<string>(); // places whose text goes on
+  let taken = 0;
+  return {
+    take(pieces) {
+      if (!Array.isArray(pieces)) return;
+      for (const piece of pieces as readonly unknown[]) {
+        if (!isObject(piece) || ++taken > mostPieces) continue;
+        const path = textOf(piece['jsonPath']);
+        const steps = stepsOf(path);
+        const value = valueOf(piece);
+        if (!steps || value === undefined) continue;
+        put(root, steps, value, open.has(path));
+        if (piece['willContinue'] === true) open.add(path);
+        else open.delete(path);
+      }
+    },
+    value: () => root,
+  };
+}
+
+function valueOf(piece: Readonly<Record<string, unknown>>): Json | undefined {
+  const { stringValue, numberValue, boolValue } = piece;
+  if (typeof stringValue === 'string') return stringValue;
+  if (typeof numberValue === 'number') return numberValue;
+  if (typeof boolValue === 'boolean') return boolValue;
+  return 'nullValue' in piece ? null : undefined;
+}
+
+/** @returns undefined for what is no place inside the arguments */
+function stepsOf(path: string): readonly (string | number)[] | undefined {
+  if (path.length > 4096 || !/^\$(\.[^.[\]]+|\[\d{1,5}\]|\['[^']*'\]|\["[^"]*"\])+$/.test(path)) return undefined;
+  const steps = Array.from(path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g), ([, name, index, single, double]) =>
+    index === undefined ? (name ?? single ?? double ?? '') : Number(index),
+  );
+  const proper = steps.every((step) => (typeof step === 'number' ? step < mostItems : step !== '__proto__'));
+  return proper && typeof steps[0] === 'string' && steps.length <= mostSteps ? steps : undefined;
+}
+
+type Place = Record<string | number, Json>;
+
+function put(root: Record<string, Json>, steps: readonly (string | number)[], value: Json, goesOn: boolean): void {
+  let place = root as Place;
+  for (const [at, step] of steps.slice(0, -1).entries()) {
+    const inner = Object.hasOwn(place, step) ? place[step] : undefined;
+    if (inner === null || typeof inner !== 'object') place[step] = typeof steps[at + 1] === 'number' ? [] : {};
+    place = place[step] as unknown as Place;
+  }
+  const last = steps.at(-1)!;
+  const before = Object.hasOwn(place, last) ? place[last] : undefined;
+  place[last] = goesOn && typeof before === 'string' && typeof value === 'string' ? before + value : value;
+}

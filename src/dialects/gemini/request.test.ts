@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest';
+import type { Fault } from '#model/fault';
+import type { GenerateCall } from '#model/call';
+import { decodeCount, decodeRequest } from './decode-request.ts';
+import { encodeRequest, type Quirks } from './encode-request.ts';
+import { requests } from './recordings/read.ts';
+import { jsonSchemaOf } from './schema.ts';
+
+const asked = { model: 'gemini-2.5-flash', stream: false };
+const hi = { role: 'user', parts: [{ text: 'hi' }] };
+const decode = (body: unknown) => decodeRequest(body, asked);
+const again = (body: unknown) => encodeRequest(decode(body)).body;
+
+function refusal(body: unknown): { readonly field: string | undefined; readonly message: string; readonly code: string } {
+  try {
+    decode(body);
+  } catch (error) {
+    const { details, message, code } = error as Fault;
+    return { field: details.field, message, code };
+  }
+  throw new Error('It was taken.');
+}
+
+interface Loose {
+  readonly generationConfig?: Readonly<Record<string, unknown>>;
+  readonly tools?: readonly unknown[];
+  readonly safetySettings?: readonly unknown[];
+  readonly systemInstruction?: { readonly parts: unknown };
+  readonly contents: readonly { readonly role?: string; readonly parts: unknown }[];
+  readonly model?: string;
+}
+
+/** What changes on purpose: an empty configuration and empty lists are left out, and the system instruction is said by a user. */
+function normal(body: unknown): unknown {
+  const { generationConfig, tools, safetySettings, systemInstruction, contents, model: _, ...others } = body as Loose;
+  const { stopSequences, ...config } = generationConfig ?? {};
+  const stops = Array.isArray(stopSequences) && stopSequences.length > 0 ? { stopSequences } : {};
+  const whole = { ...config, ...stops };
+  return {
+    ...others,
+    contents: contents.map(({ role = 'user', parts }) => ({ role, parts })),
+    ...(systemInstruction ? { systemInstruction: { role: 'user', parts: systemInstruction.parts } } : {}),
+    ...(Object.keys(whole).length > 0 ? { generationConfig: whole } : {}),
+    ...(tools?.length ? { tools } : {}),
+    ...(safetySettings?.length ? { safetySettings } : {}),
+  };
+}
+
+describe('a genuine request', () => {
+  const generating = requests.filter(({ url }) => /enerateContent/.test(url));
+
+  test.each(generating)('of $name goes upstream as it came', ({ body }) => {
+    expect(again(body)).toEqual(normal(body));
+  });
+
+  test.each(generating)('of $name leaves nothing unheard', ({ body }) => {
+    expect(encodeRequest(decode(body)).ignored).toEqual([]);
+  });
+
+  test.each(requests.filter(({ url }) => url.includes(':countTokens')))('of $name is one that can be counted', ({ body }) => {
+    expect(decodeCount(body, 'm').turns.length).toBeGreaterThan(0);
+  });
+});
+
+describe('spelling', () => {
+  test('snake_case and camelCase may be mixed, and schemas and arguments keep their own names', () => {
+    const call = decode({
+      contents: [
+        { role: 'user', parts: [{ inline_data: { mime_type: 'image/png', data: 'aGk=' } }, { functionCall: { name: 'f', args: { my_arg: { in_line: 1 } } } }] },
+      ],
+      system_instruction: { parts: [{ text: 'brief' }] },
+      generation_config: {
+        max_output_tokens: 5,
+        topK: 3,
+        response_mime_type: 'application/json',
+        response_json_schema: { type: 'object', properties: { my_name: {} } },
+      },
+      tools: [{ function_declarations: [{ name: 'f', parameters_json_schema: { type: 'object', properties: { some_thing: { type: 'string' } } } }] }],
+    });
+    expect(call.turns[0]).toEqual({ role: 'system', parts: [{ type: 'text', text: 'brief' }] });
+    expect(call.turns[1]?.parts).toMatchObject([
+      { type: 'media', kind: 'image', base64: 'aGk=' },
+      { type: 'tool-call', json: '{"my_arg":{"in_line":1}}' },
+    ]);
+    expect(call.sampling).toEqual({ maxTokens: 5, topK: 3 });
+    expect(call.output).toMatchObject({ schema: { properties: { my_name: {} } } });
+    expect(call.tools).toMatchObject([{ parameters: { properties: { some_thing: { type: 'string' } } } }]);
+  });
+
+  test('a field is refused in the spelling it came in', () => {
+    expect(refusal({ contents: [hi], generation_config: { candidate_count: 0 } })).toMatchObject({
+      code: 'invalid',
+      field: 'generation_config.candidate_count',
+      message: 'generation_config.candidate_count must be between 1 and 128.',
+    });
+    expect(refusal({ contents: [hi], generationConfig: { candidateCount: 0 } })).toMatchObject({ field: 'generationConfig.candidateCount' });
+  });
+
+  test('the same member in both spellings is refused', () => {
+    expect(refusal({ contents: [hi], generationConfig: { topK: 1, top_k: 2 } })).toMatchObject({ field: 'top_k' });
+  });
+});
+
+describe('roles', () => {
+  test('[gencompat.role-user] [gencompat.role-model] [gencompat.role-assistant] user stays user, model stays model, assistant becomes model', () => {
+    const roles = ['user', 'model', 'assistant', 'user'].map((role) => ({ role, parts: [{ text: role }] }));
+    expect(decode({ contents: roles }).turns.map(({ role }) => role)).toEqual(['user', 'model', 'model', 'user']);
+    expect(decode({ contents: [{ parts: [{ text: 'x' }] }] }).turns[0]?.role).toBe('user');
+  });
+
+  test('[gencompat.role-system] turns of role system join the system instruction, which stays first', () => {
+    const body = {
+      contents: [{ role: 'system', parts: [{ text: 'two' }] }, hi, { role: 'system', parts: [{ text: 'three' }] }],
+      systemInstruction: { role: 'system', parts: [{ text: 'one' }] },
+    };
+    const { turns } = decode(body);
+    expect(turns.map(({ role }) => role)).toEqual(['system', 'user']);
+    expect(turns[0]?.parts).toEqual(['one', 'two', 'three'].map((text) => ({ type: 'text', text })));
+    expect(again(body)).toEqual({ contents: [hi], systemInstruction: { role: 'user', parts: [{ text: 'one' }, { text: 'two' }, { text: 'three' }] } });
+  });
+
+  test('another role is refused', () => {
+    expect(refusal({ contents: [{ role: 'tool', parts: [{ text: 'x' }] }] })).toMatchObject({ field: 'contents[0].role' });
+  });
+});
+
+describe('what is refused', () => {
+  test.each([
+    [{}, 'contents'],
+    [{ contents: 'hi' }, 'contents'],
+    [{ contents: [] }, 'contents'],
+    [{ contents: [{ role: 'user' }] }, 'contents[0].parts'],
+    [{ contents: [{ parts: [] }] }, 'contents[0].parts'],
+    [{ contents: [{ parts: [{}] }] }, 'contents[0].parts[0]'],
+    [{ contents: [{ parts: [{ text: 1 }] }] }, 'contents[0].parts[0].text'],
+    [{ contents: [{ parts: [{ text: 'a', inlineData: { mimeType: 'image/png', data: '' } }] }] }, 'contents[0].parts[0]'],
+    [{ contents: [{ parts: [{ functionCall: { args: {} } }] }] }, 'contents[0].parts[0].functionCall.name'],
+    [{ contents: [{ parts: [{ functionResponse: { name: 'f', response: 'x' } }] }] }, 'contents[0].parts[0].functionResponse.response'],
+    [{ contents: [hi], systemInstruction: 'be brief' }, 'systemInstruction'],
+    [{ contents: [hi], systemInstruction: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }, 'systemInstruction.parts[0]'],
+    [{ contents: [hi], generationConfig: [] }, 'generationConfig'],
+    [{ contents: [hi], generationConfig: { temperature: 2.1 } }, 'generationConfig.temperature'],
+    [{ contents: [hi], generationConfig: { topP: -0.1 } }, 'generationConfig.topP'],
+    [{ contents: [hi], generationConfig: { topK: 'many' } }, 'generationConfig.topK'],
+    [{ contents: [hi], generationConfig: { maxOutputTokens: 0 } }, 'generationConfig.maxOutputTokens'],
+    [{ contents: [hi], generationConfig: { candidateCount: 0 } }, 'generationConfig.candidateCount'],
+    [{ contents: [hi], generationConfig: { stopSequences: 'x' } }, 'generationConfig.stopSequences'],
+    [{ contents: [hi], generationConfig: { responseMimeType: 'text/plain', responseSchema: {} } }, 'generationConfig.responseMimeType'],
+    [{ contents: [hi], generationConfig: { responseSchema: {}, responseJsonSchema: {} } }, 'generationConfig.responseJsonSchema'],
+    [{ contents: [hi], tools: {} }, 'tools'],
+    [{ contents: [hi], tools: [{ functionDeclarations: [{}] }] }, 'tools[0].functionDeclarations[0].name'],
+    [
+      { contents: [hi], tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'STRING' } }] }] },
+      'tools[0].functionDeclarations[0].parameters.type',
+    ],
+    [{ contents: [hi], tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }] }, 'tools[0].functionDeclarations[1].name'],
+    [{ contents: [hi], toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }, 'toolConfig.functionCallingConfig.mode'],
+    [{ contents: [hi], safetySettings: {} }, 'safetySettings'],
+    [{ contents: [hi], safetySettings: [{ category: 'HARM_CATEGORY_HATE_SPEECH' }] }, 'safetySettings[0].threshold'],
+  ])('%o, naming the field', (body, field) => {
+    expect(refusal(body)).toMatchObject({ code: 'invalid', field });
+  });
+
+  test('a schema that is nested beyond reason', () => {
+    let schema: unknown = { type: 'STRING' };
+    for (let depth = 0; depth < 60; depth++) schema = { type: 'ARRAY', items: schema };
+    expect(refusal({ contents: [hi], generationConfig: { responseMimeType: 'application/json', responseSchema: schema } })).toMatchObject({
+      field: 'generationConfig.responseSchema',
+    });
+  });
+});
+
+describe('functions', () => {
+  test('without ids the first call of the name that is open is the one that is answered', () => {
+    const { turns } = decode({
+      contents: [
+        hi,
+        { role: 'model', parts: ['a', 'b', 'a'].map((name) => ({ functionCall: { name } })) },
+        { role: 'user', parts: ['b', 'a', 'a'].map((name) => ({ functionResponse: { name, response: { result: name } } })) },
+      ],
+    });
+    const ids = turns.map(({ parts }) => parts.flatMap((part) => ('id' in part ? [part.id] : [])));
+    expect(ids).toEqual([[], ['call_1', 'call_2', 'call_3'], ['call_2', 'call_1', 'call_3']]);
+  });
+
+  test('a response of an error alone is that of a function that failed', () => {
+    const { turns } = decode({ contents: [{ role: 'user', parts: [{ functionResponse: { name: 'f', response: { error: 'no' } } }] }] });
+    expect(turns[0]?.parts).toMatchObject([{ type: 'tool-result', failed: true, parts: [{ text: '{"error":"no"}' }] }]);
+  });
+
+  test('ANY with one name is a choice of that tool, with several of one among them', () => {
+    const choice = (mode: string, ...names: string[]) =>
+      decode({ contents: [hi], toolConfig: { functionCallingConfig: { mode, ...(names.length > 0 ? { allowedFunctionNames: names } : {}) } } }).toolChoice;
+    expect(choice('ANY', 'f')).toEqual({ type: 'tool', name: 'f' });
+    expect(choice('ANY', 'f', 'g')).toEqual({ type: 'allowed', names: ['f', 'g'], mode: 'required' });
+    expect(choice('any')).toEqual({ type: 'required' });
+    expect(choice('NONE')).toEqual({ type: 'none' });
+  });
+});
+
+test('a schema in capitals becomes a JSON Schema in the order that is asked for', () => {
+  const schema = {
+    type: 'OBJECT',
+    propertyOrdering: ['b', 'a'],
+    properties: {
+      a: { type: 'STRING', format: 'enum', enum: ['x', 'y'], nullable: true },
+      b: { type: 'ARRAY', items: { type: 'INTEGER' }, minItems: '1', max_items: 3 },
+      c: { any_of: [{ type: 'NUMBER' }, { type: 'BOOLEAN' }], nullable: true },
+    },
+    required: ['a'],
+  };
+  const made = jsonSchemaOf(schema);
+  expect(made).toEqual({
+    type: 'object',
+    properties: {
+      b: { type: 'array', items: { type: 'integer' }, minItems: 1, maxItems: 3 },
+      a: { type: ['string', 'null'], enum: ['x', 'y', null] },
+      c: { anyOf: [{ type: 'number' }, { type: 'boolean' }, { type: 'null' }] },
+    },
+    required: ['a'],
+  });
+  expect(Object.keys(made['properties'] as object)).toEqual(['b', 'a', 'c']);
+});
+
+describe('a call of another interface', () => {
+  const call: GenerateCall = {
+    model: 'm',
+    stream: true,
+    output: { type: 'schema', schema: { type: 'object' } },
+    sampling: { maxTokens: 9, candidates: 2, seed: 2 ** 40, logprobs: 2 },
+    reasoning: { effort: 'low' },
+    parallelToolCalls: false,
+    toolChoice: { type: 'allowed', names: ['look'], mode: 'auto' },
+    tools: [
+      { type: 'function', name: 'look', description: 'l', parameters: { type: 'object' }, strict: true },
+      { type: 'function', name: 'other' },
+      { type: 'custom', name: 'free' },
+    ],
+    turns: [
+      { role: 'user', parts: [{ type: 'text', text: 'hi' }] },
+      {
+        role: 'model',
+        parts: [
+          { type: 'tool-call', id: 'c1', name: 'look', json: '{"a":1}' },
+          { type: 'tool-call', id: 'c2', name: 'look', json: 'oops' },
+        ],
+      },
+      { role: 'user', parts: [{ type: 'tool-result', id: 'c1', parts: [{ type: 'text', text: '{"seen":true}' }] }] },
+      { role: 'user', parts: [{ type: 'tool-result', id: 'c2', parts: [{ type: 'text', text: 'plain' }], failed: true }] },
+      { role: 'system', parts: [{ type: 'text', text: 'late' }] },
+      {
+        role: 'user',
+        parts: [
+          { type: 'media', kind: 'image', url: 'https://a.example/cat.png' },
+          { type: 'text', text: '' },
+        ],
+      },
+    ],
+    extra: { 'openai-chat': { user: 'u' } },
+  };
+
+  test('is said in the words of this wire, and what it has none for is told', () => {
+    const { body, ignored } = encodeRequest(call);
+    expect(body).toEqual({
+      systemInstruction: { role: 'user', parts: [{ text: 'late' }] },
+      contents: [
+        hi,
+        {
+          role: 'model',
+          parts: [{ functionCall: { id: 'c1', name: 'look', args: { a: 1 } } }, { functionCall: { id: 'c2', name: 'look', args: { arguments: 'oops' } } }],
+        },
+        {
+          role: 'user',
+          parts: [
+            { functionResponse: { id: 'c1', name: 'look', response: { seen: true } } },
+            { functionResponse: { id: 'c2', name: 'look', response: { error: 'plain' } } },
+          ],
+        },
+        { role: 'user', parts: [{ fileData: { mimeType: 'image/png', fileUri: 'https://a.example/cat.png' } }] },
+      ],
+      tools: [{ functionDeclarations: [{ name: 'look', description: 'l', parametersJsonSchema: { type: 'object' } }] }],
+      toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
+      generationConfig: {
+        candidateCount: 2,
+        maxOutputTokens: 9,
+        seed: 0,
+        responseLogprobs: true,
+        logprobs: 2,
+        responseMimeType: 'application/json',
+        responseJsonSchema: { type: 'object' },
+        thinkingConfig: { thinkingBudget: 1024, includeThoughts: true },
+      },
+    });
+    const told = ['user', 'parallel_tool_calls', 'strict', 'tools', 'seed', 'system', 'tool call'];
+    expect(new Set(ignored.map((one) => one.split(':')[0]))).toEqual(new Set(told));
+  });
+
+  test('calls of functions get back the signature that the provider gave them', () => {
+    const parts = (quirks: Quirks) =>
+      (encodeRequest(call, quirks, (id) => (id === 'c1' ? 'sig' : undefined)).body['contents'] as { parts: object[] }[])[1]!.parts;
+    expect(parts({})).toMatchObject([{ thoughtSignature: 'sig' }, {}]);
+    expect(parts({})[1]).not.toHaveProperty('thoughtSignature');
+    expect(parts({ signed: true })[1]).toHaveProperty('thoughtSignature', 'skip_thought_signature_validator');
+    expect(parts({ withoutIds: true })[0]).toMatchObject({ functionCall: { name: 'look', args: { a: 1 } } });
+    expect(JSON.stringify(parts({ withoutIds: true }))).not.toContain('"id"');
+  });
+});

@@ -1,0 +1,56 @@
+import type { Part } from '#model/conversation';
+import type { GenerateEvent } from '#model/event';
+import type { GenerateResult } from '#model/fold';
+import { own, type JsonObject } from '#model/json';
+import { reader } from './decode-answer.ts';
+import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
+import { malformed } from './faults.ts';
+import { dialect } from './wire.ts';
+
+/** A whole answer ↔ events and results. */
+
+/**
+ * @param body parsed JSON: an answer, or the array of the chunks that it came in
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ */
+export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
+  const { take, isFinished, close } = reader(model, ignored, !Array.isArray(body));
+  const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => take(chunk));
+  if (!isFinished()) throw malformed();
+  return [...events, ...close()];
+}
+
+/** @param id of the answer, unless its upstream spoke this wire and said so itself */
+export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
+  const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
+  return {
+    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs)),
+    usageMetadata: usageOrNone(usage),
+    ...tailOf(started, id),
+  };
+}
+
+function partsOf(part: Part): readonly JsonObject[] {
+  switch (part.type) {
+    case 'text': {
+      const carried = own(part.extra, dialect);
+      return part.text === '' && Object.keys(carried).length === 0 ? [] : [{ text: part.text, ...carried }];
+    }
+    case 'refusal':
+      return [{ text: part.text }];
+    case 'thought':
+      return [{ text: part.text, thought: true, ...own(part.extra, dialect) }];
+    case 'tool-call':
+      return [callPart(part)];
+    case 'media':
+      return [mediaPart(part)];
+    case 'foreign':
+      return part.dialect === dialect ? [part.value] : [];
+    case 'tool-result':
+      return []; // no answer has one
+    default:
+      return part satisfies never;
+  }
+}

@@ -1,0 +1,66 @@
+import { isObject, type Json, type JsonObject } from '#model/json';
+
+/**
+ * A schema of this wire (OpenAPI's, with types in capitals) → JSON Schema. What is JSON Schema already stays as it is.
+ * `propertyOrdering` says in which order the members are written: that is the order of `properties` here. https://ai.google.dev/api/caching#Schema
+ */
+export function jsonSchemaOf(schema: JsonObject): JsonObject {
+  const out: Record<string, Json> = {};
+  let nullable = false;
+  for (const [name, value] of Object.entries(schema)) {
+    const word = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    switch (word) {
+      case 'type':
+        if (value !== 'TYPE_UNSPECIFIED') out['type'] = typeof value === 'string' ? value.toLowerCase() : value;
+        break;
+      case 'nullable':
+        nullable = value === true;
+        break;
+      case 'propertyOrdering':
+        break;
+      case 'properties':
+        out['properties'] = isObject(value) ? inOrder(value, schema['propertyOrdering'] ?? schema['property_ordering']) : value;
+        break;
+      case 'items':
+      case 'additionalProperties':
+        out[word] = inner(value);
+        break;
+      case 'anyOf':
+        out['anyOf'] = Array.isArray(value) ? (value as readonly Json[]).map(inner) : value;
+        break;
+      case 'minItems':
+      case 'maxItems':
+      case 'minLength':
+      case 'maxLength':
+      case 'minProperties':
+      case 'maxProperties':
+        out[word] = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value; // 64-bit numbers are text on this wire
+        break;
+      case 'format':
+        if (value !== 'enum') out['format'] = value;
+        break;
+      default:
+        if (name !== '__proto__') out[name] = value;
+    }
+  }
+  return nullable ? orNull(out) : out;
+}
+
+/** A schema inside of another, as far as it is one. */
+const inner = (value: Json): Json => (isObject(value) ? jsonSchemaOf(value) : value);
+
+function inOrder(properties: JsonObject, ordering: Json | undefined): JsonObject {
+  const first = Array.isArray(ordering) ? ordering.filter((name): name is string => typeof name === 'string' && Object.hasOwn(properties, name)) : [];
+  const names = [...new Set([...first, ...Object.keys(properties)])];
+  return Object.fromEntries(names.map((name) => [name, inner(properties[name]!)]));
+}
+
+function orNull(schema: Readonly<Record<string, Json>>): JsonObject {
+  const { type, anyOf, enum: values } = schema;
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...(anyOf as readonly Json[]), { type: 'null' }] };
+  return {
+    ...schema,
+    ...(typeof type === 'string' ? { type: [type, 'null'] } : {}),
+    ...(Array.isArray(values) ? { enum: [...(values as readonly Json[]), null] } : {}),
+  };
+}

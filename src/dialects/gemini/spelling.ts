@@ -1,0 +1,35 @@
+import { Fault } from '#model/fault';
+
+/** Members whose values are the client's own: schemas, arguments, what tools said. Nothing in them is respelled. */
+const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'partialArgs', 'labels']);
+
+/**
+ * Protocol buffers take both `max_output_tokens` and `maxOutputTokens`, also mixed in one request: all of it in the second spelling.
+ *
+ * @param body parsed JSON
+ * @returns `spelled` gives a field its name as the client wrote it
+ * @throws Fault `invalid` where a member stands there in both spellings
+ */
+export function inOneSpelling(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
+  const before = new Map<string, string>();
+
+  const visit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit);
+    if (value === null || typeof value !== 'object') return value;
+    const out: Record<string, unknown> = {};
+    for (const [name, inner] of Object.entries(value)) {
+      const camel =
+        name.includes('_') && /^[a-z][a-z0-9]*(_[a-z0-9]+)+$/.test(name) ? name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) : name;
+      if (camel !== name) before.set(camel, name);
+      if (camel === '__proto__') continue;
+      if (Object.hasOwn(out, camel)) throw new Fault('invalid', `${name} is given twice, in two spellings.`, { field: name });
+      out[camel] = own.has(camel) ? inner : visit(inner);
+    }
+    return out;
+  };
+
+  return {
+    value: visit(body),
+    spelled: (field) => (before.size === 0 ? field : field.replaceAll(/[A-Za-z0-9]+/g, (name) => before.get(name) ?? name)),
+  };
+}

@@ -1,0 +1,43 @@
+import type { Usage } from '#model/event';
+import { isEmpty, isObject, own, rest, type JsonObject } from '#model/json';
+import { isCount } from '../reading.ts';
+import { dialect } from './wire.ts';
+
+const known = new Set(['promptTokenCount', 'cachedContentTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'totalTokenCount']);
+
+/**
+ * Output tokens of this wire leave out thoughts, and the prompt what tools of the provider put into it; ours include them. A total above the sum is
+ * believed: some models do not count their thoughts apart.
+ *
+ * @returns undefined where the provider's numbers are missing or cannot be: somebody else estimates then
+ */
+export function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value) || !isCount(value['promptTokenCount'])) return undefined;
+  const count = (name: string): number => (isCount(value[name]) ? value[name] : 0);
+  const thought = count('thoughtsTokenCount');
+  const input = count('promptTokenCount') + count('toolUsePromptTokenCount');
+  const output = Math.max(count('candidatesTokenCount') + thought, count('totalTokenCount') - input);
+  if (!isCount(input) || !isCount(output)) return undefined;
+  const carried = rest(value, known);
+  return {
+    input,
+    output,
+    ...(isCount(value['cachedContentTokenCount']) ? { cached: value['cachedContentTokenCount'] } : {}),
+    ...(thought > 0 ? { thought } : {}),
+    source: 'provider',
+    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
+  };
+}
+
+export function encodeUsage({ input, output, cached, thought = 0, extra }: Usage): JsonObject {
+  const carried = own(extra, dialect);
+  const tools = carried['toolUsePromptTokenCount'];
+  return {
+    promptTokenCount: Math.max(0, input - (isCount(tools) ? tools : 0)),
+    candidatesTokenCount: Math.max(0, output - thought),
+    totalTokenCount: input + output,
+    ...(thought > 0 ? { thoughtsTokenCount: thought } : {}),
+    ...(cached === undefined ? {} : { cachedContentTokenCount: cached }),
+    ...carried,
+  };
+}

@@ -1,0 +1,25 @@
+import { Fault } from '#model/fault';
+import type { Generate } from '#model/generate';
+
+/**
+ * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as a step of the same request.
+ *
+ * @param names of models of one tier, the wanted one first
+ */
+export function fallingBack(generate: Generate, names: readonly string[]): Generate {
+  return async function* (call, context) {
+    for (const [at, model] of names.entries()) {
+      let begun = false;
+      try {
+        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at })) {
+          begun = true;
+          yield said;
+        }
+        return;
+      } catch (error) {
+        const isMissing = error instanceof Fault && error.code === 'not-found' && error.details.reason === 'model';
+        if (begun || !isMissing || at === names.length - 1) throw error;
+      }
+    }
+  };
+}

@@ -1,0 +1,47 @@
+import { decodeRequest } from '#dialects/gemini/decode-request';
+import { encoder } from '#dialects/gemini/events';
+import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
+import { encodeResult } from '#dialects/gemini/result';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
+import type { Asked } from '#http/route';
+import { fallingBack } from './falling-back.ts';
+
+/**
+ * `generateContent` and `streamGenerateContent`.
+ *
+ * @param namesFor the names to ask for, in turn, where this one is wanted; throws a Fault
+ */
+export async function generateContent(
+  parts: GeneratingParts,
+  asked: Asked,
+  { model, stream }: { readonly model: string; readonly stream: boolean },
+  namesFor: (model: string) => readonly [string, ...string[]],
+): Promise<void> {
+  const understanding = understood(asked, model, stream);
+  const generate = fallingBack(parts.generate, namesFor(model));
+  await answerCall({ ...parts, generate }, asked.exchange, understanding);
+}
+
+function understood(asked: Asked, model: string, stream: boolean): Understood {
+  const { exchange, json } = asked;
+  const { app, body } = unlabelled(json);
+  const id = exchange.id.slice(4);
+  const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
+  return {
+    call: decodeRequest(body, { model, stream }),
+    context: contextOf(asked, 'gencompat', app, []),
+    words: {
+      whole: (result) => encodeResult(result, id),
+      frames: () => encoder(id, framing),
+      framing,
+      passedEnd: '',
+      fault: (fault) => framing.fault(fault),
+    },
+  };
+}
+
+/** `?alt=sse` */
+function wantsEvents(url: string): boolean {
+  const at = url.indexOf('?');
+  return at >= 0 && new URLSearchParams(url.slice(at)).get('alt')?.toLowerCase() === 'sse';
+}

@@ -1,0 +1,18 @@
+import { encodeFault } from '#dialects/gemini/faults';
+import type { Face } from '#http/route';
+import { modelRoutes } from './models.ts';
+import { operationRoutes, type OperationParts } from './operations.ts';
+import { root, versions } from './root.ts';
+
+/** The interface of content generation, as Google's SDKs speak it. */
+export function gencompat(parts: OperationParts): Face {
+  return {
+    name: 'gencompat',
+    root: `${root}/`,
+    routes: versions.flatMap((version) => [
+      ...operationRoutes(`${root}/${version}`, parts),
+      ...modelRoutes(`${root}/${version}`, parts.models, parts.standIns),
+    ]),
+    refusal: (fault) => encodeFault(fault),
+  };
+}

@@ -1,0 +1,72 @@
+import { Type } from 'typebox';
+import type { Route } from '#http/route';
+import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
+import type { Model } from '#model/target';
+import { namesFor, type ModelList, type StandIns } from './names.ts';
+
+const ModelObject = Type.Object({
+  name: Type.String({ description: '`models/` and the name.' }),
+  version: Type.String(),
+  displayName: Type.String(),
+  description: Type.String(),
+  inputTokenLimit: Type.Optional(Type.Integer()),
+  outputTokenLimit: Type.Optional(Type.Integer()),
+  supportedGenerationMethods: Type.Array(Type.String()),
+});
+
+const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: Type.Optional(Type.String()) });
+
+/** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name. */
+export function modelRoutes(root: string, models: (caller: Caller) => ModelList, standIns: () => StandIns): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: `${root}/models`,
+      scope: 'passthrough',
+      owner: 'nobody',
+      summary: 'Lists the models: `pageSize` (50, at most 1000) of them after `pageToken`.',
+      output: ModelPage,
+      answer: ({ exchange, caller }) => page(models(caller).list(), exchange.url),
+    },
+    {
+      method: 'GET',
+      path: `${root}/models/*`,
+      scope: 'passthrough',
+      owner: 'nobody',
+      summary: 'One model, by its name.',
+      output: ModelObject,
+      answer({ exchange, caller }) {
+        const [name] = namesFor(exchange.params['*'] ?? '', models(caller), standIns());
+        const model = models(caller).find(name);
+        if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+        return modelObject(model);
+      },
+    },
+  ];
+}
+
+function page(models: readonly Model[], url: string) {
+  const query = new URL(url, 'http://here').searchParams;
+  const size = Number(query.get('pageSize') ?? 50);
+  if (!Number.isInteger(size) || size < 0) throw new Fault('invalid', 'pageSize must be a whole number.', { field: 'pageSize' });
+  const all = models.filter(({ kind }) => kind === 'chat');
+  const token = query.get('pageToken') ?? '';
+  const from = token === '' ? 0 : all.findIndex(({ name }) => name === token) + 1;
+  if (token !== '' && from === 0) throw new Fault('invalid', 'pageToken must be one that an earlier page ended with.', { field: 'pageToken' });
+  const shown = all.slice(from, from + Math.min(size || 50, 1000));
+  const more = from + shown.length < all.length;
+  return { models: shown.map(modelObject), ...(more ? { nextPageToken: shown.at(-1)!.name } : {}) };
+}
+
+function modelObject({ name, ownedBy, limits }: Model) {
+  return {
+    name: `models/${name}`,
+    version: '001',
+    displayName: name,
+    description: `Answered by ${ownedBy}.`,
+    ...(limits.context === undefined ? {} : { inputTokenLimit: limits.context }),
+    ...(limits.output === undefined ? {} : { outputTokenLimit: limits.output }),
+    supportedGenerationMethods: ['generateContent', 'countTokens'],
+  };
+}

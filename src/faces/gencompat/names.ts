@@ -1,0 +1,90 @@
+import { Fault } from '#model/fault';
+import type { Model } from '#model/target';
+import { betterName, tierOf, type Tier } from '#model/tier';
+
+/** The models that are shown, and any that can be asked for by name. */
+export interface ModelList {
+  find(name: string): Model | undefined;
+  list(): readonly Model[];
+}
+
+/** Who may stand in for a name that has no model of its own. */
+export interface StandIns {
+  /** The name of the default model: the first choice of its tier. */
+  readonly preferred: string;
+  /** The name of a model that answers for every tier, where nobody else is there to ask. */
+  readonly lastResort: string | undefined;
+}
+
+/** A model name as it stood in the address. */
+interface Named {
+  /** As it came, and without the parts in front of it. */
+  readonly whole: string;
+  readonly bare: string;
+  /** For names of the forms that fall back within their tier. */
+  readonly tier: Tier | undefined;
+}
+
+const mostLength = 256;
+const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+/**
+ * Reads a model name in any of its forms: `flash`, `gemini-2.5-flash`, `gemini-2.5-flash-preview-09-2025`, `models/…`, `publishers/<publisher>/models/…`,
+ * or `<publisher>/…`. Nothing but plain segments passes: no name can lead an address elsewhere.
+ *
+ * @throws Fault `invalid`
+ */
+function named(written: string): Named {
+  const segments = written.split('/');
+  if (written.length > mostLength || !segments.every((one) => segment.test(one)))
+    throw new Fault('invalid', 'model must be a model name, models/NAME or publishers/PUBLISHER/models/NAME.', { field: 'model' });
+  const inner = segments[0] === 'models' && segments.length > 1 ? segments.slice(1) : segments;
+  const [first, , third] = inner;
+  const last = inner.at(-1)!;
+  if (inner.length === 1 || (inner.length === 4 && first === 'publishers' && third === 'models')) return { whole: written, bare: last, tier: tierOf(last) };
+  const tier = inner.length === 2 ? tierOf(last) : undefined;
+  return { whole: written, bare: tier && !isSimple(last) ? last : inner.join('/'), tier: isSimple(last) ? undefined : tier };
+}
+
+const isSimple = (name: string) => /^(flash|pro)$/i.test(name);
+
+/**
+ * The names to ask for, one after the other while the one before is not available: the model of that name, else the best one of the same tier. Never one of
+ * another tier.
+ *
+ * @throws Fault `invalid` for what is no name, `not-found` where nobody has it
+ */
+export function namesFor(written: string, models: ModelList, { preferred, lastResort }: StandIns): readonly [string, ...string[]] {
+  const { whole, bare, tier: said } = named(written);
+  const listed = new Set(models.list());
+  const isListed = (name: string) => {
+    const found = models.find(name);
+    return found?.kind === 'chat' && listed.has(found);
+  };
+  const own = [whole, bare].find(isListed);
+  const tier = own === undefined ? said : models.find(own)?.tier;
+  const anyName = isSimple(bare) ? `gemini-2.5-${bare.toLowerCase()}` : bare;
+  const asIs = own ?? (models.find(anyName)?.kind === 'chat' && !(isSimple(bare) && hasTier(models, tier)) ? anyName : undefined);
+  const [first, ...rest] = [
+    ...new Set([
+      ...(asIs === undefined ? [] : [asIs]),
+      ...ofTier(models, tier, preferred).filter((name) => own === undefined || mayStandIn(models, name, own)),
+    ]),
+  ];
+  if (first !== undefined) return [first, ...rest];
+  if (tier && lastResort !== undefined) return [lastResort];
+  throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+}
+
+/** Whoever must not leave some regions is not replaced by somebody who may. */
+const mayStandIn = (models: ModelList, name: string, own: string) => models.find(name)?.residency === models.find(own)?.residency;
+
+const hasTier = (models: ModelList, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
+
+/** The default first, if it is of the tier, then the best by their names. */
+function ofTier(models: ModelList, tier: Tier | undefined, preferred: string): readonly string[] {
+  if (!tier) return [];
+  const names = models.list().flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : []));
+  const first = models.find(preferred)?.name;
+  return names.toSorted((a, b) => Number(b === first) - Number(a === first) || betterName(a, b));
+}

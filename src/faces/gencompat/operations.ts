@@ -1,0 +1,69 @@
+import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
+import type { GeneratingParts } from '#http/generating';
+import type { Asked, Operation, Route } from '#http/route';
+import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
+import { countTokens, type CountParts } from './count.ts';
+import { generateContent } from './generate.ts';
+import { namesFor, type ModelList, type StandIns } from './names.ts';
+
+export type OperationParts = GeneratingParts & CountParts & { readonly models: (caller: Caller) => ModelList; readonly standIns: () => StandIns };
+
+/**
+ * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and
+ * both the slashes and the colon may come encoded: so one route takes them all.
+ */
+export function operationRoutes(root: string, parts: OperationParts): readonly Route[] {
+  const at = (path: string, shown: string, modelOf: (asked: Asked) => string): Route => ({
+    method: 'POST',
+    path,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: 'Does something with a model.',
+    operations: operations(shown),
+    answer: (asked) => answered(parts, asked, modelOf(asked)),
+  });
+  return [
+    at(`${root}/models/*`, `${root}/models/{model}`, ({ exchange }) => exchange.params['*'] ?? ''),
+    at(
+      `${root}/publishers/:publisher/models/*`,
+      `${root}/publishers/{publisher}/models/{model}`,
+      ({ exchange: { params } }) => `publishers/${params['publisher']}/models/${params['*']}`,
+    ),
+  ];
+}
+
+const operations = (model: string): readonly Operation[] => [
+  { path: `${model}:generateContent`, spends: true, summary: 'Answers a conversation, whole.', input: GenerateRequest, output: GenerateResponse },
+  {
+    path: `${model}:streamGenerateContent`,
+    spends: true,
+    summary: 'Answers a conversation piece by piece: as server-sent events with `?alt=sse`, else as a JSON array.',
+    input: GenerateRequest,
+    output: GenerateResponse,
+  },
+  { path: `${model}:countTokens`, summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },
+];
+
+function answered(parts: OperationParts, asked: Asked, address: string): unknown {
+  const colon = address.lastIndexOf(':');
+  const model = address.slice(0, Math.max(0, colon));
+  const names = (name: string) => namesFor(name, parts.models(asked.caller), parts.standIns());
+  switch (address.slice(colon + 1)) {
+    case 'generateContent':
+      return generateContent(parts, asked, { model, stream: false }, names);
+    case 'streamGenerateContent':
+      return generateContent(parts, asked, { model, stream: true }, names);
+    case 'countTokens':
+      return countTokens(parts, asked, model, names);
+    case 'embedContent':
+    case 'batchEmbedContents':
+      throw new Fault('unsupported', 'This version makes no embeddings.');
+    default:
+      throw new Fault(
+        'not-found',
+        'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent or countTokens.',
+      );
+  }
+}
