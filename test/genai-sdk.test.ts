@@ -1,3 +1,5 @@
+import * as newest from '@google/genai';
+import * as before from 'genai-2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
 import { openHouse, type House } from './house.ts';
@@ -29,9 +31,11 @@ interface Said {
   readonly candidates: readonly { readonly finishReason?: string }[];
 }
 
-/** The newest version, and the one before: those that are installed are tried. */
-const names = ['@google/genai', 'genai-2'];
-const sdks = (await Promise.all(names.map((name) => (import(name) as Promise<Sdk>).then((sdk) => [{ name, sdk }]).catch(() => [])))).flat();
+/** The newest version, and the one before. */
+const sdks = [
+  { name: '@google/genai', sdk: newest as unknown as Sdk },
+  { name: 'genai-2', sdk: before as unknown as Sdk },
+];
 
 let upstream: Upstream;
 let houses: Record<string, House>;
@@ -55,8 +59,6 @@ afterAll(async () => {
   await Promise.all(Object.values(houses).map((house) => house.close()));
   await upstream.close();
 });
-
-test.skipIf(sdks.length > 0)('no version of the SDK is installed', () => {});
 
 describe.each(sdks)('$name', ({ sdk }) => {
   const clientOf = (who: string, more: object = {}, http: object = {}) => {

@@ -118,7 +118,7 @@ describe('what is shipped', () => {
       ),
     ).toEqual([]);
     expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);
-  });
+  }, 120_000);
 
   test('nothing in the repository has the form of a key that is in use somewhere [C-07]', async () => {
     const forms =
