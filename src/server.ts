@@ -4,8 +4,10 @@ import type { Settings } from '#config';
 import { chatcompat } from './faces/chatcompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
+import { embedding } from './gateway/embed.ts';
 import { gateway } from './gateway/index.ts';
 import { openLedger } from './gateway/ledger/index.ts';
+import { passing } from './gateway/pass.ts';
 import { openMetrics } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
@@ -20,6 +22,7 @@ import { causeOf, type Log } from './log.ts';
 import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
+import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
@@ -95,12 +98,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     noProxy: settings.outbound.noProxy,
     secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
   });
+  const sentences = openSentences();
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
-    const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
-    return modelsOf({ settings, builtIn: own.target('built-in'), target: providers.target, created });
+    const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
+    return modelsOf({ settings, builtIn: own.target, target: providers.target, created });
   };
   let models = assemble();
 
@@ -122,7 +126,15 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
+    chatcompat({
+      generate,
+      embed: embedding(generate),
+      pass: passing(generate),
+      embeddingBalance: () => settings.charge.embeddings,
+      clock,
+      models: () => models,
+      limits: () => settings.limits,
+    }),
     messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
     watch({
       metrics,

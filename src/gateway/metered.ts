@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock';
+import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
@@ -148,7 +149,7 @@ class Meter {
       cachedTokens: usage.cached ?? 0,
       thoughtTokens: usage.thought ?? 0,
       provenance: usage.source,
-      balance: 'inference',
+      balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
       costUsd: route.price ? (usage.input * route.price.input + usage.output * route.price.output) / 1e6 : null,
       queueMs: this.#call.reservation.waited,
@@ -166,7 +167,7 @@ class Meter {
   /** Some providers count below nothing, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route } = this.#call;
-    const context = route.limits.context ?? longestContext;
+    const context = (isConversation(this.#call) ? route.limits.context : undefined) ?? longestContext; // an errand may be many prompts
     const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }

@@ -40,7 +40,9 @@ function operation(route: Route, face: Face) {
     summary: route.summary,
     tags: [face.name],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.input ? { requestBody: { required: true, content: json(route.input) } } : {}),
+    ...(route.input
+      ? { requestBody: { required: true, content: route.takes === 'form' ? { 'multipart/form-data': { schema: route.input } } : json(route.input) } }
+      : {}),
     responses: {
       200: { description: 'Done.', ...(route.output ? { content: json(route.output) } : {}) },
       default: { description: 'Refused, in the words of this interface.' },

@@ -19,8 +19,10 @@ export interface Route {
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */
   readonly spends?: true;
   readonly summary: string;
-  /** JSON body of a POST, PUT or PATCH. */
+  /** JSON body of a POST, PUT or PATCH; the fields of a form where `takes` says so. */
   readonly input?: TSchema;
+  /** The body is a form (multipart/form-data), which the route reads itself; absent: JSON. */
+  readonly takes?: 'form';
   /** JSON body of the 200 answer. */
   readonly output?: TSchema;
   /** Answers with a value (sent as JSON) or writes to the exchange itself and gives `undefined`. Faults are thrown. */

@@ -1,8 +1,8 @@
-import type { GenerateCall } from './call.ts';
+import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
-export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<GenerateEvent>;
+export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<GenerateEvent>;
 
 /** Who asks. */
 export interface Caller {
@@ -27,6 +27,8 @@ export interface Context {
   readonly face: string;
   /** Which application of the caller's: usage is grouped by it. */
   readonly app: string;
+  /** Which balance the plan tokens are taken from; inference when absent. */
+  readonly balance?: 'inference' | 'train';
   /** Aborted when the client leaves or the time is over. */
   readonly signal: AbortSignal;
   /** A target that cannot honour a field refuses instead of ignoring it. */

@@ -1,4 +1,4 @@
-import type { GenerateCall } from './call.ts';
+import { isConversation, type Call } from './call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
@@ -12,28 +12,29 @@ const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, vid
  *
  * @param count the sum of the tokens of some texts
  */
-export async function promptTokens(call: GenerateCall, count: (texts: Iterable<string>) => Promise<number>): Promise<number> {
+export async function promptTokens(call: Call, count: (texts: Iterable<string>) => Promise<number>): Promise<number> {
   return fixedTokens(call) + (await count(callTexts(call)));
 }
 
 /** Never fewer than `promptTokens`, from the lengths of the texts alone: a token has at least one byte of UTF-8. */
-export function promptBound(call: GenerateCall): number {
+export function promptBound(call: Call): number {
   return fixedTokens(call) + textBytes(call);
 }
 
 /** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
-export function promptEstimate(call: GenerateCall): number {
+export function promptEstimate(call: Call): number {
   return fixedTokens(call) + Math.ceil(textBytes(call) / 4);
 }
 
-function textBytes(call: GenerateCall): number {
+function textBytes(call: Call): number {
   let bytes = 0;
   for (const text of callTexts(call)) bytes += Buffer.byteLength(text);
   return bytes;
 }
 
 /** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */
-export function* callTexts(call: GenerateCall): Generator<string> {
+export function* callTexts(call: Call): Generator<string> {
+  if (!isConversation(call)) return yield* call.texts;
   for (const turn of call.turns) yield* partTexts(turn.parts);
   for (const tool of call.tools) yield* toolTexts(tool);
   if (call.output.type !== 'schema') return;
@@ -87,7 +88,8 @@ function* toolTexts(tool: Tool): Generator<string> {
   }
 }
 
-function fixedTokens(call: GenerateCall): number {
+function fixedTokens(call: Call): number {
+  if (!isConversation(call)) return call.tokens;
   let tokens = fixed.call + call.turns.length * fixed.turn + call.tools.length * fixed.tool;
   for (const { parts } of call.turns)
     for (const part of parts) {

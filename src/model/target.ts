@@ -1,6 +1,8 @@
 import type { GenerateCall } from './call.ts';
+import type { EmbedCall, Embedded } from './embed.ts';
 import type { GenerateEvent } from './event.ts';
 import type { TargetContext } from './generate.ts';
+import type { PassCall } from './pass.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
 export interface Target {
@@ -11,6 +13,10 @@ export interface Target {
   /** The model's name upstream. */
   readonly model: string;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
+  /** Absent where it makes no vectors. */
+  readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
+  /** Absent where requests cannot go through as they came. */
+  readonly pass?: (call: PassCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
 }
 
 /** A model name of the configuration and what stands behind it. */

@@ -1,0 +1,83 @@
+import type { Call } from '#model/call';
+import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#model/embed';
+import type { Errand } from '#model/errand';
+import type { Started, Usage } from '#model/event';
+import type { Generate } from '#model/generate';
+
+/** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
+const partBytes = 750_000;
+const partTokens = 250_000;
+
+/** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
+export function embedding(generate: Generate<Call>): Embed {
+  return async (call, context) => {
+    const parts = split(call).map((part) => errand(part));
+    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
+    let started: Started | undefined;
+    let usage: Usage | undefined;
+    for await (const event of generate(asked, context)) {
+      if (event.type === 'started') started = event;
+      if (event.type === 'usage') usage = event.usage;
+    }
+    return {
+      model: started?.model ?? '',
+      ignored: started?.ignored ?? [],
+      ...(usage ? { usage } : {}),
+      answer: parts.length === 1 ? parts[0]!.answer! : { vectors: parts.flatMap((part) => vectorsOf(part.answer)) },
+    };
+  };
+}
+
+/** An errand and what it brought back. */
+interface EmbedErrand extends Errand {
+  answer?: Embedded['answer'];
+}
+
+function errand(call: EmbedCall): EmbedErrand {
+  const made: EmbedErrand = {
+    ...common(call),
+    async *ask(target, context) {
+      const { model, ignored, usage, answer } = await target.embed!(call, context);
+      made.answer = 'vectors' in answer ? { vectors: answer.vectors.map((vector) => encoded(vector, call.encoding)) } : answer;
+      yield { type: 'started', model, ignored };
+      yield { type: 'passed', tokens: 0 };
+      if (usage) yield { type: 'usage', usage };
+    },
+  };
+  return made;
+}
+
+const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({ ...common(call), parts, ask: () => [] as never });
+
+const common = (call: EmbedCall) => ({
+  model: call.model,
+  kind: 'embedding' as const,
+  stream: false,
+  sampling: { maxTokens: 0 },
+  texts: call.inputs.filter((input) => typeof input === 'string'),
+  tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
+  able: (target: { readonly embed?: unknown }) => target.embed !== undefined,
+  unable: 'No provider here makes vectors for this model.',
+});
+
+/** Parts in order, each as large as providers take. A part has no bytes of the client's. */
+function split(call: EmbedCall): readonly EmbedCall[] {
+  const parts: (string | readonly number[])[][] = [];
+  let room = 0;
+  for (const input of call.inputs) {
+    const size = typeof input === 'string' ? Buffer.byteLength(input) / partBytes : input.length / partTokens;
+    if (parts.length === 0 || size > room) {
+      parts.push([]);
+      room = 1;
+    }
+    parts.at(-1)!.push(input);
+    room -= size;
+  }
+  if (parts.length === 1) return [call];
+  const { lane: _, ...rest } = call;
+  return parts.map((inputs) => ({ ...rest, inputs: inputs as EmbedCall['inputs'] }));
+}
+
+function vectorsOf(answer: Embedded['answer'] | undefined): readonly Vector[] {
+  return answer && 'vectors' in answer ? answer.vectors : [];
+}

@@ -1,0 +1,50 @@
+import type { Usage } from './event.ts';
+import type { Context } from './generate.ts';
+
+/** A request for the vectors of some texts. */
+export interface EmbedCall {
+  /** As the client wrote it. */
+  readonly model: string;
+  /** Texts, or texts as the model's own tokens: all of one kind. */
+  readonly inputs: readonly string[] | readonly (readonly number[])[];
+  /** How many numbers a vector is to have; absent: as many as the model makes. */
+  readonly dimensions?: number;
+  /** `base64`: of 32-bit floats, little-endian. */
+  readonly encoding: 'float' | 'base64';
+  /** The end user, for providers that ask. */
+  readonly user?: string;
+  /** Present where the client's bytes may go through unread, should the target speak the same dialect: one JSON object and its places (kit/json-scan). */
+  readonly lane?: { readonly dialect: string; readonly body: Uint8Array; readonly places: readonly number[] };
+}
+
+/** A vector as the provider wrote it: numbers, or base64. */
+export type Vector = readonly number[] | string;
+
+/** The vectors, one for each input in its order; `bytes`: the whole answer as it came, in the dialect of the lane. */
+export interface Embedded {
+  /** What the provider says answers; else the target's upstream name. */
+  readonly model: string;
+  /** Fields of the call that were not honoured, as `field: reason`. */
+  readonly ignored: readonly string[];
+  readonly usage?: Usage;
+  readonly answer: { readonly vectors: readonly Vector[] } | { readonly bytes: Uint8Array };
+}
+
+/** @throws Fault */
+export type Embed = (call: EmbedCall, context: Context) => Promise<Embedded>;
+
+/** A vector as numbers. */
+export function floatsOf(vector: Vector): readonly number[] {
+  if (typeof vector !== 'string') return vector;
+  const bytes = Buffer.from(vector, 'base64');
+  return Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readFloatLE(4 * at));
+}
+
+/** A vector in the encoding that was asked for. */
+export function encoded(vector: Vector, encoding: EmbedCall['encoding']): Vector {
+  if (encoding === 'float') return floatsOf(vector);
+  if (typeof vector === 'string') return vector;
+  const bytes = Buffer.alloc(4 * vector.length);
+  vector.forEach((number, at) => bytes.writeFloatLE(number, 4 * at));
+  return bytes.toString('base64');
+}
