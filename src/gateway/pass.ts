@@ -5,13 +5,13 @@ import type { Pass } from '#model/pass';
 /** Requests that go through as they came, under the same rules as every call. */
 export function passing(generate: Generate<Call>): Pass {
   return async (call, context) => {
-    const { model, operation, stream, texts, tokens, saysText } = call;
+    const { model, operation, stream, texts, tokens } = call;
     const events = generate(
       {
         model,
         kind: 'other',
         stream,
-        sampling: saysText ? {} : { maxTokens: 0 },
+        sampling: {},
         texts,
         tokens,
         able: (target) => target.pass !== undefined,
