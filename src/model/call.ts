@@ -24,7 +24,7 @@ export interface GenerateCall {
 export type Call = GenerateCall | Errand;
 
 /** Is it a conversation, to be answered with text? */
-export const isConversation = (call: Call): call is GenerateCall => 'turns' in call;
+export const isConversation = (call: Call): call is GenerateCall => !('ask' in call);
 
 /** `json` is any JSON object; `schema` is JSON that conforms. */
 export type Output =
