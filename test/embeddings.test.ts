@@ -152,7 +152,7 @@ describe('a request', () => {
     },
   );
 
-  test('may have 256 inputs [embeddings.input-256]', async () => {
+  test('may have 256 inputs [embeddings.input-256] [I-14]', async () => {
     good();
     const inputs = Array.from({ length: 256 }, (_, at) => `input ${at}`);
     const { data } = await listOf(await embed({ model: 'text-embedding-3-small', input: inputs }));
@@ -196,40 +196,56 @@ describe('a request', () => {
   });
 });
 
-describe('refused with 400, naming the field, and nothing goes upstream', () => {
+/** Refused with 400, naming the field; nothing goes upstream. */
+async function refused(body: unknown, param: string, code = 'invalid_value'): Promise<void> {
+  good();
+  const answer = await embed(body);
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', param, code } });
+  expect(upstream.requests).toEqual([]);
+}
+
+describe('refused with 400, and nothing goes upstream:', () => {
   const long = Array.from({ length: 257 }, () => 'a');
+
+  test('no input [embeddings.input-required] [embeddings.400-missing]', () => refused({ model: 'm' }, 'input', 'missing_required_parameter'));
+
   test.each([
-    ['no input [embeddings.input-required] [embeddings.400-missing]', { model: 'm' }, 'input', 'missing_required_parameter'],
-    ['an empty string [embeddings.400-empty]', { input: '' }, 'input'],
-    ['an empty array [embeddings.400-empty]', { input: [] }, 'input'],
-    ['an empty string among others [embeddings.400-empty]', { input: ['a', ''] }, 'input[1]'],
-    ['an empty text of tokens [embeddings.400-empty]', { input: [[1], []] }, 'input[1]'],
-    ['257 inputs [embeddings.400-257]', { input: long }, 'input'],
-    ['257 inputs as tokens [embeddings.400-257]', { input: long.map(() => [1]) }, 'input'],
-    ['an object [embeddings.400-input]', { input: { text: 'a' } }, 'input'],
-    ['a number [embeddings.400-input]', { input: 5 }, 'input'],
-    ['null [embeddings.400-input]', { input: null }, 'input'],
-    ['texts and numbers mixed [embeddings.400-input]', { input: ['a', 1] }, 'input[1]'],
-    ['numbers and texts mixed [embeddings.400-input]', { input: [1, 'a'] }, 'input[1]'],
-    ['arrays in arrays in arrays [embeddings.400-input]', { input: [[['a']]] }, 'input[0][0]'],
-    ['texts in arrays in arrays [embeddings.400-input]', { input: [['a']] }, 'input[0][0]'],
-    ['a token below nothing', { input: [-1] }, 'input[0]'],
-    ['half a token', { input: [[1.5]] }, 'input[0][0]'],
-    ['a huge token', { input: [1e15] }, 'input[0]'],
-    ['a model that is no string [embeddings.model-string]', { model: 5, input: 'a' }, 'model'],
-    ['a model with a control character', { model: 'a\nb', input: 'a' }, 'model'],
-    ['no dimensions', { input: 'a', dimensions: 0 }, 'dimensions'],
-    ['half a dimension', { input: 'a', dimensions: 1.5 }, 'dimensions'],
-    ['an unknown encoding', { input: 'a', encoding_format: 'hex' }, 'encoding_format'],
-    ['a user that is no string', { input: 'a', user: 1 }, 'user'],
-    ['an application that is no string', { input: 'a', app_name: 1 }, 'app_name'],
-  ])('%s', async (_name, body, param, code = 'invalid_value') => {
-    good();
-    const answer = await embed(body);
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', param, code } });
-    expect(upstream.requests).toEqual([]);
-  });
+    [{ input: '' }, 'input'],
+    [{ input: [] }, 'input'],
+    [{ input: ['a', ''] }, 'input[1]'],
+    [{ input: [[1], []] }, 'input[1]'],
+  ])('an empty one: %j [embeddings.400-empty] [I-14]', refused);
+
+  test.each([
+    ['texts', long],
+    ['tokens', long.map(() => [1])],
+  ])('257 inputs, as %s [embeddings.400-257] [I-14]', (_name, input) => refused({ input }, 'input'));
+
+  test.each([
+    [{ input: { text: 'a' } }, 'input'],
+    [{ input: 5 }, 'input'],
+    [{ input: null }, 'input'],
+    [{ input: ['a', 1] }, 'input[1]'],
+    [{ input: [1, 'a'] }, 'input[1]'],
+    [{ input: [['a']] }, 'input[0][0]'],
+    [{ input: [[['a']]] }, 'input[0][0]'],
+    [{ input: [-1] }, 'input[0]'],
+    [{ input: [[1.5]] }, 'input[0][0]'],
+    [{ input: [1e15] }, 'input[0]'],
+  ])('an input that is neither text nor tokens: %j [embeddings.400-input] [I-14]', refused);
+
+  test.each([[5], ['a\nb'], [''], [null], [['text-embedding-3-small']]])('the model %j [embeddings.model-string]', (model) =>
+    refused({ model, input: 'a' }, 'model'),
+  );
+
+  test.each([
+    [{ dimensions: 0 }, 'dimensions'],
+    [{ dimensions: 1.5 }, 'dimensions'],
+    [{ encoding_format: 'hex' }, 'encoding_format'],
+    [{ user: 1 }, 'user'],
+    [{ app_name: 1 }, 'app_name'],
+  ])('%j', (fields, param) => refused({ input: 'a', ...fields }, param));
 
   test('a body that is no JSON object [embeddings.400-format]', async () => {
     for (const body of ['', '{"input":', '[]', '"a"', 'null']) expect((await embed(body)).status).toBe(400);
@@ -250,7 +266,7 @@ test('NUL and half characters go up as they are', async () => {
   expect(upstream.requests[0]?.body.toString()).toContain('a\\u0000b');
 });
 
-test('a text of 1 MB goes up', async () => {
+test('a text of 1 MB goes up [I-14]', async () => {
   good();
   expect((await embed({ input: 'a '.repeat(500_000) })).status).toBe(200);
 });
