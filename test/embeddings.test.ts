@@ -18,7 +18,7 @@ import {
   vectors,
   type Upstream,
 } from './fakes/upstream/index.ts';
-import { openHouse, providerKey, type House } from './house.ts';
+import { chat, openHouse, providerKey, type House } from './house.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
 const names = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
@@ -350,6 +350,18 @@ describe('the plan', () => {
       expect(upstream.requests).toEqual([]);
     } finally {
       await poor.close();
+    }
+  });
+
+  test('pays for embeddings from the training balance where the settings say so', async () => {
+    good();
+    const plan = '{ monthlyTokens: 1000, monthlyTrainTokens: 0 }';
+    const some = await openHouse({ upstream: upstream.url, yaml: `charge: { embeddings: train }\nplans: { unlimited: ${plan} }\n` });
+    try {
+      expect((await some.ask(path, { input: 'a' })).status).toBe(429);
+      expect((await some.ask(chat, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'a' }] })).status).toBe(200);
+    } finally {
+      await some.close();
     }
   });
 

@@ -28,8 +28,8 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
 
 /** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
-  const { bound, open } = reservation;
-  if (!isConversation(call) || (bound === undefined && !open)) return { ...call, reservation };
+  const { bound, isOpen } = reservation;
+  if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };
   const { lane: _, ...heard } = call;
   return { ...heard, sampling: bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound }, reservation };
 }

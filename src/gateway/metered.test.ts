@@ -6,6 +6,7 @@ import type { Context, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock } from '../../test/fakes/clock.ts';
+import { leasesInMemory } from '../../test/fakes/leases.ts';
 import { admitted } from './admitted.ts';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import { openLedger, type Ledger } from './ledger/index.ts';
@@ -26,12 +27,15 @@ beforeEach(() => {
   plan = {};
   written = [];
   leaving = new AbortController();
+  const clock = testClock();
   ledger = openLedger({
-    books: { spent: async () => ({ planTokens: 0, costUsd: 0 }), record: async (rows) => void written.push(...rows) },
+    source: leasesInMemory(() => clock.monotonic()).holder('a'),
+    journal: { began: () => undefined, spoke: () => undefined, settled: (row) => void written.push(row), trouble: undefined },
     planOf: () => plan,
+    teamPlan: () => undefined,
     reserveOutput: () => 100,
     countTokens: async () => 3,
-    clock: testClock(),
+    clock,
     log: () => undefined,
   });
 });
@@ -45,12 +49,17 @@ const says = (...events: readonly GenerateEvent[]) =>
 function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}): AsyncIterable<GenerateEvent> {
   const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
   const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route, ...over };
-  const context = { requestId: 'r', step: 0, caller: { userId: 1, keyId: 1 }, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
+  const context = {
+    requestId: 'r',
+    step: 0,
+    caller: { userId: 1, keyId: 1, teamIds: [] },
+    signal: leaving.signal,
+    progress: { attempts: [] },
+  } as unknown as Context;
   return admitted(ledger, metered(testClock(), inner))(call, context);
 }
 
 async function booked(): Promise<UsageRow> {
-  await ledger.close();
   expect(written).toHaveLength(1);
   return written[0]!;
 }

@@ -15,7 +15,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     try {
       for await (const event of inner(call, context)) {
         yield meter.heard(event);
-        if (call.stream && meter.overdrawn()) {
+        if (call.stream && meter.isShort() && !(await meter.grows())) {
           yield* meter.cutShort();
           ended = { end: 'quota-ended', status: 200 };
           return;
@@ -23,7 +23,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       }
       ended = { end: meter.goodEnd(), status: 200 };
     } catch (error) {
-      ended = badEnd(error, context.signal, meter.spoke);
+      ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
       throw error;
     } finally {
       // Without an end, who listened has stopped.
@@ -37,6 +37,9 @@ interface Ended {
   readonly status: number;
 }
 
+/** What has been said is written down at most so often, for the case that this process dies. */
+const noteMilliseconds = 2000;
+
 /** Bytes of UTF-8 that make a token, where nobody counted. */
 const bytesPerToken = 4;
 
@@ -44,7 +47,6 @@ class Meter {
   readonly #call: AdmittedCall;
   readonly #context: Context;
   readonly #clock: Clock;
-  readonly #at: number;
   readonly #startedAt: number;
   #firstAt: number | undefined;
   #bytes = 0;
@@ -53,21 +55,21 @@ class Meter {
   #model = '';
   readonly #reasons: FinishReason[] = [];
   spoke = false;
+  /** The call waits for quota of which nothing is known. */
+  isStopped = false;
+  #notedAt: number;
 
   constructor(call: AdmittedCall, context: Context, clock: Clock) {
     this.#call = call;
     this.#context = context;
     this.#clock = clock;
-    this.#at = clock.now();
     this.#startedAt = clock.monotonic();
+    this.#notedAt = this.#startedAt;
   }
 
   /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
   heard(event: GenerateEvent): GenerateEvent {
-    if (!this.spoke && speaks(event)) {
-      this.spoke = true;
-      this.#firstAt = this.#clock.monotonic();
-    }
+    if (speaks(event)) this.#speaks();
     switch (event.type) {
       case 'started':
         this.#model = event.model;
@@ -97,11 +99,31 @@ class Meter {
     return event;
   }
 
-  /** Has more been said than was set aside, with no more to be had? */
-  overdrawn(): boolean {
-    const { reservation } = this.#call;
-    const said = this.#said();
-    return this.#usage === undefined && said > reservation.output && !reservation.grow(said);
+  #speaks(): void {
+    const now = this.#clock.monotonic();
+    if (!this.spoke) {
+      this.spoke = true;
+      this.#firstAt = now;
+    }
+    if (now - this.#notedAt < noteMilliseconds) return;
+    this.#notedAt = now;
+    this.#call.reservation.spoke(this.#said());
+  }
+
+  /** Has nearly as much been said as was set aside? */
+  isShort(): boolean {
+    return this.#usage === undefined && this.#said() > this.#call.reservation.comfort;
+  }
+
+  /** Sets more aside. @returns false when no more is to be had. @throws Fault `overloaded` while that cannot be found out */
+  grows(): boolean | Promise<boolean> {
+    const grown = this.#call.reservation.grow(this.#said());
+    if (typeof grown === 'boolean') return grown;
+    this.isStopped = true; // unless it goes on: until then, whatever ends the call is not its provider's doing
+    return grown.then((more) => {
+      this.isStopped = false;
+      return more;
+    });
   }
 
   /** The events that end an answer for which no quota is left. */
@@ -131,7 +153,7 @@ class Meter {
     return {
       requestId,
       step,
-      at: this.#at,
+      at: this.#call.reservation.at,
       userId: caller.userId,
       teamIds: caller.teamIds,
       keyId: caller.keyId,
@@ -160,7 +182,7 @@ class Meter {
 
   #withBound(event: Started): Started {
     const { bound } = this.#call.reservation;
-    if (bound === undefined) return event;
+    if (bound === undefined || !isConversation(this.#call)) return event;
     return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, for little is left of the plan`] };
   }
 

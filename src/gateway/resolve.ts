@@ -1,7 +1,7 @@
 import { isConversation, type Call } from '#model/call';
 import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
-import type { Context, Generate } from '#model/generate';
+import type { Caller, Context, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 
@@ -9,8 +9,8 @@ import type { RoutedCall } from './calls.ts';
 export interface Models {
   find(name: string): Model | undefined;
   list(): readonly Model[];
-  /** The engine for embedding names that nobody knows. */
-  readonly embedding: Model;
+  /** The engine for embedding names that nobody knows; absent where the caller may not use it. */
+  readonly embedding: Model | undefined;
 }
 
 /**
@@ -20,8 +20,9 @@ export interface Models {
  */
 export function resolved(models: () => Models, inner: Generate<RoutedCall>): Generate<Call> {
   return (call, context) => {
-    if (!isConversation(call)) return errand(call, context, models(), inner);
-    const route = models().find(call.model);
+    const visible = modelsFor(models(), context.caller);
+    if (!isConversation(call)) return errand(call, context, visible, inner);
+    const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
     return inner({ ...call, route }, context);
   };
@@ -33,10 +34,24 @@ async function* errand(call: Errand, context: Context, models: Models, inner: Ge
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
+  if (!model && call.kind === 'embedding') throw unknownModel(call.model);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
   const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
   for await (const event of inner({ ...call, route: { ...model, targets } }, context))
     yield event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event;
+}
+
+/** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */
+export function modelsFor(models: Models, { models: names }: Caller): Models {
+  if (names === undefined) return models;
+  return {
+    find(name) {
+      const model = models.find(name);
+      return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
+    },
+    embedding: models.embedding && names.includes(models.embedding.name) ? models.embedding : undefined,
+    list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
+  };
 }
 
 /** For a name behind which nothing stands. */

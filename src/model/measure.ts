@@ -16,9 +16,12 @@ export async function promptTokens(call: Call, count: (texts: Iterable<string>) 
   return fixedTokens(call) + (await count(callTexts(call)));
 }
 
-/** Never fewer than `promptTokens`, from the lengths of the texts alone: a token has at least one byte of UTF-8. */
-export function promptBound(call: Call): number {
-  return fixedTokens(call) + textBytes(call);
+/**
+ * What is known of a prompt without counting its tokens: those beside the text, and the text's bytes of UTF-8. A token has at least one byte, so that
+ * the sum is never less than `promptTokens`.
+ */
+export function promptSize(call: Call): { readonly fixed: number; readonly bytes: number } {
+  return { fixed: fixedTokens(call), bytes: textBytes(call) };
 }
 
 /** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
