@@ -21,7 +21,8 @@ export async function profile(rig: Rig, asked: readonly string[]): Promise<void>
   const names = rig.present(rig.wishes.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
   await rig.withDoors(names, { inspected: true }, async (doors) => {
     for (const { question, what, load, operation = 'chat/completions' } of loads)
-      for (const door of asked.length === 0 || asked.includes(question) ? doors : []) await show(rig, { ...door, path: door.path.replace('chat/completions', operation) }, what, load);
+      for (const door of asked.length === 0 || asked.includes(question) ? doors : [])
+        await show(rig, { ...door, path: door.path.replace('chat/completions', operation) }, what, load);
   });
 }
 

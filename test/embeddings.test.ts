@@ -5,6 +5,7 @@ import {
   always,
   badKey,
   badRequest,
+  cut,
   drop,
   empty,
   failing,
@@ -117,8 +118,25 @@ describe('an answer', () => {
     expect(data.map(({ embedding }) => embedding)).toEqual(['one', 'two', 'three'].map(vectorOf));
   });
 
+  test('without a usage has an estimate of it where we write it, and none where it passes', async () => {
+    good({ usage: 'missing' });
+    const passed = await listOf(await embed({ model: 'text-embedding-3-small', input: 'a'.repeat(40) }));
+    expect(passed.usage).toBeUndefined();
+    upstream.reset();
+    good({ usage: 'missing', encoding: 'base64' });
+    const written = await listOf(await embed({ model: 'text-embedding-3-small', input: 'a'.repeat(40) }));
+    expect(written.usage).toEqual({ prompt_tokens: 10, total_tokens: 10 });
+  });
+
+  test.each(['fin', 'reset'] as const)('that breaks off (%s) is not completed', async (how) => {
+    upstream.script(cut({ afterBytes: 6000, how }, vectors()));
+    const input = Array.from({ length: 256 }, (_, at) => `input ${at}`);
+    const text = embed({ model: 'text-embedding-3-small', input }).then((answer) => answer.text());
+    await expect(text).rejects.toThrow();
+  });
+
   test('with too few vectors is a failure of the provider', async () => {
-    good({ count: 2 });
+    good({ count: 2, backwards: true });
     expect((await embed({ model: 'text-embedding-3-small', input: ['one', 'two', 'three'] })).status).toBe(502);
   });
 

@@ -3,6 +3,7 @@ import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from 
 import type { Errand } from '#model/errand';
 import type { Started, Usage } from '#model/event';
 import type { Generate } from '#model/generate';
+import { promptEstimate } from '#model/measure';
 
 /** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
 const partBytes = 750_000;
@@ -11,37 +12,44 @@ const partTokens = 250_000;
 /** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
 export function embedding(generate: Generate<Call>): Embed {
   return async (call, context) => {
-    const parts = split(call).map((part) => errand(part));
-    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
     let started: Started | undefined;
+    const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
+    const parts = split(call).map((part) => errand(part, head));
+    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
     let usage: Usage | undefined;
     for await (const event of generate(asked, context)) {
       if (event.type === 'started') started = event;
       if (event.type === 'usage') usage = event.usage;
     }
-    return {
-      model: started?.model ?? '',
-      ignored: started?.ignored ?? [],
-      ...(usage ? { usage } : {}),
-      answer: parts.length === 1 ? parts[0]!.answer! : { vectors: parts.flatMap((part) => vectorsOf(part.answer)) },
-    };
+    return { ...head(), usage: usage ?? { input: promptEstimate(asked), output: 0, source: 'estimated' }, vectors: parts.flatMap(({ vectors }) => vectors) };
   };
 }
 
-/** An errand and what it brought back. */
+type Head = Pick<Embedded, 'model' | 'ignored'>;
+
+/** An errand and what it brought back; nothing where the answer went through the lane. */
 interface EmbedErrand extends Errand {
-  answer?: Embedded['answer'];
+  vectors: readonly Vector[];
 }
 
-function errand(call: EmbedCall): EmbedErrand {
+/** @param head what is known when the answer begins */
+function errand(call: EmbedCall, head: () => Head): EmbedErrand {
   const made: EmbedErrand = {
     ...common(call),
+    vectors: [],
     async *ask(target, context) {
       const { model, ignored, usage, answer } = await target.embed!(call, context);
-      made.answer = 'vectors' in answer ? { vectors: answer.vectors.map((vector) => encoded(vector, call.encoding)) } : answer;
-      yield { type: 'started', model, ignored };
-      yield { type: 'passed', tokens: 0 };
-      if (usage) yield { type: 'usage', usage };
+      const passing = 'pass' in answer ? answer : undefined;
+      try {
+        yield { type: 'started', model, ignored };
+        yield { type: 'passed', tokens: 0 };
+        if (passing) call.lane!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, call.encoding));
+        const told = passing ? await passing.pass(call.lane!) : usage;
+        if (told) yield { type: 'usage', usage: told };
+      } finally {
+        passing?.leave();
+      }
     },
   };
   return made;
@@ -76,8 +84,4 @@ function split(call: EmbedCall): readonly EmbedCall[] {
   if (parts.length === 1) return [call];
   const { lane: _, ...rest } = call;
   return parts.map((inputs) => ({ ...rest, inputs: inputs as EmbedCall['inputs'] }));
-}
-
-function vectorsOf(answer: Embedded['answer'] | undefined): readonly Vector[] {
-  return answer && 'vectors' in answer ? answer.vectors : [];
 }

@@ -13,25 +13,52 @@ export interface EmbedCall {
   readonly encoding: 'float' | 'base64';
   /** The end user, for providers that ask. */
   readonly user?: string;
-  /** Present where the client's bytes may go through unread, should the target speak the same dialect: one JSON object and its places (kit/json-scan). */
-  readonly lane?: { readonly dialect: string; readonly body: Uint8Array; readonly places: readonly number[] };
+  /** Present where bytes may go through unread, should the target speak the client's dialect. */
+  readonly lane?: EmbedLane;
+}
+
+/** The client's bytes, one JSON object and its places (kit/json-scan), and the way of the answer's. */
+export interface EmbedLane extends Sink {
+  readonly dialect: string;
+  readonly body: Uint8Array;
+  readonly places: readonly number[];
+  /** The answer begins. */
+  open(head: Pick<Embedded, 'model' | 'ignored'>): void;
+}
+
+/** Where bytes go that pass. */
+export interface Sink {
+  /** @returns false when the client reads slowly: wait for `drained` before the next. */
+  write(bytes: Uint8Array): boolean;
+  drained(): Promise<void>;
+}
+
+/** An answer that is on its way, in the dialect of the lane. */
+export interface Passing {
+  /** Hands it on, all but its end if that is wrong. @returns what it cost, if it says so. @throws Fault */
+  pass(sink: Sink): Promise<Usage | undefined>;
+  /** Nobody wants the rest. */
+  leave(): void;
 }
 
 /** A vector as the provider wrote it: numbers, or base64. */
 export type Vector = readonly number[] | string;
 
-/** The vectors, one for each input in its order; `bytes`: the whole answer as it came, in the dialect of the lane. */
+/** The vectors, one for each input in its order, or the answer as it came, which goes through the lane. */
 export interface Embedded {
   /** What the provider says answers; else the target's upstream name. */
   readonly model: string;
   /** Fields of the call that were not honoured, as `field: reason`. */
   readonly ignored: readonly string[];
   readonly usage?: Usage;
-  readonly answer: { readonly vectors: readonly Vector[] } | { readonly bytes: Uint8Array };
+  readonly answer: { readonly vectors: readonly Vector[] } | Passing;
 }
 
-/** @throws Fault */
-export type Embed = (call: EmbedCall, context: Context) => Promise<Embedded>;
+/** @returns the vectors; none where the answer has gone through the lane. @throws Fault */
+export type Embed = (
+  call: EmbedCall,
+  context: Context,
+) => Promise<Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[] }>;
 
 /** A vector as numbers. */
 export function floatsOf(vector: Vector): readonly number[] {

@@ -7,16 +7,12 @@ import { isCount } from '../reading.ts';
 /** An embeddings answer ↔ result. */
 
 /**
- * The answer to a call in this dialect. Where it is what the client asked for, in the usual order of its members, only its ends are read and its bytes are
- * kept: 256 vectors of 1,536 floats are 8 MB, which to parse takes longer than to pass.
+ * The answer to a call in this dialect.
  *
  * @param model the upstream's name for it, for answers that do not say
- * @param isPassed may the client have the bytes as they came?
  * @throws Fault `upstream-failed` where it is none
  */
-export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string, isPassed: boolean): Embedded {
-  const read = isPassed ? endsOf(bytes, call) : undefined;
-  if (read) return { model: read.model || model, ignored: [], ...(read.usage ? { usage: read.usage } : {}), answer: { bytes } };
+export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Embedded {
   const body = parsed(bytes);
   if (!isObject(body) || !Array.isArray(body['data'])) throw malformed();
   const vectors = new Array<Vector | undefined>(call.inputs.length).fill(undefined);
@@ -33,38 +29,39 @@ export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string, 
 }
 
 /** The answer in the words of this dialect. */
-export function encodeResult({ model, usage }: Embedded, vectors: readonly Vector[]): JsonObject {
+export function encodeResult({ model, usage, vectors }: { readonly model: string; readonly usage: Usage; readonly vectors: readonly Vector[] }): JsonObject {
   return {
     object: 'list',
     data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
     model,
-    usage: { prompt_tokens: usage?.input ?? 0, total_tokens: usage?.input ?? 0 },
+    usage: { prompt_tokens: usage.input, total_tokens: usage.input },
   };
 }
 
-const head = /^\s*\{\s*"object"\s*:\s*"list"\s*,\s*"data"\s*:\s*\[\s*\{\s*"object"\s*:\s*"embedding"\s*,\s*"index"\s*:\s*0\s*,\s*"embedding"\s*:\s*(["[])/;
-const tail = /"index"\s*:\s*(\d+)\s*,\s*"embedding"/g;
-const end = /\]\s*,\s*"model"\s*:\s*"([\x20\x21\x23-\x5b\x5d-\x7e]*)"\s*,\s*"usage"\s*:\s*(\{[^{}]*\})\s*\}\s*$/;
-const endBytes = 1024;
+/** How much of its ends is looked at, in bytes. */
+export const ends = { head: 256, tail: 1024 };
 
-/** What the two ends say, if the answer is as OpenAI writes it: with the encoding that was asked for and as many vectors. */
-function endsOf(bytes: Uint8Array, { inputs, encoding }: EmbedCall): { readonly model: string; readonly usage: Usage | undefined } | undefined {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const opening = head.exec(buffer.toString('latin1', 0, endBytes));
-  const closing = end.exec(buffer.toString('latin1', Math.max(0, buffer.length - endBytes)));
-  if (!opening || !closing || (opening[1] === '[') !== (encoding === 'float')) return undefined;
-  const last = buffer.lastIndexOf('"index"');
-  const index = buffer
-    .toString('latin1', last, last + 64)
-    .matchAll(tail)
-    .next().value?.[1];
-  if (index !== String(inputs.length - 1)) return undefined;
-  try {
-    return { model: closing[1]!, usage: usageOf(JSON.parse(closing[2]!)) };
-  } catch {
-    return undefined;
-  }
+const head = /^\s*\{\s*"object"\s*:\s*"list"\s*,\s*"data"\s*:\s*\[\s*\{\s*"object"\s*:\s*"embedding"\s*,\s*"index"\s*:\s*0\s*,\s*"embedding"\s*:\s*(["[])/;
+const usageMember = /"usage"\s*:\s*(\{[^{}]*\})/;
+
+/**
+ * Is an answer that begins so what the client asked for, written as OpenAI does? Then it may pass as it comes: 256 vectors of 1,536 floats are 5 MB, which
+ * to hold and to parse takes longer than to pass.
+ */
+export function passes(beginning: Uint8Array, encoding: EmbedCall['encoding']): boolean {
+  const found = head.exec(latin(beginning).slice(0, ends.head));
+  return found !== null && (found[1] === '[') === (encoding === 'float');
 }
+
+/** The usage at the end of an answer which passed, if it stands there. @throws Fault `upstream-failed` where the object does not end */
+export function usageAtEnd(end: Uint8Array): Usage | undefined {
+  const text = latin(end).slice(-ends.tail);
+  if (!/\}\s*$/.test(text)) throw malformed();
+  const found = usageMember.exec(text);
+  return found ? usageOf(parsed(Buffer.from(found[1]!, 'latin1'))) : undefined;
+}
+
+const latin = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 
 const isVector = (value: unknown): value is Vector => typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'number'));
 

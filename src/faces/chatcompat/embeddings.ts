@@ -4,7 +4,7 @@ import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai-embed
 import { answerHeaders } from '#http/answer-headers';
 import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
 import type { Asked, Route } from '#http/route';
-import type { Embed } from '#model/embed';
+import type { Embed, Embedded, EmbedLane } from '#model/embed';
 import type { Context } from '#model/generate';
 import { isObject } from '#model/json';
 import { root } from './root.ts';
@@ -37,9 +37,17 @@ async function answer(parts: EmbeddingParts, asked: Asked): Promise<void> {
   const context = { ...contextOf(asked, 'chatcompat', app, []), balance: parts.embeddingBalance() };
   const isPlain = body === json && isObject(body) && Object.values(body).every((value) => value !== null);
   await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
-    const result = await parts.embed(isPlain ? { ...call, lane: { dialect, body: bytes, places } } : call, context);
-    const headers = answerHeaders(context.progress, { type: 'started', model: result.model, ignored: result.ignored });
-    if ('bytes' in result.answer) exchange.send(200, ['content-type', 'application/json', ...headers], result.answer.bytes);
-    else exchange.sendJson(200, encodeResult(result, result.answer.vectors), headers);
+    const headersOf = (head: Pick<Embedded, 'model' | 'ignored'>) => answerHeaders(context.progress, { type: 'started', ...head });
+    const lane: EmbedLane = {
+      dialect,
+      body: bytes,
+      places,
+      open: (head) => exchange.open(200, ['content-type', 'application/json', ...headersOf(head)]),
+      write: (piece) => exchange.write(piece),
+      drained: () => exchange.drained(),
+    };
+    const result = await parts.embed(isPlain ? { ...call, lane } : call, context);
+    if (exchange.opened) exchange.end();
+    else exchange.sendJson(200, encodeResult(result), headersOf(result));
   });
 }
