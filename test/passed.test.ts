@@ -40,6 +40,7 @@ describe('what passes to the provider', () => {
     const answer = await client.audio.transcriptions.create({ model: 'whisper-1', file: await toFile(Buffer.from('RIFF\0\r\n--x'), 'a.wav'), language: 'en' });
     expect(answer.text).toBe('hello');
     const { body, headers } = upstream.requests[0]!;
+    // oxlint-disable-next-line typescript/no-deprecated -- a small one, of our own
     const form = await new Response(body, { headers: { 'content-type': String(headers['content-type']) } }).formData();
     expect([form.get('model'), form.get('language')]).toEqual(['up-whisper-1', 'en']);
     expect(await (form.get('file') as File).text()).toBe('RIFF\0\r\n--x');
@@ -155,6 +156,13 @@ describe('refused', () => {
     ];
     expect(asked.map(({ status }) => status)).toEqual([400, 400, 415, 400, 400, 400]);
     expect(upstream.requests).toEqual([]);
+  });
+
+  test('a form of half a million parts with 400, at once', async () => {
+    const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
+    const answer = await sendForm(house, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 100 parts.' } });
   });
 
   test('with 501, in clear words, where no provider has it', async () => {

@@ -352,7 +352,7 @@ function from(section: string, said: Readonly<Record<string, string>>): Promised
 }
 
 /** Not proven yet, by the area that will. One line goes with each proof, and the count with it; neither ever grows. */
-export const unprovenCount = 205;
+export const unprovenCount = 201;
 
 export const unproven: Readonly<Record<Area, readonly string[]>> = {
   service: [
@@ -416,7 +416,7 @@ export const unproven: Readonly<Record<Area, readonly string[]>> = {
     'responses.429-quota',
   ],
   embeddings: [],
-  models: ['models.answer-object', 'models.answer-data', 'models.200', 'models.401'],
+  models: [],
   gencompat: [
     'gencompat.standard-format',
     'gencompat.to-platform',

@@ -1,4 +1,4 @@
-import { isConversation, type Call } from './call.ts';
+import { isConversation, type Call, type GenerateCall } from './call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
@@ -37,7 +37,11 @@ function textBytes(call: Call): number {
 
 /** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */
 export function* callTexts(call: Call): Generator<string> {
-  if (!isConversation(call)) return yield* call.texts;
+  if (isConversation(call)) yield* conversationTexts(call);
+  else yield* call.texts;
+}
+
+function* conversationTexts(call: GenerateCall): Generator<string> {
   for (const turn of call.turns) yield* partTexts(turn.parts);
   for (const tool of call.tools) yield* toolTexts(tool);
   if (call.output.type !== 'schema') return;

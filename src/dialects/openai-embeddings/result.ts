@@ -15,7 +15,7 @@ import { isCount } from '../reading.ts';
 export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Embedded {
   const body = parsed(bytes);
   if (!isObject(body) || !Array.isArray(body['data'])) throw malformed();
-  const vectors = new Array<Vector | undefined>(call.inputs.length).fill(undefined);
+  const vectors = call.inputs.map((): Vector | undefined => undefined);
   for (const [at, one] of (body['data'] as readonly unknown[]).entries()) {
     if (!isObject(one)) throw malformed();
     const index = one['index'] ?? at;
