@@ -61,7 +61,7 @@ export type Embed = (
 ) => Promise<Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[] }>;
 
 /** A vector as numbers. */
-export function floatsOf(vector: Vector): readonly number[] {
+function floatsOf(vector: Vector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const bytes = Buffer.from(vector, 'base64');
   return Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readFloatLE(4 * at));

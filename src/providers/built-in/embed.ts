@@ -4,7 +4,7 @@ import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
 import { sentenceDimensions, type Sentences } from './sentence/sentence.ts';
 
-export const embeddingName = 'built-in-embedding';
+const embeddingName = 'built-in-embedding';
 
 export interface EmbedParts {
   readonly sentences: Sentences;
