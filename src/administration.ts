@@ -35,12 +35,11 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const { store, pepper } = database;
   const plans = await openPlans(store, clock, () => settings().plans);
   const teams = await openTeams(store, clock, teamsChanged);
-  const hasPlan = (name: string) => plans.find(name) !== undefined;
   return {
     routes: [
-      ...userRoutes({ store, hasPlan, newUserPlan: () => settings().newUsers.plan }),
+      ...userRoutes({ store, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
       ...apiKeyRoutes({ store, pepper, clock }),
-      ...teamRoutes(teams, hasPlan),
+      ...teamRoutes(teams, plans.has),
       ...planRoutes(plans),
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
     ],

@@ -8,7 +8,7 @@ import { openDatabase } from './database.ts';
 import { adoptJournals } from './gateway/ledger/adopt.ts';
 import { systemDisk } from './gateway/ledger/disk.ts';
 import { systemClock } from './kit/clock.ts';
-import { openLog } from './log.ts';
+import { causeOf, openLog } from './log.ts';
 import { Refused } from './refused.ts';
 import { openHolders } from './resources/usage/holders.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
@@ -42,7 +42,7 @@ async function adopt(folder: string, { json }: { json?: true }): Promise<void> {
         disk: systemDisk,
         folder: journalsIn(foreign),
         refused: join(journalsIn(settings.data), 'refused.jsonl'),
-        log: (problem, cause) => (cause === undefined ? log.info({}, problem) : log.error({ cause: String(cause) }, problem)),
+        log: (problem, cause) => (cause === undefined ? log.info({}, problem) : log.error(causeOf(cause), problem)),
       },
       () => lockFolder(foreign),
     );

@@ -23,7 +23,7 @@ export function logLines(descriptor: number, { pieceBytes, mostWaiting }: { piec
   let lines: string[] = [];
   let waiting = 0;
   let writing: Buffer | undefined;
-  let all: (() => void)[] = [];
+  const all: (() => void)[] = [];
 
   const next = (): void => {
     if (writing) return;
@@ -42,7 +42,10 @@ export function logLines(descriptor: number, { pieceBytes, mostWaiting }: { piec
 
   const put = (): void => {
     write(descriptor, writing!, (error, written) => {
-      if (error?.code === 'EAGAIN') return void setTimeout(put, againMilliseconds).unref();
+      if (error?.code === 'EAGAIN') {
+        setTimeout(put, againMilliseconds).unref();
+        return;
+      }
       // Nobody reads any more: that ends no server.
       writing = error || written === writing!.length ? undefined : writing!.subarray(written);
       if (writing) put();

@@ -15,6 +15,9 @@ const key = 'k'.repeat(64);
 /** Dragoman with two workers, as `npm start` runs it. */
 export interface Family {
   readonly port: number;
+  readonly url: string;
+  /** The first user's key. */
+  readonly key: string;
   readonly folder: string;
   readonly databaseUrl: string;
   readonly launcher: ChildProcess;
@@ -86,6 +89,8 @@ export async function family({ folder, databaseUrl }: Place, yaml = ''): Promise
 
   return {
     port,
+    url: `http://127.0.0.1:${port}`,
+    key,
     folder,
     databaseUrl: databaseUrl!,
     launcher,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openTokens } from '#kit/tokens';
 import type { GenerateCall } from '#model/call';
 import type { Part, Turn } from '#model/conversation';
-import { callTexts, promptEstimate, promptSize, promptTokens } from '#model/measure';
+import { callTexts, promptSize, promptTokens } from '#model/measure';
 
 const tokens = await openTokens();
 const countAll = (texts: Iterable<string>) => tokens.countAll(texts);
@@ -45,10 +45,6 @@ describe('the tokens of a prompt', () => {
     const image = { ...media, base64: 'A'.repeat(100_000) };
     expect(await promptTokens(call({ turns: [turn(image)] }), countAll)).toBe(765 + 4 + 3);
     expect(await promptTokens(call({ turns: [turn({ type: 'tool-result', id: 'a', parts: [image] })] }), countAll)).toBe(765 + 4 + 3);
-  });
-
-  test('are estimated as a fourth of the bytes of its texts and the whole of what is fixed', () => {
-    expect(promptEstimate(call({ turns: [turn(media, { type: 'text', text: 'a'.repeat(400) })] }))).toBe(100 + 765 + 4 + 3);
   });
 
   test('include tools and the schema of the answer', () => {

@@ -1,6 +1,5 @@
 import { isConversation } from '#model/call';
-import type { GenerateEvent } from '#model/event';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import type { Ledger, Reservation } from './ledger/index.ts';
 
@@ -22,7 +21,7 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
   });
 }
 
-async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<GenerateEvent>): AsyncGenerator<GenerateEvent> {
+async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<Said>): AsyncGenerator<Said> {
   yield* enter(await reservation);
 }
 

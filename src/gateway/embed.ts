@@ -3,7 +3,7 @@ import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from 
 import type { Errand } from '#model/errand';
 import type { Started, Usage } from '#model/event';
 import type { Generate } from '#model/generate';
-import { promptEstimate } from '#model/measure';
+import { promptSize } from '#model/measure';
 
 /** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
 const partBytes = 750_000;
@@ -17,11 +17,14 @@ export function embedding(generate: Generate<Call>): Embed {
     const parts = split(call).map((part) => errand(part, head));
     const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
     let usage: Usage | undefined;
-    for await (const event of generate(asked, context)) {
-      if (event.type === 'started') started = event;
-      if (event.type === 'usage') usage = event.usage;
-    }
-    return { ...head(), usage: usage ?? { input: promptEstimate(asked), output: 0, source: 'estimated' }, vectors: parts.flatMap(({ vectors }) => vectors) };
+    for await (const said of generate(asked, context))
+      for (const event of said) {
+        if (event.type === 'started') started = event;
+        if (event.type === 'usage') usage = event.usage;
+      }
+    const { fixed, bytes } = promptSize(asked);
+    const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
+    return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
   };
 }
 
@@ -41,12 +44,14 @@ function errand(call: EmbedCall, head: () => Head): EmbedErrand {
       const { model, ignored, usage, answer } = await target.embed!(call, context);
       const passing = 'pass' in answer ? answer : undefined;
       try {
-        yield { type: 'started', model, ignored };
-        yield { type: 'passed', tokens: 0 };
+        yield [
+          { type: 'started', model, ignored },
+          { type: 'passed', tokens: 0 },
+        ];
         if (passing) call.lane!.open(head());
         else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, call.encoding));
         const told = passing ? await passing.pass(call.lane!) : usage;
-        if (told) yield { type: 'usage', usage: told };
+        if (told) yield [{ type: 'usage', usage: told }];
       } finally {
         passing?.leave();
       }

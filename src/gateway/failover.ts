@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock';
 import { isConversation } from '#model/call';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Attempt, Generate, TargetContext } from '#model/generate';
+import type { Attempt, Generate, Said, TargetContext } from '#model/generate';
 import type { Target } from '#model/target';
 import type { AdmittedCall } from './calls.ts';
 import type { Health } from './health.ts';
@@ -47,23 +47,23 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
       let spoken = false;
       let judged = false;
       try {
-        for await (const event of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
-          if (!spoken && !speaks(event) && event.type !== 'finished') {
-            held.push(event);
+        for await (const said of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+          if (!spoken && !said.some((event) => speaks(event) || event.type === 'finished')) {
+            held.push(...said);
             continue;
           }
           if (!spoken) {
             spoken = judged = true;
             attempt.milliseconds = clock.monotonic() - startedAt;
             health.succeeded(trial); // it answers again, however long the answer takes
-            for (const one of held) yield one;
+            if (held.length > 0) yield held;
           }
-          yield event;
+          yield said;
         }
         if (spoken) return;
         judged = true;
         health.succeeded(trial);
-        yield* held;
+        yield held;
         return;
       } catch (error) {
         judged = true;
@@ -88,7 +88,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
 }
 
 /** A conversation is held with the target; an errand knows itself what to ask it for. */
-function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<GenerateEvent> {
+function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 

@@ -1,3 +1,4 @@
+import { eachOf } from '../../test/fakes/said.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Usage } from '#model/event';
@@ -42,7 +43,7 @@ beforeEach(() => {
 
 const says = (...events: readonly GenerateEvent[]) =>
   async function* () {
-    yield* events;
+    for (const event of events) yield [event];
   };
 
 /** The events of a call that gets to `inner`. */
@@ -56,7 +57,7 @@ function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & Rout
     signal: leaving.signal,
     progress: { attempts: [] },
   } as unknown as Context;
-  return admitted(ledger, metered(testClock(), inner))(call, context);
+  return eachOf(admitted(ledger, metered(testClock(), inner))(call, context));
 }
 
 async function booked(): Promise<UsageRow> {
@@ -100,7 +101,7 @@ describe('a bound that the client did not ask for', () => {
     let asked: AdmittedCall | undefined;
     const inner: Generate<AdmittedCall> = async function* (call) {
       asked = call;
-      yield* [started, finished];
+      yield [started, finished];
     };
     const [first] = await Array.fromAsync(asking(inner));
     expect(asked?.sampling.maxTokens).toBe(50);
@@ -118,7 +119,7 @@ describe('the end of a call', () => {
     written = [];
     leaving = new AbortController();
     const inner: Generate<AdmittedCall> = async function* () {
-      yield started;
+      yield [started];
       leaving.abort(new Error('left'));
       throw new Fault('overloaded', 'The provider closed the connection.');
     };

@@ -3,7 +3,6 @@ import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
-import { promptEstimate } from '#model/measure';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -13,13 +12,17 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     const meter = new Meter(call, context, clock);
     let ended: Ended | undefined;
     try {
-      for await (const event of inner(call, context)) {
-        yield meter.heard(event);
-        if (call.stream && meter.isShort() && !(await meter.grows())) {
-          yield* meter.cutShort();
-          ended = { end: 'quota-ended', status: 200 };
-          return;
+      for await (const said of inner(call, context)) {
+        const heard: GenerateEvent[] = [];
+        for (const event of said) {
+          heard.push(meter.heard(event));
+          if (call.stream && meter.isShort() && !(await meter.grows())) {
+            yield [...heard, ...meter.cutShort()];
+            ended = { end: 'quota-ended', status: 200 };
+            return;
+          }
         }
+        yield heard;
       }
       ended = { end: meter.goodEnd(), status: 200 };
     } catch (error) {
@@ -195,7 +198,7 @@ class Meter {
   }
 
   #estimate(source: 'estimated' | 'partial'): Usage {
-    return { input: promptEstimate(this.#call), output: this.#said(), source };
+    return { input: this.#call.reservation.promptTokens, output: this.#said(), source };
   }
 
   #said(): number {

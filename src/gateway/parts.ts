@@ -3,7 +3,7 @@ import { isConversation } from '#model/call';
 import type { Errand } from '#model/errand';
 import type { GenerateEvent, Usage } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { AdmittedCall } from './calls.ts';
 
 /** Seconds that a part which failed waits for its second try, at most. */
@@ -16,25 +16,27 @@ const longestWait = 10;
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
 
-  async function* summed(parts: readonly Errand[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<GenerateEvent> {
+  async function* summed(parts: readonly Errand[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Said> {
     const said: GenerateEvent[] = [];
     for (const [at, part] of parts.entries()) {
       const one = { ...part, route, reservation };
       try {
         said.push(...(await (at === 0 ? whole(one, context) : twice(one, context))));
       } catch (error) {
-        if (at > 0) yield { type: 'usage', usage: sum(said, 'partial') }; // those that were done are paid for
+        if (at > 0) yield [{ type: 'usage', usage: sum(said, 'partial') }]; // those that were done are paid for
         throw error;
       }
     }
     const started = said.filter((event) => event.type === 'started');
-    yield {
-      type: 'started',
-      model: [...new Set(started.map(({ model }) => model))].join(', '),
-      ignored: [...new Set(started.flatMap(({ ignored }) => ignored))],
-    };
-    yield { type: 'passed', tokens: 0 };
-    if (said.filter((event) => event.type === 'usage').length === parts.length) yield { type: 'usage', usage: sum(said, 'provider') };
+    yield [
+      {
+        type: 'started',
+        model: [...new Set(started.map(({ model }) => model))].join(', '),
+        ignored: [...new Set(started.flatMap(({ ignored }) => ignored))],
+      },
+    ];
+    yield [{ type: 'passed', tokens: 0 }];
+    if (said.filter((event) => event.type === 'usage').length === parts.length) yield [{ type: 'usage', usage: sum(said, 'provider') }];
   }
 
   async function twice(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
@@ -47,8 +49,8 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     }
   }
 
-  function whole(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
-    return Array.fromAsync(inner(part, context));
+  async function whole(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
+    return (await Array.fromAsync(inner(part, context))).flat();
   }
 }
 

@@ -1,7 +1,7 @@
 import { isConversation, type Call } from '#model/call';
 import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
-import type { Caller, Context, Generate } from '#model/generate';
+import type { Caller, Context, Generate, Said } from '#model/generate';
 import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 
@@ -29,7 +29,7 @@ export function resolved(models: () => Models, inner: Generate<RoutedCall>): Gen
 }
 
 /** An embedding name that nobody knows is answered by the default engine, which is said. */
-async function* errand(call: Errand, context: Context, models: Models, inner: Generate<RoutedCall>): ReturnType<Generate> {
+async function* errand(call: Errand, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
   const found = models.find(call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;
@@ -37,8 +37,8 @@ async function* errand(call: Errand, context: Context, models: Models, inner: Ge
   if (!model && call.kind === 'embedding') throw unknownModel(call.model);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
   const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
-  for await (const event of inner({ ...call, route: { ...model, targets } }, context))
-    yield event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event;
+  for await (const events of inner({ ...call, route: { ...model, targets } }, context))
+    yield events.map((event) => (event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event));
 }
 
 /** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */

@@ -8,7 +8,7 @@ test('whoever listens is told once, with the reason there to be read', () => {
   const listener = { handleEvent: () => heard.push(signal.reason) };
   signal.addEventListener('abort', listener);
   signal.addEventListener('abort', listener);
-  const gone = vi.fn();
+  const gone = vi.fn<() => void>();
   signal.addEventListener('abort', gone);
   signal.removeEventListener('abort', gone);
   signal.abort('why');

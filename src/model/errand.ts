@@ -1,6 +1,5 @@
 import type { Sampling } from './call.ts';
-import type { GenerateEvent } from './event.ts';
-import type { TargetContext } from './generate.ts';
+import type { Said, TargetContext } from './generate.ts';
 import type { Target } from './target.ts';
 
 /**
@@ -26,5 +25,5 @@ export interface Errand {
   /** What is said where no target can. */
   readonly unable: string;
   /** Has it done. @throws Fault */
-  ask(target: Target, context: TargetContext): AsyncIterable<GenerateEvent>;
+  ask(target: Target, context: TargetContext): AsyncIterable<Said>;
 }

@@ -4,7 +4,10 @@ import type { GenerateEvent } from './event.ts';
 import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
-export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<GenerateEvent>;
+export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<Said>;
+
+/** What came at once, in its order: a step through all the wrappers costs more than an event. */
+export type Said = readonly GenerateEvent[];
 
 /** Who asks. */
 export interface Caller {

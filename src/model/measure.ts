@@ -24,11 +24,6 @@ export function promptSize(call: Call): { readonly fixed: number; readonly bytes
   return { fixed: fixedTokens(call), bytes: textBytes(call) };
 }
 
-/** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
-export function promptEstimate(call: Call): number {
-  return fixedTokens(call) + Math.ceil(textBytes(call) / 4);
-}
-
 function textBytes(call: Call): number {
   let bytes = 0;
   for (const text of callTexts(call)) bytes += Buffer.byteLength(text);

@@ -1,7 +1,6 @@
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
-import type { GenerateEvent } from './event.ts';
-import type { TargetContext } from './generate.ts';
+import type { Said, TargetContext } from './generate.ts';
 import type { PassCall } from './pass.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -12,11 +11,11 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
+  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
   /** Absent where it makes no vectors. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
   /** Absent where requests cannot go through as they came. */
-  readonly pass?: (call: PassCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
+  readonly pass?: (call: PassCall, context: TargetContext) => AsyncIterable<Said>;
 }
 
 /** A model name of the configuration and what stands behind it. */

@@ -1,7 +1,6 @@
 import type { Owner } from '#model/account';
-import type { GenerateEvent } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
-import type { Context } from '#model/generate';
+import type { Context, Said } from '#model/generate';
 import { monthOf, type Plan } from '#model/plan';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
@@ -117,20 +116,22 @@ export async function run(
     if (processes.filter(({ alive }) => alive).length === 0) start();
   };
   const target = (asked: Asked, leaving: AbortController) =>
-    async function* (call: AdmittedCall): AsyncGenerator<GenerateEvent> {
+    async function* (call: AdmittedCall): AsyncGenerator<Said> {
       const most = call.sampling.maxTokens ?? route.limits.output!;
       const says = Math.min(asked.says, most);
       await clock.sleep(some(30));
-      yield { type: 'started', model: 'm', ignored: [] };
+      yield [{ type: 'started', model: 'm', ignored: [] }];
       if (asked.fate === 'fails') throw new Fault('upstream-failed', 'failed');
       for (let said = 0; said < says; said += 20) {
         if (call.stream) await clock.sleep(some(150));
         if (leaving.signal.aborted) throw new Fault('upstream-failed', 'gone');
-        yield { type: 'text', candidate: 0, text: 'x'.repeat(4 * Math.min(20, says - said)) };
+        yield [{ type: 'text', candidate: 0, text: 'x'.repeat(4 * Math.min(20, says - said)) }];
         if (asked.fate === 'cut' && said > says / 2) throw new Fault('upstream-failed', 'cut');
       }
-      yield { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' };
-      yield { type: 'usage', usage: { input: prompt, output: says, source: 'provider' } };
+      yield [
+        { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' },
+        { type: 'usage', usage: { input: prompt, output: says, source: 'provider' } },
+      ];
     };
   const ask = async (asked: Asked) => {
     const process = processes.filter(({ alive }) => alive)[some(2)] ?? processes.find(({ alive }) => alive);

@@ -20,6 +20,8 @@ export interface ReservationParts {
 export class Reservation {
   /** When the call was let in, milliseconds since 1970: its costs belong to this month. */
   readonly at: number;
+  /** Of the prompt: exact where little was left, else about. */
+  readonly promptTokens: number;
   /** Milliseconds spent waiting for it. */
   readonly waited: number;
   /** Output tokens a candidate at most, for a call that nobody could stop. */
@@ -44,6 +46,7 @@ export class Reservation {
     this.#claims = claims;
     this.at = at;
     this.waited = waited;
+    this.promptTokens = wants.promptTokens;
     this.bound = undefined;
     this.isOpen = false;
     if (claims.length === 0) return;

@@ -11,7 +11,7 @@ const free = { input: 0, output: 0 };
 
 /** How much a call needs set aside: its prompt and the answer it may give. */
 export class Wants {
-  /** About as many tokens as the prompt has. */
+  /** About as many tokens as the prompt has: English text has four bytes a token. Exact when it was counted. */
   promptTokens: number;
   readonly #call: RoutedCall;
   readonly #step: number;

@@ -3,9 +3,8 @@ import { decoder } from '#dialects/openai-chat/events';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
+import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
@@ -46,7 +45,7 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
 };
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
   const { answering, ignored, lane } = await answered(place, call, context);
   try {
     if (call.stream && isEventStream(answering)) {
@@ -58,7 +57,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     }
     const bytes = await whole(answering);
     const body = parsed(bytes);
-    for (const event of lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored)) yield event;
+    yield lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
   } finally {
     answering.leave();
   }

@@ -1,6 +1,6 @@
 import { splice } from '#kit/json-scan';
-import type { GenerateEvent, Usage } from '#model/event';
-import type { TargetContext } from '#model/generate';
+import type { Usage } from '#model/event';
+import type { Said, TargetContext } from '#model/generate';
 import { isObject } from '#model/json';
 import type { PassBody, PassCall } from '#model/pass';
 import { awaitingWords, upstreamFault } from '../asking.ts';
@@ -11,7 +11,7 @@ const tailBytes = 16_384;
 const bytesPerToken = 4;
 
 /** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
-export async function* pass(place: Place, call: PassCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+export async function* pass(place: Place, call: PassCall, context: TargetContext): AsyncGenerator<Said> {
   const { body, contentType } = await bodyOf(call.body, place.model);
   const answering = await post(place, call.operation, body, context, contentType);
   let size = 0;
@@ -24,8 +24,10 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
   try {
     const awaiting = awaitingWords(answering, context.patience, place.clock);
     const first = await awaiting.take();
-    yield { type: 'started', model: place.model, ignored: [] };
-    yield { type: 'passed', tokens: 0 };
+    yield [
+      { type: 'started', model: place.model, ignored: [] },
+      { type: 'passed', tokens: 0 },
+    ];
     awaiting.spoke();
     call.open(answering.headers['content-type'] ?? 'application/octet-stream', []);
     if (first && !give(first)) await call.drained();
@@ -40,8 +42,8 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
     answering.leave();
   }
   const usage = usageIn(tail.toString('latin1'));
-  if (usage) yield { type: 'usage', usage };
-  else if (call.saysText) yield { type: 'passed', tokens: Math.ceil(size / bytesPerToken) };
+  if (usage) yield [{ type: 'usage', usage }];
+  else if (call.saysText) yield [{ type: 'passed', tokens: Math.ceil(size / bytesPerToken) }];
 }
 
 async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {

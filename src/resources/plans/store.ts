@@ -11,6 +11,8 @@ export type PlanSource = 'settings' | 'database' | 'built-in';
 export interface Plans {
   /** At once, from memory. */
   find(name: string): Plan | undefined;
+  /** Asks the database about a name that memory does not know: another process may just have made it. */
+  has(name: string): Promise<boolean>;
   list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
   /** Makes or replaces one; it holds when this resolves. @throws Fault `conflict` where the plan is not the database's */
   put(name: string, plan: Plan): Promise<void>;
@@ -29,8 +31,12 @@ export async function openPlans(store: Store, clock: Clock, fromSettings: () => 
     return new Map(rows.map(({ name, limits }) => [name, limits]));
   };
   const stored = await keep({ store, topic: 'plans', clock, read });
+  const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
   return {
-    find: (name) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined),
+    find,
+    has: async (name) =>
+      find(name) !== undefined ||
+      (await store.db.$extendTables<Tables>().selectFrom('plans').select('name').where('name', '=', name).executeTakeFirst()) !== undefined,
     list() {
       const settings = fromSettings();
       const sources = new Map<string, PlanSource>([[unlimited, 'built-in']]);

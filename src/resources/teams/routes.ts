@@ -23,9 +23,9 @@ const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The teams of the house, for its administrators. */
-export function teamRoutes(teams: Teams, hasPlan: (name: string) => boolean): readonly NounRoute[] {
-  const known = <Given extends { readonly plan?: string }>(given: Given): Given => {
-    if (given.plan !== undefined && !hasPlan(given.plan))
+export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<boolean>): readonly NounRoute[] {
+  const known = async <Given extends { readonly plan?: string }>(given: Given): Promise<Given> => {
+    if (given.plan !== undefined && !(await hasPlan(given.plan)))
       throw new Fault('invalid', `plan must name a plan: there is none called "${given.plan}".`, { field: 'plan' });
     return given;
   };
@@ -38,7 +38,7 @@ export function teamRoutes(teams: Teams, hasPlan: (name: string) => boolean): re
       input: NewTeam,
       output: TeamObject,
       makes: true,
-      answer: ({ input }) => teams.add({ members: [], ...known(input) }),
+      answer: async ({ input }) => teams.add({ members: [], ...(await known(input)) }),
     }),
     nounRoute({
       ...common,
@@ -67,7 +67,7 @@ export function teamRoutes(teams: Teams, hasPlan: (name: string) => boolean): re
       summary: 'Changes a team; `members` are all of them.',
       input: TeamPatch,
       output: TeamObject,
-      answer: async ({ params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(known(input)))),
+      answer: async ({ params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)))),
     }),
     nounRoute({
       ...common,

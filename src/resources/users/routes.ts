@@ -8,7 +8,7 @@ import { openUsers, type User } from './store.ts';
 
 export interface UserRoutesParts {
   readonly store: Store;
-  readonly hasPlan: (name: string) => boolean;
+  readonly hasPlan: (name: string) => Promise<boolean>;
   /** The plan of who is added without a word about it. */
   readonly newUserPlan: () => string;
 }
@@ -60,8 +60,8 @@ const common = { scope: 'admin', owner: 'admin' } as const;
 /** The users of the house, for its administrators. */
 export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
   const users = openUsers(store);
-  const known = (name: string) => {
-    if (!hasPlan(name)) throw new Fault('invalid', `plan must name a plan: there is none called "${name}".`, { field: 'plan' });
+  const known = async (name: string) => {
+    if (!(await hasPlan(name))) throw new Fault('invalid', `plan must name a plan: there is none called "${name}".`, { field: 'plan' });
     return name;
   };
   return [
@@ -73,7 +73,7 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       input: NewUser,
       output: UserObject,
       makes: true,
-      answer: async ({ input }) => shown(await users.add({ email: input.email, role: input.role ?? 'user', plan: known(input.plan ?? newUserPlan()) })),
+      answer: async ({ input }) => shown(await users.add({ email: input.email, role: input.role ?? 'user', plan: await known(input.plan ?? newUserPlan()) })),
     }),
     nounRoute({
       ...common,
@@ -104,7 +104,7 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       output: UserObject,
       async answer({ params, input }) {
         const id = idIn(params, 'id', 'user');
-        if (input.plan !== undefined) known(input.plan);
+        if (input.plan !== undefined) await known(input.plan);
         return shown(there(await store.transaction((inside) => openUsers(inside).change(id, changeOf(input)))));
       },
     }),
