@@ -1,5 +1,12 @@
 const sentence = 'Please summarise the following text in two sentences and name the people in it. ';
 
+/** JSON of a request for 256 embeddings, as floats. */
+export const embeddingsBody = JSON.stringify({
+  model: 'text-embedding-3-small',
+  encoding_format: 'float',
+  input: Array.from({ length: 256 }, (_, at) => `${at}: ${sentence}`),
+});
+
 /** JSON of a chat request of about so many bytes, always the same. */
 export function chatBody({ bytes, stream = false }: { bytes: number; stream?: boolean }): string {
   const messages = [

@@ -1,6 +1,6 @@
-/** Where Dragoman's time goes: V8's own profiler over a stretch of load, after a warm-up. `npm run bench -- --profile [chat|stream]` */
+/** Where Dragoman's time goes: V8's own profiler over a stretch of load, after a warm-up. `npm run bench -- --profile [chat|stream|embeddings]` */
 import { basename, relative } from 'node:path';
-import { chatBody } from './bodies.ts';
+import { chatBody, embeddingsBody } from './bodies.ts';
 import type { Door } from './contestants.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
@@ -9,18 +9,20 @@ const entries = 25;
 const seconds = 8;
 const warmUpSeconds = 5;
 const samplingMicroseconds = 250;
-const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'> }[] = [
+const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; operation?: string }[] = [
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
   { question: 'stream', what: 'stream of 200 chunks', load: { body: chatBody({ bytes: 1000, stream: true }), clients: 32 } },
+  { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
 ];
 
 /** Prints the functions with the most time of their own, in microseconds a request. Only the main thread; the profiler itself costs a few per cent. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
   const names = rig.present(rig.wishes.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
   await rig.withDoors(names, { inspected: true }, async (doors) => {
-    for (const { question, what, load } of loads)
-      for (const door of asked.length === 0 || asked.includes(question) ? doors : []) await show(rig, door, what, load);
+    for (const { question, what, load, operation = 'chat/completions' } of loads)
+      for (const door of asked.length === 0 || asked.includes(question) ? doors : [])
+        await show(rig, { ...door, path: door.path.replace('chat/completions', operation) }, what, load);
   });
 }
 

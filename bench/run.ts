@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
+import { embeddings } from './embeddings.ts';
 import { firstChunk } from './first-chunk.ts';
 import { journal } from './journal.ts';
 import { latency } from './latency.ts';
@@ -17,7 +18,7 @@ import { stream } from './stream.ts';
 import { table } from './table.ts';
 import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
+const questions: readonly Question[] = [chat, stream, embeddings, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]

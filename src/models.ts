@@ -5,7 +5,8 @@ import { tierOf } from '#model/tier';
 
 export interface ModelsParts {
   readonly settings: Settings;
-  readonly builtIn: Target;
+  /** The built-in models, by name. */
+  readonly builtIn: (name: string) => Target;
   /** A model at a provider of the settings; `undefined` where this version does not speak its dialect, or it is nowhere to be had within the residency. */
   readonly targets: (
     provider: string,
@@ -16,19 +17,26 @@ export interface ModelsParts {
   readonly created: number;
 }
 
-/** The models of the settings by name and alias, the built-in one, and `"*"` for every other name. */
+/** They need no entry where a provider speaks OpenAI's wire. */
+const wellKnownEmbeddings = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
+
+/** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings, and `"*"` for every other name. */
 export function modelsOf({ settings, builtIn, targets: targetsAt, created }: ModelsParts): Models {
-  const builtInModel: Model = {
-    name: 'built-in',
-    kind: 'chat',
-    targets: [{ target: builtIn }],
+  const builtInModel = (name: string, kind: Model['kind']): Model => ({
+    name,
+    kind,
+    targets: [{ target: builtIn(name) }],
     limits: {},
     rate: even,
     price: free,
     created,
     ownedBy: 'dragoman',
-  };
-  const named = new Map<string, Model>([['built-in', builtInModel]]);
+  });
+  const builtInEmbedding = builtInModel('built-in-embedding', 'embedding');
+  const named = new Map<string, Model>([
+    ['built-in', builtInModel('built-in', 'chat')],
+    ['built-in-embedding', builtInEmbedding],
+  ]);
   const aliases = new Map<string, Model>();
   const { '*': any, ...models } = settings.models;
   for (const [name, model] of Object.entries(models)) {
@@ -38,12 +46,22 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     named.set(name, made);
     for (const alias of model.aliases ?? []) aliases.set(alias, made);
   }
+  for (const name of wellKnownEmbeddings) {
+    if (named.has(name) || aliases.has(name)) continue;
+    const targets = Object.entries(settings.providers).flatMap(([provider, { dialect }]) => {
+      const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined, residency: undefined }) : undefined;
+      return found?.target.embed ? [found] : [];
+    });
+    if (targets.length > 0) named.set(name, { name, kind: 'embedding', targets, limits: {}, rate: even, created, ownedBy: targets[0]!.target.provider });
+  }
   const list = [...named.values()];
+  const known = (name: string) => named.get(name) ?? aliases.get(name);
 
   return {
     list: () => list,
+    embedding: known(settings.defaults.embedding) ?? builtInEmbedding,
     find(name) {
-      const found = named.get(name) ?? aliases.get(name);
+      const found = known(name);
       if (found || !any) return found;
       const targets = targetsOf(any, name);
       return targets.length === 0 ? undefined : modelOf(name, any, targets);
@@ -52,7 +70,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
 
   function targetsOf({ targets, limits, residency }: Settings['models'][string], name: string): Model['targets'] {
     return targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const found = provider === 'built-in' ? { target: builtIn } : targetsAt(provider, upstream, { mostTokens: limits.output, residency });
+      const found = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens: limits.output, residency });
       return found ? [{ ...found, ...(weight === undefined ? {} : { weight }) }] : [];
     });
   }

@@ -7,11 +7,13 @@ import { chatcompat } from './faces/chatcompat/index.ts';
 import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
+import { embedding } from './gateway/embed.ts';
 import { gateway } from './gateway/index.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates } from './gateway/regions.ts';
 import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
+import { passing } from './gateway/pass.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
@@ -26,6 +28,7 @@ import { causeOf, type Log } from './log.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
+import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
@@ -115,12 +118,13 @@ export async function startServer({
     noProxy: settings.outbound.noProxy,
     secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
   });
+  const sentences = openSentences();
   const assemble = () => {
     const providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
-    const own = builtIn({ clock, tokens: openTokens, ...(pace ? { tokensPerSecond: pace } : {}) });
-    return modelsOf({ settings, builtIn: own.target('built-in'), targets: providers.targets, created });
+    const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
+    return modelsOf({ settings, builtIn: own.target, targets: providers.targets, created });
   };
   let models = assemble();
 
@@ -163,7 +167,15 @@ export async function startServer({
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
+    chatcompat({
+      generate,
+      embed: embedding(generate),
+      pass: passing(generate),
+      embeddingBalance: () => settings.charge.embeddings,
+      clock,
+      models: (caller) => modelsFor(models, caller),
+      limits: () => settings.limits,
+    }),
     messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
     gencompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens, standIns }),
     admin(administration.routes),

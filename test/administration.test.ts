@@ -232,6 +232,8 @@ onBothDatabases('administration', ({ place }) => {
     expect((await models(ada.headers, '/built-in'))[0]).toBe(404);
     expect((await models(bob.headers, '/built-in'))[0]).toBe(200);
     expect([await ada.chat(), await bob.chat()]).toEqual([404, 200]);
+    const embed = await open.ask('/server/chatcompat/v1/embeddings', { input: 'a' }, { headers: bob.headers });
+    expect(embed.status).toBe(404); // no falling back to a model that is not among them
     const refused = await open.ask(chat, say, { headers: ada.headers });
     expect(await refused.json()).toMatchObject({ error: { code: 'model_not_found', param: 'model' } });
   });

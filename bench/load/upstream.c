@@ -1,6 +1,7 @@
 // A provider that costs nothing: answers any POST in the wire of OpenAI's chat completions, from one thread, so that a gateway in front of it is
 // what a measurement sees. A body with "stream":true gets so many chunks of about 215 bytes, then the finish, the usage and [DONE]; without a pause
-// they are written in blocks of 16 KB, with one each chunk is a write of its own. Every other body gets about 1 KB of JSON.
+// they are written in blocks of 16 KB, with one each chunk is a write of its own. A body with "input" gets 256 embeddings of 1,536 floats (5 MB).
+// Every other body gets about 1 KB of JSON.
 //
 //   upstream --port 9700 --chunks 200 --pause 0 (microseconds between chunks) --life 3600 (seconds, then it ends by itself)
 #define _GNU_SOURCE
@@ -36,6 +37,8 @@ struct connection {
 static int poller, chunks = 200;
 static uint64_t pause_us;
 static struct text whole, head, chunk, ending;
+static char *vectors;
+static size_t vectors_size;
 static struct connection *first_waiting, *last_waiting;
 
 static uint64_t now_us(void) {
@@ -58,11 +61,13 @@ static void drop(struct connection *c) {
   if (!c->waiting) release(c);
 }
 
-static void say(struct connection *c, const struct text *text) {
-  if (c->queued + text->size > c->out_room) c->out = realloc(c->out, c->out_room = (c->queued + text->size) * 2);
-  memcpy(c->out + c->queued, text->bytes, text->size);
-  c->queued += text->size;
+static void say_bytes(struct connection *c, const char *bytes, size_t size) {
+  if (c->queued + size > c->out_room) c->out = realloc(c->out, c->out_room = (c->queued + size) * 2);
+  memcpy(c->out + c->queued, bytes, size);
+  c->queued += size;
 }
+
+static void say(struct connection *c, const struct text *text) { say_bytes(c, text->bytes, text->size); }
 
 /** False when the connection is broken. What does not fit waits for EPOLLOUT. */
 static bool flush(struct connection *c) {
@@ -118,9 +123,11 @@ static size_t request_size(struct connection *c) {
 static bool answer_all(struct connection *c) {
   for (size_t size; !c->streaming && (size = request_size(c)) > 0;) {
     c->streaming = memmem(c->in, size, "\"stream\":true", 13) != NULL;
+    bool embeds = memmem(c->in, size, "\"input\":[", 9) != NULL;
     c->have -= size;
     memmove(c->in, c->in + size, c->have);
-    say(c, c->streaming ? &head : &whole);
+    if (embeds) say_bytes(c, vectors, vectors_size);
+    else say(c, c->streaming ? &head : &whole);
     c->chunks_said = 0;
     c->due = now_us();
     if (!(c->streaming ? stream_on(c) : flush(c))) return false;
@@ -165,6 +172,23 @@ static void as_chunk(struct text *text, const char *events, const char *after) {
   text->size = sprintf(text->bytes, "%zx\r\n%s\r\n%s", strlen(events), events, after);
 }
 
+static void prepare_vectors(void) {
+  enum { INPUTS = 256, DIMENSIONS = 1536, HEAD = 128 };
+  char *body = malloc(INPUTS * (DIMENSIONS * 16 + 100) + 200), *at = body;
+  at += sprintf(at, "{\"object\":\"list\",\"data\":[");
+  for (int input = 0; input < INPUTS; input++) {
+    at += sprintf(at, "%s{\"object\":\"embedding\",\"index\":%d,\"embedding\":[", input ? "," : "", input);
+    for (int n = 0; n < DIMENSIONS; n++) at += sprintf(at, "%s%.8f", n ? "," : "", ((input * 7919 + n * 104729) % 200003 - 100001) / 1500000.0);
+    at += sprintf(at, "]}");
+  }
+  at += sprintf(at, "],\"model\":\"text-embedding-3-small\",\"usage\":{\"prompt_tokens\":2048,\"total_tokens\":2048}}");
+  vectors = malloc(HEAD + (at - body));
+  vectors_size = sprintf(vectors, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", (size_t)(at - body));
+  memcpy(vectors + vectors_size, body, at - body);
+  vectors_size += at - body;
+  free(body);
+}
+
 static void prepare(void) {
   char prose[800] = "", usage[200], body[2048], events[2048];
   for (size_t n = 0; n < 600;) n += sprintf(prose + n, "The quick brown fox \\\"jumps\\\" over %zu dogs. ", n);
@@ -193,6 +217,7 @@ int main(int count, char **words) {
   alarm(life);
   signal(SIGPIPE, SIG_IGN);
   prepare();
+  prepare_vectors();
 
   int door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   struct sockaddr_in place = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

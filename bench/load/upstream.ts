@@ -20,6 +20,10 @@ const whole = JSON.stringify({
   service_tier: 'default',
 });
 
+const vector = JSON.stringify(Array.from({ length: 1536 }, (_, n) => Number((((n * 104_729) % 200_003) / 3_000_000).toFixed(8))));
+const embeddings = Array.from({ length: 256 }, (_, index) => `{"object":"embedding","index":${index},"embedding":${vector}}`);
+const vectors = `{"object":"list","data":[${embeddings.join()}],"model":"text-embedding-3-small","usage":{"prompt_tokens":2048,"total_tokens":2048}}`;
+
 const frame = (chunk: object) => `data: ${JSON.stringify({ ...same, object: 'chat.completion.chunk', ...chunk })}\n\n`;
 const piece = frame({ choices: [{ index: 0, delta: { content: ' hello' }, finish_reason: null }] });
 const ending = `${frame({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}${frame({ choices: [], usage })}data: [DONE]\n\n`;
@@ -29,7 +33,8 @@ createServer((request, response) => void answer(request, response)).listen(Numbe
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let body = '';
   for await (const bytes of request.setEncoding('utf8')) body += String(bytes);
-  if (body.includes('"stream":true')) await stream(response);
+  if (body.includes('"input":[')) response.writeHead(200, { 'content-type': 'application/json', 'content-length': vectors.length }).end(vectors);
+  else if (body.includes('"stream":true')) await stream(response);
   else response.writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length }).end(whole);
 }
 

@@ -1,3 +1,4 @@
+import { isConversation } from '#model/call';
 import type { Context, Generate, Said } from '#model/generate';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import type { Ledger, Reservation } from './ledger/index.ts';
@@ -27,7 +28,7 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
 /** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
-  if (bound === undefined && !isOpen) return { ...call, reservation };
+  if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };
   const { lane: _, ...heard } = call;
   return { ...heard, sampling: bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound }, reservation };
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '#kit/clock';
+import { isConversation } from '#model/call';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Attempt, Generate } from '#model/generate';
-import { placesOf } from '#model/target';
+import type { Attempt, Generate, Said, TargetContext } from '#model/generate';
+import { placesOf, type Target } from '#model/target';
 import type { AdmittedCall } from './calls.ts';
 import type { Health } from './health.ts';
 import { unknownModel } from './resolve.ts';
@@ -46,7 +47,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
       let spoken = false;
       let judged = false;
       try {
-        for await (const said of target.generate(call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+        for await (const said of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
           if (!spoken && !said.some((event) => speaks(event) || event.type === 'finished')) {
             held.push(...said);
             continue;
@@ -84,6 +85,11 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
     }
     throw allOut(faults) ?? noneAsked(call, health);
   };
+}
+
+/** A conversation is held with the target; an errand knows itself what to ask it for. */
+function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
+  return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 
 /** What the caller hears when every target was tried: the shortest wait if any said to wait, else what the last one did. */

@@ -1,10 +1,12 @@
 import type { Clock } from '#kit/clock';
+import type { Call } from '#model/call';
 import type { Generate } from '#model/generate';
 import { admitted } from './admitted.ts';
 import { failover, type Waits } from './failover.ts';
 import type { Health } from './health.ts';
 import type { Ledger } from './ledger/index.ts';
 import { metered } from './metered.ts';
+import { inParts } from './parts.ts';
 import { resolved, type Models } from './resolve.ts';
 import { openRetryBudget } from './retry-budget.ts';
 
@@ -21,7 +23,7 @@ export interface GatewayParts {
  * What happens to every call, in this order. `metered` stands inside `admitted`: settling turns the reservation into the booked amount in one step,
  * so that there is no moment in which neither counts.
  */
-export function gateway({ models, ledger, health, routing, waits, clock }: GatewayParts): Generate {
+export function gateway({ models, ledger, health, routing, waits, clock }: GatewayParts): Generate<Call> {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
-  return resolved(models, admitted(ledger, metered(clock, failover({ health, budget, waits, clock }))));
+  return resolved(models, admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock })))));
 }

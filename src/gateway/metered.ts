@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock';
+import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
@@ -184,14 +185,14 @@ class Meter {
 
   #withBound(event: Started): Started {
     const { bound } = this.#call.reservation;
-    if (bound === undefined) return event;
+    if (bound === undefined || !isConversation(this.#call)) return event;
     return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, for little is left of the plan`] };
   }
 
   /** Some providers count below nothing, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route } = this.#call;
-    const context = route.limits.context ?? longestContext;
+    const context = (isConversation(this.#call) ? route.limits.context : undefined) ?? longestContext; // an errand may be many prompts
     const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }

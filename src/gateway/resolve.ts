@@ -1,5 +1,7 @@
+import { isConversation, type Call } from '#model/call';
+import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
-import type { Caller, Generate } from '#model/generate';
+import type { Caller, Context, Generate, Said } from '#model/generate';
 import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 
@@ -7,19 +9,36 @@ import type { RoutedCall } from './calls.ts';
 export interface Models {
   find(name: string): Model | undefined;
   list(): readonly Model[];
+  /** The engine for embedding names that nobody knows; absent where the caller may not use it. */
+  readonly embedding: Model | undefined;
 }
 
 /**
  * Finds what stands behind the model name of a call.
  *
- * @throws Fault `not-found`, reason `model`
+ * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do
  */
-export function resolved(models: () => Models, inner: Generate<RoutedCall>): Generate {
+export function resolved(models: () => Models, inner: Generate<RoutedCall>): Generate<Call> {
   return (call, context) => {
-    const route = modelsFor(models(), context.caller).find(call.model);
+    const visible = modelsFor(models(), context.caller);
+    if (!isConversation(call)) return errand(call, context, visible, inner);
+    const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
     return inner({ ...call, route }, context);
   };
+}
+
+/** An embedding name that nobody knows is answered by the default engine, which is said. */
+async function* errand(call: Errand, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
+  const found = models.find(call.model);
+  const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
+  const model = fallsBack ? models.embedding : found;
+  const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
+  if (!model && call.kind === 'embedding') throw unknownModel(call.model);
+  if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
+  const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
+  for await (const events of inner({ ...call, route: { ...model, targets } }, context))
+    yield events.map((event) => (event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event));
 }
 
 /** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */
@@ -30,12 +49,15 @@ export function modelsFor(models: Models, { models: names }: Caller): Models {
       const model = models.find(name);
       return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
     },
+    embedding: models.embedding && names.includes(models.embedding.name) ? models.embedding : undefined,
     list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
   };
 }
 
-/** For a name behind which nothing stands. A long one is not repeated. */
+/** For a name behind which nothing stands. */
 export function unknownModel(name: string): Fault {
-  const shown = name.length > 100 ? `${name.slice(0, 100)}…` : name;
-  return new Fault('not-found', `The model \`${shown}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
+  return new Fault('not-found', `The model \`${shown(name)}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
 }
+
+/** A long name is not repeated. */
+const shown = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -17,12 +17,17 @@ const nothing = new Uint8Array(0);
  *
  * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`
  */
-export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds }: BodyLimits, clock: Clock): Promise<Uint8Array> {
+export async function readBody(
+  exchange: Exchange,
+  { bodyBytes, bodyIdleSeconds }: BodyLimits,
+  clock: Clock,
+  takes: 'json' | 'form' = 'json',
+): Promise<Uint8Array> {
   const { incoming } = exchange;
   const length = Number(exchange.header('content-length') ?? (exchange.header('transfer-encoding') ? Infinity : 0));
   if (length === 0) return nothing;
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
-  refuseOtherTypes(exchange);
+  refuseOtherTypes(exchange, takes);
   const chunks: Buffer[] = [];
   let size = 0;
   let counted = 0;
@@ -55,11 +60,15 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
   }
 }
 
-function refuseOtherTypes(exchange: Exchange): void {
+function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
   const encoding = exchange.header('content-encoding');
   if (encoding !== undefined && encoding !== 'identity')
     throw new Fault('unsupported-type', 'Compressed request bodies are not accepted: leave out Content-Encoding.');
   const type = exchange.header('content-type');
+  if (takes === 'form') {
+    if (!/^multipart\/form-data\s*;/i.test(type ?? '')) throw new Fault('unsupported-type', 'The body must be a form: send Content-Type: multipart/form-data.');
+    return;
+  }
   if (type === undefined) return;
   const [essence = '', ...parameters] = type
     .toLowerCase()

@@ -43,11 +43,21 @@ export interface Words {
 
 /** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
 export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
-  const { call, context } = understood;
-  const { requestSeconds, streamSeconds } = parts.limits();
+  const { call } = understood;
+  await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+}
+
+/** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
+export async function accompanied(
+  { limits }: Pick<GeneratingParts, 'limits'>,
+  exchange: Exchange,
+  { call, context }: { readonly call: Pick<GenerateCall, 'model' | 'stream'>; readonly context: Context },
+  run: () => Promise<void>,
+): Promise<void> {
+  const { requestSeconds, streamSeconds } = limits();
   exchange.expire(call.stream ? streamSeconds : requestSeconds);
   try {
-    await (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood));
+    await run();
   } catch (error) {
     exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
     throw error;

@@ -46,7 +46,9 @@ function operation(shown: Operation, route: Route, face: Face) {
     summary: shown.summary,
     tags: [face.name],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(shown.input ? { requestBody: { required: true, content: json(shown.input) } } : {}),
+    ...(shown.input
+      ? { requestBody: { required: true, content: route.takes === 'form' ? { 'multipart/form-data': { schema: shown.input } } : json(shown.input) } }
+      : {}),
     responses: {
       [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(shown.output ? { content: json(shown.output) } : {}) },
       default: { description: 'Refused, in the words of this interface.' },

@@ -21,8 +21,10 @@ export interface Route {
   readonly summary: string;
   /** What may stand behind the `?`. */
   readonly query?: TObject;
-  /** JSON body of a POST, PUT or PATCH. */
+  /** JSON body of a POST, PUT or PATCH; the fields of a form where `takes` says so. */
   readonly input?: TSchema;
+  /** The body is a form (multipart/form-data), which the route reads itself; absent: JSON. */
+  readonly takes?: 'form';
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
   /** What the document shows in place of this route, where one address stands for several operations. */

@@ -106,8 +106,8 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
-    const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
-    const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
+    const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock, route.takes) : new Uint8Array(0);
+    const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
     const run = async () => {

@@ -1,3 +1,4 @@
+import type { Errand } from './errand.ts';
 import type { Extra, JsonObject } from './json.ts';
 import type { Tool, ToolChoice, Turn } from './conversation.ts';
 import type { Lane } from './lane.ts';
@@ -18,6 +19,12 @@ export interface GenerateCall {
   /** Present where the client's bytes may go through unread, should the target speak the same dialect. */
   readonly lane?: Lane;
 }
+
+/** Whatever goes through the gateway. */
+export type Call = GenerateCall | Errand;
+
+/** Is it a conversation, to be answered with text? */
+export const isConversation = (call: Call): call is GenerateCall => !('ask' in call);
 
 /** `json` is any JSON object; `schema` is JSON that conforms. */
 export type Output =

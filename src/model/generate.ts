@@ -1,10 +1,10 @@
 import type { Balance } from './account.ts';
-import type { GenerateCall } from './call.ts';
+import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
-export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<Said>;
+export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<Said>;
 
 /** What came at once, in its order: a step through all the wrappers costs more than an event. */
 export type Said = readonly GenerateEvent[];

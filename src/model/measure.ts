@@ -1,4 +1,4 @@
-import type { GenerateCall } from './call.ts';
+import { isConversation, type Call, type GenerateCall } from './call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
@@ -12,7 +12,7 @@ const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, vid
  *
  * @param count the sum of the tokens of some texts
  */
-export async function promptTokens(call: GenerateCall, count: (texts: Iterable<string>) => Promise<number>): Promise<number> {
+export async function promptTokens(call: Call, count: (texts: Iterable<string>) => Promise<number>): Promise<number> {
   return fixedTokens(call) + (await count(callTexts(call)));
 }
 
@@ -20,18 +20,23 @@ export async function promptTokens(call: GenerateCall, count: (texts: Iterable<s
  * What is known of a prompt without counting its tokens: those beside the text, and the text's bytes of UTF-8. A token has at least one byte, so that
  * the sum is never less than `promptTokens`.
  */
-export function promptSize(call: GenerateCall): { readonly fixed: number; readonly bytes: number } {
+export function promptSize(call: Call): { readonly fixed: number; readonly bytes: number } {
   return { fixed: fixedTokens(call), bytes: textBytes(call) };
 }
 
-function textBytes(call: GenerateCall): number {
+function textBytes(call: Call): number {
   let bytes = 0;
   for (const text of callTexts(call)) bytes += Buffer.byteLength(text);
   return bytes;
 }
 
 /** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */
-export function* callTexts(call: GenerateCall): Generator<string> {
+export function* callTexts(call: Call): Generator<string> {
+  if (isConversation(call)) yield* conversationTexts(call);
+  else yield* call.texts;
+}
+
+function* conversationTexts(call: GenerateCall): Generator<string> {
   for (const turn of call.turns) yield* partTexts(turn.parts);
   for (const tool of call.tools) yield* toolTexts(tool);
   if (call.output.type !== 'schema') return;
@@ -85,7 +90,8 @@ function* toolTexts(tool: Tool): Generator<string> {
   }
 }
 
-function fixedTokens(call: GenerateCall): number {
+function fixedTokens(call: Call): number {
+  if (!isConversation(call)) return call.tokens;
   let tokens = fixed.call + call.turns.length * fixed.turn + call.tools.length * fixed.tool;
   for (const { parts } of call.turns)
     for (const part of parts) {

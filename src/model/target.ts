@@ -1,5 +1,7 @@
 import type { GenerateCall } from './call.ts';
+import type { EmbedCall, Embedded } from './embed.ts';
 import type { Said, TargetContext } from './generate.ts';
+import type { PassCall } from './pass.ts';
 import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -11,6 +13,10 @@ export interface Target {
   /** The model's name upstream. */
   readonly model: string;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
+  /** Absent where it makes no vectors. */
+  readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
+  /** Absent where requests cannot go through as they came. */
+  readonly pass?: (call: PassCall, context: TargetContext) => AsyncIterable<Said>;
 }
 
 /** A model name of the configuration and what stands behind it. */

@@ -78,7 +78,7 @@ export const models = named(
 export const defaults = Type.Object(
   {
     chat: Type.Optional(word('For a chat that names no model.')),
-    embedding: Type.Optional(later('embeddings', word('For an embedding name that nobody knows.'))),
+    embedding: Type.Optional(word('For an embedding name that nobody knows.')),
     gencompat: Type.Optional(word('The first choice of its tier, for a Gemini-style name without a model of its own.')),
     speech: Type.Optional(later('speech', word('For speech.'))),
     followUp: Type.Optional(later('follow-up questions', word('For follow-up questions.'))),

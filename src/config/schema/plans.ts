@@ -30,5 +30,5 @@ export const newUsers = group('Users that are added without a word about it.', {
 });
 
 export const charge = group('From which balance things are paid.', {
-  embeddings: later('embeddings', oneOf('The balance for embeddings.', ['inference', 'train'], { default: 'inference' })),
+  embeddings: oneOf('The balance for embeddings.', ['inference', 'train'], { default: 'inference' }),
 });

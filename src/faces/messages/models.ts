@@ -33,7 +33,7 @@ export function modelRoutes(models: (caller: Caller) => ModelList): readonly Rou
       owner: 'nobody',
       summary: 'Lists the models: `limit` (20, at most 1000) of them after `after_id` or before `before_id`.',
       output: ModelPage,
-      answer: ({ exchange, caller }) => exchange.sendJson(200, page(models(caller).list(), exchange.url), idHeaders(exchange.id)),
+      answer: ({ exchange, caller }) => exchange.sendJson(200, page(models(caller).list().filter(holdsConversations), exchange.url), idHeaders(exchange.id)),
     },
     {
       method: 'GET',
@@ -50,10 +50,13 @@ export function modelRoutes(models: (caller: Caller) => ModelList): readonly Rou
   ];
 }
 
+const holdsConversations = ({ kind }: Model) => kind === 'chat';
+
 /** @throws Fault `not-found` */
 export function known(models: ModelList, name: string): Model {
   const model = models.find(name);
-  if (model?.kind !== 'chat') throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+  if (!model || !holdsConversations(model))
+    throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
   return model;
 }
 

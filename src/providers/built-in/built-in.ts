@@ -5,13 +5,17 @@ import { Fault } from '#model/fault';
 import type { Generate } from '#model/generate';
 import { promptTokens } from '#model/measure';
 import type { Target } from '#model/target';
+import { embedder } from './embed.ts';
 import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
+import { openSentences, type Sentences } from './sentence/sentence.ts';
 import { speak } from './speak.ts';
 
 export interface BuiltInParts {
   readonly clock: Clock;
   readonly tokens: () => Promise<Tokens>;
+  /** What embeddings are made with; absent: a model of its own. */
+  readonly sentences?: Sentences;
   /** The pace of an answer; absent: as fast as it is taken. */
   readonly tokensPerSecond?: number;
 }
@@ -20,7 +24,7 @@ const mostCandidates = 128;
 const mostStops = 16;
 
 /** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
-export function builtIn({ clock, tokens, tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
+export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
   const generate: Generate = async function* (call, { signal, strict }) {
     signal.throwIfAborted();
     const ignored = ignoredIn(call);
@@ -48,7 +52,8 @@ export function builtIn({ clock, tokens, tokensPerSecond }: BuiltInParts): { tar
     const thought = call.reasoning ? { thought: spoken.thought } : {};
     yield [{ type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } }];
   };
-  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, generate }) };
+  const embed = embedder({ sentences, tokens });
+  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, generate, embed }) };
 }
 
 /** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */

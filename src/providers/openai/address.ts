@@ -15,14 +15,14 @@ export interface OpenAISettings {
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * Where a chat completion of this model is asked for. Nothing in the model's name can change the host or the path: only Azure has it in the address, as one
+ * Where an operation of this model, such as `chat/completions`, is asked for. Nothing in the model's name can change the host or the path: only Azure has it in the address, as one
  * plain segment.
  *
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
-export function addressOf({ baseUrl: url, kind, apiVersion = '' }: OpenAISettings, model: string): { url: URL; path: string } {
+export function addressOf({ baseUrl: url, kind, apiVersion = '' }: OpenAISettings, model: string, operation: string): { url: URL; path: string } {
   const base = url.pathname.replace(/\/+$/, '');
-  if (kind !== 'azure') return { url, path: `${base}/chat/completions${url.search}` };
+  if (kind !== 'azure') return { url, path: `${base}/${operation}${url.search}` };
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });
-  return { url, path: `${base}/openai/deployments/${model}/chat/completions?api-version=${encodeURIComponent(apiVersion)}` };
+  return { url, path: `${base}/openai/deployments/${model}/${operation}?api-version=${encodeURIComponent(apiVersion)}` };
 }

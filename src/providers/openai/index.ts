@@ -2,18 +2,19 @@ import type { Quirks } from '#dialects/openai-chat/encode-request';
 import { decoder } from '#dialects/openai-chat/events';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
-import type { Clock } from '#kit/clock';
-import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
-import { keyRing, type KeyRing } from '../keys.ts';
-import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
+import { keyRing } from '../keys.ts';
+import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
 import { isEventStream, maxLine, parsed, streamed } from '../reading.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
+import { embed } from './embed.ts';
 import { passStream, passWhole } from './lane.ts';
+import { pass } from './pass.ts';
+import type { Place } from './place.ts';
 import { quirkOf } from './quirks.ts';
 import { requestBody } from './request-body.ts';
 
@@ -29,24 +30,18 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return oneTarget((model) => ({
-    name: `${name}/${model}`,
-    provider: name,
-    model,
-    generate: (call, context) => generate({ ...shared, model }, call, context),
-  }));
+  return oneTarget((model) => {
+    const place = { ...shared, model };
+    return {
+      name: `${name}/${model}`,
+      provider: name,
+      model,
+      generate: (call, context) => generate(place, call, context),
+      embed: (call, context) => embed(place, call, context),
+      pass: (call, context) => pass(place, call, context),
+    };
+  });
 };
-
-interface Place {
-  readonly settings: OpenAISettings;
-  /** By key. */
-  readonly headersFor: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  readonly upstreams: Upstreams;
-  readonly keys: KeyRing;
-  readonly quirks: KnownQuirks<Quirks>;
-  readonly clock: Clock;
-  readonly model: string;
-}
 
 async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
   const { answering, ignored, lane } = await answered(place, call, context);
@@ -69,7 +64,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
 /** Asks with one key after the other until one is taken; without a field of ours that the provider refuses, which is remembered if that helps. */
 async function answered(place: Place, call: GenerateCall, context: TargetContext) {
   const { settings, headersFor, upstreams, keys, model, quirks } = place;
-  const { url, path } = addressOf(settings, model);
+  const { url, path } = addressOf(settings, model, 'chat/completions');
   const turns = [...keys.inTurn()];
   const beta = context.headers['openai-beta'];
   let known = quirks.of(model);

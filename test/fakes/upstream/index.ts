@@ -33,6 +33,7 @@ export * from './giant.ts';
 export * from './good.ts';
 export * from './nobody.ts';
 export * from './refusals.ts';
+export * from './vectors.ts';
 export { secretWord } from './secret-word.ts';
 
 const wires: readonly Wire[] = [openaiChat, anthropicMessages, gemini];

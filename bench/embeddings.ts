@@ -1,0 +1,18 @@
+/** What 256 embeddings of 1,536 floats cost, which pass as they came: 4.7 MB. */
+import { embeddingsBody } from './bodies.ts';
+import { costRows } from './cost-rows.ts';
+import { atMost, type Question } from './question.ts';
+import { costs } from './rounds.ts';
+
+export const embeddings: Question = {
+  name: 'embeddings',
+  ask(rig) {
+    const names = rig.present(['nginx', 'dragoman', 'dragoman, embedded']);
+    return rig.withDoors(names, {}, async (doors) => {
+      const elsewhere = doors.map((door) => ({ ...door, path: door.path.replace('chat/completions', 'embeddings') }));
+      return costRows('256 embeddings, CPU µs', await costs(rig, elsewhere, { body: embeddingsBody, clients: 8 }), ({ nginx }) => [
+        atMost('≤ 2 × nginx', nginx, 2),
+      ]);
+    });
+  },
+};

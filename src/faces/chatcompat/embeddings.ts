@@ -1,0 +1,53 @@
+import { decodeRequest } from '#dialects/openai-embeddings/request';
+import { encodeResult } from '#dialects/openai-embeddings/result';
+import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai-embeddings/wire';
+import { answerHeaders } from '#http/answer-headers';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import type { Asked, Route } from '#http/route';
+import type { Embed, Embedded, EmbedLane } from '#model/embed';
+import type { Context } from '#model/generate';
+import { isObject } from '#model/json';
+import { root } from './root.ts';
+
+export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {
+  readonly embed: Embed;
+  /** Which balance embeddings are taken from. */
+  readonly embeddingBalance: () => NonNullable<Context['balance']>;
+}
+
+/** `POST /embeddings`. */
+export function embeddingsRoute(parts: EmbeddingParts): Route {
+  return {
+    method: 'POST',
+    path: `${root}/embeddings`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: 'Makes vectors of texts. A model name that is not known is answered by the default embedding model, as `model` says.',
+    input: EmbeddingRequest,
+    output: EmbeddingList,
+    answer: (asked) => answer(parts, asked),
+  };
+}
+
+async function answer(parts: EmbeddingParts, asked: Asked): Promise<void> {
+  const { exchange, json, bytes, places } = asked;
+  const { app, body } = unlabelled(json);
+  const call = decodeRequest(body);
+  const context = { ...contextOf(asked, 'chatcompat', app, []), balance: parts.embeddingBalance() };
+  const isPlain = body === json && isObject(body) && Object.values(body).every((value) => value !== null);
+  await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
+    const headersOf = (head: Pick<Embedded, 'model' | 'ignored'>) => answerHeaders(context.progress, { type: 'started', ...head });
+    const lane: EmbedLane = {
+      dialect,
+      body: bytes,
+      places,
+      open: (head) => exchange.open(200, ['content-type', 'application/json', ...headersOf(head)]),
+      write: (piece) => exchange.write(piece),
+      drained: () => exchange.drained(),
+    };
+    const result = await parts.embed(isPlain ? { ...call, lane } : call, context);
+    if (exchange.opened) exchange.end();
+    else exchange.sendJson(200, encodeResult(result), headersOf(result));
+  });
+}

@@ -1,0 +1,182 @@
+import { Type, type TSchema } from 'typebox';
+import { checked } from '#kit/check';
+import { answerHeaders } from '#http/answer-headers';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import type { Asked, Route } from '#http/route';
+import { Fault } from '#model/fault';
+import type { Context } from '#model/generate';
+import type { Pass, PassBody } from '#model/pass';
+import { root } from './root.ts';
+
+export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
+  readonly pass: Pass;
+}
+
+/** What goes to providers of this interface as it came: where none has the model, the answer is 501. */
+export function passedRoutes(parts: PassingParts): readonly Route[] {
+  return operations.map((operation) => ({
+    method: 'POST',
+    path: `${root}/${operation.name}`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: operation.summary,
+    input: operation.input,
+    ...(operation.form ? { takes: 'form' as const } : {}),
+    answer: async (asked) => answer(parts, operation, asked, await read(operation, asked)),
+  }));
+}
+
+interface Operation {
+  readonly name: string;
+  readonly summary: string;
+  readonly input: TSchema;
+  /** The model where the request names none. */
+  readonly model: string;
+  /** The fields whose text costs. */
+  readonly texts: readonly string[];
+  readonly form?: true;
+  readonly saysText?: true;
+}
+
+const model = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' }));
+const text = Type.String({ minLength: 1 });
+const stream = Type.Optional(Type.Union([Type.Boolean(), Type.Null()]));
+
+const operations: readonly Operation[] = [
+  {
+    name: 'moderations',
+    summary: 'Says whether texts or pictures are harmful, by a provider that has it.',
+    input: Type.Object({
+      model,
+      input: Type.Union([text, Type.Array(Type.Union([text, Type.Object({ type: Type.String() })]), { minItems: 1, maxItems: 2048 })]),
+    }),
+    model: 'omni-moderation-latest',
+    texts: ['input'],
+  },
+  {
+    name: 'audio/speech',
+    summary: 'Speaks a text, by a provider that has it.',
+    input: Type.Object({ model, input: Type.String({ minLength: 1, maxLength: 100_000 }), voice: Type.Optional(Type.Union([text, Type.Object({})])) }),
+    model: 'tts-1',
+    texts: ['input', 'instructions'],
+  },
+  {
+    name: 'audio/transcriptions',
+    summary: 'Writes down what is said in a recording, by a provider that has it.',
+    input: Type.Object({ model, file: Type.String({ format: 'binary' }), stream: Type.Optional(Type.String()) }),
+    model: 'whisper-1',
+    texts: ['prompt'],
+    form: true,
+    saysText: true,
+  },
+  {
+    name: 'images/generations',
+    summary: 'Draws pictures, by a provider that has it.',
+    input: Type.Object({ model, prompt: text, n: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 10 }), Type.Null()])), stream }),
+    model: 'gpt-image-1',
+    texts: ['prompt'],
+  },
+];
+
+/** A minute of a recording has about so many tokens, and nobody here knows its length. */
+const recordingTokens = 1000;
+
+interface Read {
+  readonly model: string;
+  readonly body: PassBody;
+  readonly stream: boolean;
+  readonly texts: readonly string[];
+  readonly app: string | undefined;
+}
+
+const checks = new Map(
+  operations.map(({ name, input }) => [
+    name,
+    checked(
+      input,
+      ({ field, message, missing }) =>
+        new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
+    ),
+  ]),
+);
+
+async function read(operation: Operation, asked: Asked): Promise<Read> {
+  if (operation.form) return readForm(operation, asked);
+  const { app, body } = unlabelled(asked.json);
+  const fields = checks.get(operation.name)!(body) as Readonly<Record<string, unknown>>;
+  const bytes = body === asked.json ? asked.bytes : undefined;
+  if (!bytes) throw new Fault('invalid', 'app_name cannot be in the body here: send it as X-App-Name.', { field: 'app_name' });
+  return {
+    model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
+    body: { type: 'json', bytes, places: asked.places },
+    stream: fields['stream'] === true || fields['stream_format'] === 'sse',
+    texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    app,
+  };
+}
+
+/** The form is written anew for the provider: two readers of the same bytes may see two forms. */
+async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
+  const form = await formOf(bytes, exchange.header('content-type') ?? '');
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of form) {
+    if (Object.hasOwn(fields, name) && !name.endsWith('[]')) throw new Fault('invalid', `${name} must be given once.`, { field: name.slice(0, 100) });
+    fields[name] = typeof value === 'string' ? value : 'file';
+  }
+  checks.get(operation.name)!(fields);
+  if (!(form.get('file') instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
+  return {
+    model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
+    body: { type: 'form', form },
+    stream: fields['stream'] === 'true',
+    texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    app: undefined,
+  };
+}
+
+/** More parts nobody means, and each costs time. */
+const mostParts = 100;
+
+/** The whole body is there already, within its limit; the number of its parts is bounded before they are read. */
+async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData> {
+  const boundary = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
+  if (!boundary) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
+  const between = Buffer.from(`--${boundary[1] ?? boundary[2]}`, 'latin1');
+  const body = Buffer.from(bytes);
+  let parts = 0;
+  for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length))
+    if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);
+  try {
+    // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
+    return await new Response(body, { headers: { 'content-type': contentType } }).formData();
+  } catch {
+    throw new Fault('invalid', 'The body is not a form: its parts do not fit the boundary in Content-Type.');
+  }
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
+}
+
+async function answer({ pass, limits }: PassingParts, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
+  const { exchange } = asked;
+  const context: Context = contextOf(asked, 'chatcompat', app, []);
+  await accompanied({ limits }, exchange, { call: read, context }, async () => {
+    await pass(
+      {
+        ...read,
+        operation: operation.name,
+        tokens: operation.form ? recordingTokens : 0,
+        saysText: operation.saysText ?? false,
+        open: (contentType, ignored) =>
+          exchange.open(200, ['content-type', contentType, ...answerHeaders(context.progress, { type: 'started', model: read.model, ignored })]),
+        write: (bytes) => exchange.write(bytes),
+        drained: () => exchange.drained(),
+      },
+      context,
+    );
+    exchange.end();
+  });
+}

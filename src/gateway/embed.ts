@@ -1,0 +1,92 @@
+import type { Call } from '#model/call';
+import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#model/embed';
+import type { Errand } from '#model/errand';
+import type { Started, Usage } from '#model/event';
+import type { Generate } from '#model/generate';
+import { promptSize } from '#model/measure';
+
+/** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
+const partBytes = 750_000;
+const partTokens = 250_000;
+
+/** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
+export function embedding(generate: Generate<Call>): Embed {
+  return async (call, context) => {
+    let started: Started | undefined;
+    const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
+    const parts = split(call).map((part) => errand(part, head));
+    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
+    let usage: Usage | undefined;
+    for await (const said of generate(asked, context))
+      for (const event of said) {
+        if (event.type === 'started') started = event;
+        if (event.type === 'usage') usage = event.usage;
+      }
+    const { fixed, bytes } = promptSize(asked);
+    const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
+    return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
+  };
+}
+
+type Head = Pick<Embedded, 'model' | 'ignored'>;
+
+/** An errand and what it brought back; nothing where the answer went through the lane. */
+interface EmbedErrand extends Errand {
+  vectors: readonly Vector[];
+}
+
+/** @param head what is known when the answer begins */
+function errand(call: EmbedCall, head: () => Head): EmbedErrand {
+  const made: EmbedErrand = {
+    ...common(call),
+    vectors: [],
+    async *ask(target, context) {
+      const { model, ignored, usage, answer } = await target.embed!(call, context);
+      const passing = 'pass' in answer ? answer : undefined;
+      try {
+        yield [
+          { type: 'started', model, ignored },
+          { type: 'passed', tokens: 0 },
+        ];
+        if (passing) call.lane!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, call.encoding));
+        const told = passing ? await passing.pass(call.lane!) : usage;
+        if (told) yield [{ type: 'usage', usage: told }];
+      } finally {
+        passing?.leave();
+      }
+    },
+  };
+  return made;
+}
+
+const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({ ...common(call), parts, ask: () => [] as never });
+
+const common = (call: EmbedCall) => ({
+  model: call.model,
+  kind: 'embedding' as const,
+  stream: false,
+  sampling: { maxTokens: 0 },
+  texts: call.inputs.filter((input) => typeof input === 'string'),
+  tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
+  able: (target: { readonly embed?: unknown }) => target.embed !== undefined,
+  unable: 'No provider here makes vectors for this model.',
+});
+
+/** Parts in order, each as large as providers take. A part has no bytes of the client's. */
+function split(call: EmbedCall): readonly EmbedCall[] {
+  const parts: (string | readonly number[])[][] = [];
+  let room = 0;
+  for (const input of call.inputs) {
+    const size = typeof input === 'string' ? Buffer.byteLength(input) / partBytes : input.length / partTokens;
+    if (parts.length === 0 || size > room) {
+      parts.push([]);
+      room = 1;
+    }
+    parts.at(-1)!.push(input);
+    room -= size;
+  }
+  if (parts.length === 1) return [call];
+  const { lane: _, ...rest } = call;
+  return parts.map((inputs) => ({ ...rest, inputs: inputs as EmbedCall['inputs'] }));
+}

@@ -1,0 +1,25 @@
+import type { Call } from '#model/call';
+import type { Generate } from '#model/generate';
+import type { Pass } from '#model/pass';
+
+/** Requests that go through as they came, under the same rules as every call. */
+export function passing(generate: Generate<Call>): Pass {
+  return async (call, context) => {
+    const { model, operation, stream, texts, tokens } = call;
+    const events = generate(
+      {
+        model,
+        kind: 'other',
+        stream,
+        sampling: {},
+        texts,
+        tokens,
+        able: (target) => target.pass !== undefined,
+        unable: `No provider here answers /${operation} for this model.`,
+        ask: (target, at) => target.pass!(call, at),
+      },
+      context,
+    );
+    for await (const _ of events) continue;
+  };
+}

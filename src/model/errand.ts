@@ -1,0 +1,29 @@
+import type { Sampling } from './call.ts';
+import type { Said, TargetContext } from './generate.ts';
+import type { Target } from './target.ts';
+
+/**
+ * A call that is no conversation: embeddings, speech, a picture. It goes the way of every call, under the same rules; what it asks of a target is its own
+ * matter, and so is the answer, which goes past the events. These only say who answers (`started`), that the answer is there (`passed`) and what it cost
+ * (`usage`).
+ */
+export interface Errand {
+  /** As the client wrote it. */
+  readonly model: string;
+  /** `embedding`: a name nobody knows falls back to the default engine. */
+  readonly kind: 'embedding' | 'other';
+  readonly stream: boolean;
+  /** Its `maxTokens` is 0 where no text is made. */
+  readonly sampling: Sampling;
+  /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
+  readonly texts: readonly string[];
+  readonly tokens: number;
+  /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
+  readonly parts?: readonly Errand[];
+  /** Can this target do it? */
+  able(target: Target): boolean;
+  /** What is said where no target can. */
+  readonly unable: string;
+  /** Has it done. @throws Fault */
+  ask(target: Target, context: TargetContext): AsyncIterable<Said>;
+}

@@ -1,0 +1,57 @@
+import type { Tokens } from '#kit/tokens';
+import type { EmbedCall, Embedded } from '#model/embed';
+import { Fault } from '#model/fault';
+import type { Context } from '#model/generate';
+import { sentenceDimensions, type Sentences } from './sentence/sentence.ts';
+
+const embeddingName = 'built-in-embedding';
+
+export interface EmbedParts {
+  readonly sentences: Sentences;
+  readonly tokens: () => Promise<Tokens>;
+}
+
+/** Characters of a text that are read, and of a piece of it: beyond that the model gets slow. */
+const mostCharacters = 32_768;
+const pieceCharacters = 1000;
+
+/**
+ * Vectors of the packaged sentence model. A text longer than a piece is the mean of its pieces; fewer dimensions are the first ones, made of length 1 again.
+ *
+ * @throws Fault `invalid` for tokens, and for more dimensions than there are
+ */
+export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, context: Pick<Context, 'signal' | 'strict'>) => Promise<Embedded> {
+  return async ({ inputs, dimensions = sentenceDimensions }, { signal, strict }) => {
+    if (dimensions > sentenceDimensions)
+      throw new Fault('invalid', `dimensions must be at most ${sentenceDimensions}: ${embeddingName} makes no more.`, { field: 'dimensions' });
+    const texts = inputs.map((input) => {
+      if (typeof input === 'string') return input.normalize('NFKC'); // as the model does: it may be longer then
+      throw new Fault('invalid', `input must be text: ${embeddingName} does not read tokens.`, { field: 'input' });
+    });
+    const ignored = [
+      ...(dimensions < sentenceDimensions ? [`dimensions: the first ${dimensions} of ${sentenceDimensions}`] : []),
+      ...texts.flatMap((text, at) => (text.length > mostCharacters ? [`input[${at}]: its first ${mostCharacters} characters are read`] : [])).slice(0, 5),
+    ];
+    if (strict && ignored[0]) throw new Fault('invalid', `${embeddingName} cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    const vectors: (readonly number[])[] = [];
+    for (const text of texts) vectors.push(unit(await mean(text.slice(0, mostCharacters), sentences, signal), dimensions));
+    const input = await (await tokens()).countAll(texts);
+    return { model: embeddingName, ignored, usage: { input, output: 0, source: 'provider' }, answer: { vectors } };
+  };
+}
+
+async function mean(text: string, sentences: Sentences, signal: AbortSignal): Promise<Float32Array> {
+  const sum = new Float32Array(sentenceDimensions);
+  for (let at = 0; at < text.length; at += pieceCharacters) {
+    signal.throwIfAborted();
+    const vector = await sentences.read(text.slice(at, at + pieceCharacters));
+    for (let place = 0; place < sum.length; place++) sum[place]! += vector[place]!;
+  }
+  return sum;
+}
+
+function unit(vector: Float32Array, dimensions: number): readonly number[] {
+  const numbers = Array.from(vector.subarray(0, dimensions));
+  const length = Math.hypot(...numbers) || 1;
+  return numbers.map((number) => Math.fround(number / length));
+}

@@ -1,0 +1,54 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Job, Read } from './sentence-worker.ts';
+
+/**
+ * The packaged sentence model (Universal Sentence Encoder lite, English), in a thread of its own that begins with the first text: 0.2 s and some 250 MB.
+ * A text of 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length.
+ */
+export interface Sentences {
+  /** @returns 512 numbers, of length 1 */
+  read(text: string): Promise<Float32Array>;
+}
+
+export const sentenceDimensions = 512;
+
+interface Waiting {
+  readonly resolve: (vector: Float32Array) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function openSentences(): Sentences {
+  let worker: Worker | undefined;
+  const waiting = new Map<number, Waiting>();
+  let jobs = 0;
+
+  const begin = (): Worker => {
+    const begun = new Worker(new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url));
+    const died = (error: unknown) => {
+      if (worker !== begun) return;
+      worker = undefined; // the next text begins another
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
+    };
+    begun.on('message', ({ id, vector }: Read) => {
+      waiting.get(id)?.resolve(vector);
+      waiting.delete(id);
+      if (waiting.size === 0) begun.unref();
+    });
+    begun.once('error', died);
+    begun.once('exit', (code) => died(new Error(`The sentence model ended with ${code}.`)));
+    return begun;
+  };
+
+  return {
+    read: (text) =>
+      new Promise((resolve, reject) => {
+        worker ??= begin();
+        worker.ref();
+        const id = jobs++;
+        waiting.set(id, { resolve, reject });
+        worker.postMessage({ id, text } satisfies Job);
+      }),
+  };
+}

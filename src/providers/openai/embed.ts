@@ -1,0 +1,78 @@
+import { encodeRequest } from '#dialects/openai-embeddings/request';
+import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai-embeddings/result';
+import type { Answering } from '#kit/answering';
+import { splice } from '#kit/json-scan';
+import type { EmbedCall, Embedded, Passing } from '#model/embed';
+import type { TargetContext } from '#model/generate';
+import { upstreamFault, whole } from '../asking.ts';
+import { post, type Place } from './place.ts';
+
+/** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
+export async function embed(place: Place, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+  const { model } = place;
+  const lane = call.lane?.dialect === 'openai-embeddings' ? call.lane : undefined;
+  const body = lane ? splice(lane.body, lane.places, { model: JSON.stringify(model) }) : JSON.stringify(encodeRequest(call, model));
+  const answering = await post(place, 'embeddings', body, context);
+  let isPassing = false;
+  try {
+    const first = await beginning(answering);
+    if (lane && passes(first, call.encoding)) {
+      isPassing = true;
+      return { model, ignored: [], answer: passing(answering, first) };
+    }
+    return decodeResult(Buffer.concat([first, await whole(answering)]), call, model);
+  } finally {
+    if (!isPassing) answering.leave();
+  }
+}
+
+/** Enough bytes to see what it is. */
+async function beginning(answering: Answering): Promise<Uint8Array> {
+  let first: Uint8Array = new Uint8Array(0);
+  try {
+    while (first.length < ends.head) {
+      const more = await answering.take();
+      if (!more) break;
+      first = first.length === 0 ? more : Buffer.concat([first, more]);
+    }
+    return first;
+  } catch (error) {
+    throw upstreamFault(error, true);
+  }
+}
+
+/** Each piece is handed on as it comes, but for the end of the answer: one that is cut or wrong must not look complete. */
+function passing(answering: Answering, first: Uint8Array): Passing {
+  return {
+    async pass(sink) {
+      const held: Uint8Array[] = [];
+      let bytesHeld = 0;
+      const give = (bytes: Uint8Array): boolean => {
+        held.push(bytes);
+        bytesHeld += bytes.length;
+        let ready = true;
+        while (bytesHeld - held[0]!.length >= ends.tail) {
+          const piece = held.shift()!;
+          bytesHeld -= piece.length;
+          ready = sink.write(piece) && ready;
+        }
+        return ready;
+      };
+      try {
+        if (!give(first)) await sink.drained();
+        await answering.pipe((bytes) => {
+          const ready = give(bytes);
+          if (!ready) void sink.drained().then(() => answering.resume());
+          return ready;
+        });
+      } catch (error) {
+        throw upstreamFault(error, true);
+      }
+      const end = Buffer.concat(held);
+      const usage = usageAtEnd(end);
+      sink.write(end);
+      return usage;
+    },
+    leave: () => answering.leave(),
+  };
+}

@@ -1,0 +1,68 @@
+import { splice } from '#kit/json-scan';
+import type { Usage } from '#model/event';
+import type { Said, TargetContext } from '#model/generate';
+import { isObject } from '#model/json';
+import type { PassBody, PassCall } from '#model/pass';
+import { awaitingWords, upstreamFault } from '../asking.ts';
+import { post, type Place } from './place.ts';
+
+/** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
+const tailBytes = 16_384;
+const bytesPerToken = 4;
+
+/** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
+export async function* pass(place: Place, call: PassCall, context: TargetContext): AsyncGenerator<Said> {
+  const { body, contentType } = await bodyOf(call.body, place.model);
+  const answering = await post(place, call.operation, body, context, contentType);
+  let size = 0;
+  let tail = Buffer.alloc(0);
+  const give = (bytes: Uint8Array): boolean => {
+    size += bytes.length;
+    tail = bytes.length >= tailBytes ? Buffer.from(bytes.subarray(-tailBytes)) : Buffer.concat([tail, bytes]).subarray(-tailBytes);
+    return call.write(bytes);
+  };
+  try {
+    const awaiting = awaitingWords(answering, context.patience, place.clock);
+    const first = await awaiting.take();
+    yield [
+      { type: 'started', model: place.model, ignored: [] },
+      { type: 'passed', tokens: 0 },
+    ];
+    awaiting.spoke();
+    call.open(answering.headers['content-type'] ?? 'application/octet-stream', []);
+    if (first && !give(first)) await call.drained();
+    await answering.pipe((bytes) => {
+      const ready = give(bytes);
+      if (!ready) void call.drained().then(() => answering.resume());
+      return ready;
+    });
+  } catch (error) {
+    throw upstreamFault(error, size > 0);
+  } finally {
+    answering.leave();
+  }
+  const usage = usageIn(tail.toString('latin1'));
+  if (usage) yield [{ type: 'usage', usage }];
+  else if (call.saysText) yield [{ type: 'passed', tokens: Math.ceil(size / bytesPerToken) }];
+}
+
+async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
+  if (body.type === 'json') return { body: splice(body.bytes, body.places, { model: JSON.stringify(model) }), contentType: 'application/json' };
+  body.form.set('model', model);
+  const written = new Response(body.form);
+  return { body: await written.bytes(), contentType: written.headers.get('content-type')! };
+}
+
+/** The last usage that an answer tells, whole or as events: `{"input_tokens": …, "output_tokens": …}` with details inside. */
+function usageIn(tail: string): Usage | undefined {
+  const told = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
+  if (told === undefined) return undefined;
+  try {
+    const usage: unknown = JSON.parse(told);
+    if (!isObject(usage)) return undefined;
+    const [input, output] = [usage['input_tokens'] ?? usage['prompt_tokens'], usage['output_tokens'] ?? usage['completion_tokens'] ?? 0];
+    return Number.isSafeInteger(input) && Number.isSafeInteger(output) ? { input: input as number, output: output as number, source: 'provider' } : undefined;
+  } catch {
+    return undefined;
+  }
+}
