@@ -32,6 +32,7 @@ import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
+import { regionRoutes } from './region-routes.ts';
 import { requestLine } from './request-line.ts';
 import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -166,7 +167,7 @@ export async function startServer({
     chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
     messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
     gencompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens, standIns }),
-    admin(administration.routes),
+    admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
