@@ -7,6 +7,7 @@ import { chatcompat } from './faces/chatcompat/index.ts';
 import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
+import { conforming } from './gateway/conforming.ts';
 import { gateway } from './gateway/index.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates } from './gateway/regions.ts';
@@ -26,6 +27,7 @@ import { causeOf, type Log } from './log.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
+import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
@@ -166,7 +168,14 @@ export async function startServer({
   const faces: readonly Face[] = [
     chatcompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits }),
     messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
-    gencompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens, standIns }),
+    gencompat({
+      generate: conforming({ conforms: keepsTo }, generate),
+      clock,
+      models: (caller) => modelsFor(models, caller),
+      limits: () => settings.limits,
+      countTokens,
+      standIns,
+    }),
     admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,

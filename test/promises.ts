@@ -352,7 +352,7 @@ function from(section: string, said: Readonly<Record<string, string>>): Promised
 }
 
 /** Not proven yet, by the area that will. One line goes with each proof, and the count with it; neither ever grows. */
-export const unprovenCount = 176;
+export const unprovenCount = 175;
 
 export const unproven: Readonly<Record<Area, readonly string[]>> = {
   service: [
@@ -441,7 +441,7 @@ export const unproven: Readonly<Record<Area, readonly string[]>> = {
     'embeddings.429-quota',
   ],
   models: ['models.answer-object', 'models.answer-data', 'models.200', 'models.401'],
-  gencompat: ['gencompat.schema-conforms'],
+  gencompat: [],
   user: [
     'user.access-header',
     'user.get-token-with-api-key',
