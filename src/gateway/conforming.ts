@@ -19,7 +19,10 @@ export interface ConformingParts {
  */
 export function conforming({ conforms }: ConformingParts, inner: Generate): Generate {
   return async function* (call, context) {
-    if (call.output.type !== 'schema') return yield* inner(call, context);
+    if (call.output.type !== 'schema') {
+      yield* inner(call, context);
+      return;
+    }
     const { schema } = call.output;
     const fits = (text: string): boolean => {
       const value = parsed(text);
