@@ -28,7 +28,7 @@ const interactions = readdirSync(new URL('js-genai', here)).flatMap((file) =>
 
 const bytesOf = (chunks: readonly string[]) => Buffer.from(chunks.map((chunk) => `data: ${chunk}\r\n\r\n`).join(''));
 
-export const streams: readonly Recording[] = [
+const streams: readonly Recording[] = [
   ...files
     .filter((file) => file.endsWith('.chunks.txt'))
     .map((file) => ({
