@@ -8,6 +8,7 @@ import { gencompat } from './faces/gencompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { embedding } from './gateway/embed.ts';
+import { conforming } from './gateway/conforming.ts';
 import { gateway } from './gateway/index.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates } from './gateway/regions.ts';
@@ -29,12 +30,14 @@ import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
+import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
+import { regionRoutes } from './region-routes.ts';
 import { requestLine } from './request-line.ts';
 import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -177,8 +180,15 @@ export async function startServer({
       limits: () => settings.limits,
     }),
     messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
-    gencompat({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens, standIns }),
-    admin(administration.routes),
+    gencompat({
+      generate: conforming({ conforms: keepsTo }, generate),
+      clock,
+      models: (caller) => modelsFor(models, caller),
+      limits: () => settings.limits,
+      countTokens,
+      standIns,
+    }),
+    admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, cut, headersThenHang, notFound, on, startUpstream, thinking, toolCalls, tooMany, type Upstream } from './fakes/upstream/index.ts';
+import { always, cut, headersThenHang, notFound, ok, on, startUpstream, thinking, toolCalls, tooMany, type Upstream } from './fakes/upstream/index.ts';
 import { chat, openHouse, providerKey, type House } from './house.ts';
 import { raw } from './gencompat-raw.ts';
 
@@ -411,6 +411,70 @@ describe('models of one tier', () => {
   });
 });
 
+describe.each(['gemini-2.5-flash', 'gpt-x'])('an answer of %s for which a schema was given', (model) => {
+  const responseSchema = {
+    type: 'OBJECT',
+    properties: { n: { type: 'INTEGER' }, tag: { type: 'STRING', enum: ['a', 'b'], nullable: true } },
+    required: ['n', 'tag'],
+  };
+  const body = (more: object = {}) => said('json', { generationConfig: { responseMimeType: 'application/json', responseSchema, ...more } });
+  const right = '{"n":1,"tag":"a"}';
+  const texts = ({ candidates }: Answer) => candidates.map(({ content }) => content.parts.map(({ text }) => text).join(''));
+
+  test('that conforms is passed on [gencompat.schema-conforms]', async () => {
+    upstream.script(ok({ text: right }));
+    expect(texts((await whole(generate(model), body())).answer)).toEqual([right]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['prose', 'Here you are.'],
+    ['another type', '{"n":"1","tag":"a"}'],
+    ['a member that is missing', '{"n":1}'],
+    ['a word that is not listed', '{"n":1,"tag":"c"}'],
+  ])('that is %s is asked for once more, with what was wrong, and both are counted [gencompat.schema-conforms]', async (_, wrong) => {
+    upstream.script(ok({ text: wrong }), ok({ text: right }));
+    const { answer } = await whole(generate(model), body());
+    expect(texts(answer)).toEqual([right]);
+    expect(upstream.requests).toHaveLength(2);
+    expect(upstream.requests[1]?.body.toString()).toContain(JSON.stringify(wrong).slice(1, -1));
+    expect(answer.usageMetadata.promptTokenCount).toBeGreaterThan(1);
+  });
+
+  test('that is wrapped up for a reader is unwrapped without asking', async () => {
+    upstream.script(ok({ text: `\`\`\`json\n${right}\n\`\`\`` }));
+    expect(texts((await whole(generate(model), body())).answer)).toEqual([right]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('is 502 where the repair does not conform either, and nothing of it is shown', async () => {
+    upstream.script(ok({ text: 'first canary' }), ok({ text: 'second canary' }));
+    const { status, answer } = await whole(generate(model), body());
+    expect([status, answer.error?.status, upstream.requests.length]).toEqual([502, 'INTERNAL', 2]);
+    expect(JSON.stringify(answer)).not.toContain('canary');
+  });
+
+  test('is held back from a stream until it conforms', async () => {
+    upstream.script(ok({ text: 'not this canary' }), ok({ text: right }));
+    const { joined, text, chunks } = await streamed(stream(model), body());
+    expect(joined).toBe(right);
+    expect(text).not.toContain('canary');
+    expect(chunks.at(-1)?.candidates[0]?.finishReason).toBe('STOP');
+  });
+
+  test('that was cut by its limit is passed on as it is', async () => {
+    upstream.script(ok({ text: '{"n":', finish: model === 'gpt-x' ? 'length' : 'MAX_TOKENS' }));
+    const { answer } = await whole(generate(model), body());
+    expect([texts(answer), answer.candidates[0]?.finishReason, upstream.requests.length]).toEqual([['{"n":'], 'MAX_TOKENS', 1]);
+  });
+
+  test('conforms in each of several candidates', async () => {
+    upstream.script(ok({ text: 'wrong' }), always(ok({ text: right })));
+    const { answer } = await whole(generate(model), body({ candidateCount: 2 }));
+    expect(texts(answer)).toEqual([right, right]);
+  });
+});
+
 describe('a provider of the content generation wire', () => {
   test('is sent the whole configuration as it came [gencompat.config-temperature] [gencompat.config-top-p] [gencompat.config-top-k]', async () => {
     const generationConfig = {
@@ -523,8 +587,9 @@ interface Captured {
 const captured = JSON.parse(readFileSync(new URL('../src/dialects/gemini/recordings/requests.json', import.meta.url), 'utf8')) as Captured[];
 
 describe.each(['a provider', 'the built-in model'])('answered by %s', (who) => {
-  test.each(captured)('a request of $name gets what its client can read [gencompat.standard-format]', async ({ url, body }) => {
+  test.each(captured)('a request of $name gets what its client can read [gencompat.standard-format]', async ({ name, url, body }) => {
     const at = who === 'a provider' ? house : alone;
+    if (/object|response/.test(name)) upstream.script(always(ok({ text: '{"city":"Paris","n":1}' })));
     const answer = await at.ask(url, body);
     expect(answer.status).toBe(200);
     const text = await answer.text();

@@ -416,7 +416,7 @@ export const unproven: Readonly<Record<Area, readonly string[]>> = {
   ],
   embeddings: [],
   models: [],
-  gencompat: ['gencompat.schema-conforms'],
+  gencompat: [],
   user: [
     'user.access-header',
     'user.get-token-with-api-key',

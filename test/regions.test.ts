@@ -209,6 +209,23 @@ routing: { cooldownSeconds: 1 }
     for (let at = 0; at < 5; at++) expect((await ask('flash', 'hi', own)).status).toBe(200);
     expect(regionsAsked().filter((region) => region === 'us-central1')).toHaveLength(1);
     expect(await metric()).toBe('0');
+    const { items } = (await (await own.ask('/server/admin/regions')).json()) as { items: object[] };
+    expect(items).toEqual([
+      {
+        provider: 'pool',
+        region: 'us-central1',
+        model: 'gemini-2.5-flash',
+        state: 'cooling',
+        until: expect.stringMatching(/Z$/) as string,
+        latencyMs: null,
+        successRate: 0.8,
+      },
+      { provider: 'pool', region: 'us-east1', model: 'gemini-2.5-flash', state: 'ok', until: null, latencyMs: expect.any(Number) as number, successRate: 1 },
+    ]);
+    const again = (await (await own.ask('/server/admin/regions/reset', {})).json()) as { items: { state: string }[] };
+    expect(again.items.map(({ state }) => state)).toEqual(['ok', 'ok']);
+    upstream.script(on({ region: 'us-central1' }, tooMany({ retryAfter: 1 })));
+    expect((await ask('flash', 'hi', own)).attempts).toBe(2);
     await expect.poll(async () => (await ask('flash', 'hi', own)).headers.get('x-dragoman-region'), { timeout: 5000 }).toBe('us-central1');
     expect(await metric()).toBe('1');
     await own.close();

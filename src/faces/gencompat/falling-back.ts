@@ -1,8 +1,11 @@
 import { Fault } from '#model/fault';
 import type { Generate } from '#model/generate';
 
+/** What asking one model may take: the answer, and a repair of each of its candidates. */
+const stepsEach = 200;
+
 /**
- * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as a step of the same request.
+ * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as steps of the same request.
  *
  * @param names of models of one tier, the wanted one first
  */
@@ -11,7 +14,7 @@ export function fallingBack(generate: Generate, names: readonly string[]): Gener
     for (const [at, model] of names.entries()) {
       let begun = false;
       try {
-        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at })) {
+        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at * stepsEach })) {
           begun = true;
           yield said;
         }

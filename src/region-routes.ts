@@ -1,0 +1,31 @@
+import { Type } from 'typebox';
+import type { RegionState } from './gateway/regions.ts';
+import { nounRoute, type NounRoute } from './http/noun-route.ts';
+
+const Region = Type.Object({
+  provider: Type.String(),
+  region: Type.String(),
+  model: Type.String({ description: "The model's name upstream." }),
+  state: Type.Enum(['ok', 'cooling', 'absent', 'probing']),
+  until: Type.Union([Type.String(), Type.Null()], { description: 'When it may be asked again, ISO 8601.' }),
+  latencyMs: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the time until it speaks.' }),
+  successRate: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the share of calls that it answered, 0 to 1.' }),
+});
+
+/** The live state of the regions as this process sees it, and the end of all cooldowns. */
+export function regionRoutes({ regions, reset }: { readonly regions: () => readonly RegionState[]; readonly reset: () => void }): readonly NounRoute[] {
+  const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
+  return [
+    nounRoute({ ...shared, method: 'GET', path: '/server/admin/regions', summary: 'The regions as they stand.', answer: () => ({ items: regions() }) }),
+    nounRoute({
+      ...shared,
+      method: 'POST',
+      path: '/server/admin/regions/reset',
+      summary: 'Forgets what ails the regions: all are asked again.',
+      answer() {
+        reset();
+        return { items: regions() };
+      },
+    }),
+  ];
+}
