@@ -17,6 +17,7 @@ import { openUpstreams } from './kit/pool.ts';
 import { sealer } from './kit/sealing.ts';
 import { openTokens } from './kit/tokens.ts';
 import { causeOf, type Log } from './log.ts';
+import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { Plan } from './model/plan.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -25,6 +26,7 @@ import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
+import { openKeeping } from './resources/stored-responses/index.ts';
 import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
 import { openStore, type Store } from './store/open.ts';
@@ -54,7 +56,9 @@ export interface Server {
 }
 
 /** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/'].map((folder) => new URL(folder, import.meta.url));
+const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/', 'resources/stored-responses/'].map(
+  (folder) => new URL(folder, import.meta.url),
+);
 
 /** Plans that need no entry; one in the settings stands above them. */
 const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
@@ -85,6 +89,14 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
     clock,
     longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+
+  const keeping = openKeeping<Kept>({
+    store,
+    seal,
+    clock,
+    retentionDays: () => settings.responses.retentionDays,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
@@ -122,7 +134,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ generate, clock, models: () => models, limits: () => settings.limits }),
+    chatcompat({ ...keeping, storing: () => settings.responses.store, generate, clock, models: () => models, limits: () => settings.limits }),
     messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
     watch({
       metrics,
@@ -162,6 +174,7 @@ export async function startServer({ settings: first, log, clock = systemClock, c
     async close(graceSeconds) {
       stopping = true;
       await door.close(graceSeconds);
+      await keeping.close();
       await idempotency.close();
       await ledger.close();
       await upstreams.close();

@@ -1,15 +1,17 @@
-import { encodeFault } from '#dialects/openai-chat/faults';
+import { encodeFault } from '#dialects/openai-faults';
 import type { Face } from '#http/route';
 import type { GeneratingParts } from '#http/generating';
 import { chatRoute } from './chat.ts';
 import { modelRoutes, type ModelList } from './models.ts';
+import type { KeepingParts } from './responses/kept.ts';
+import { responsesRoutes } from './responses/routes.ts';
 
-/** The interface of chat completions, as the standard public SDKs speak it. */
-export function chatcompat(parts: GeneratingParts & { readonly models: () => ModelList }): Face {
+/** The interface of chat completions and responses, as the standard public SDKs speak it. */
+export function chatcompat(parts: GeneratingParts & KeepingParts & { readonly models: () => ModelList }): Face {
   return {
     name: 'chatcompat',
     root: '/server/chatcompat/',
-    routes: [chatRoute(parts), ...modelRoutes(parts.models)],
+    routes: [chatRoute(parts), ...responsesRoutes(parts), ...modelRoutes(parts.models)],
     refusal: (fault) => encodeFault(fault),
   };
 }
