@@ -14,7 +14,13 @@ const check = checked(ResponsesRequest, refuse);
 const checkInput = checked(Input, ({ field, ...problem }) => refuse({ ...problem, field: `items${field}` }));
 
 const itemTypes: ReadonlySet<unknown> = new Set([
-  ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'reasoning', 'item_reference'],
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+  'item_reference',
   ...carriedItems,
 ]);
 
@@ -115,7 +121,7 @@ function outputOf(format: Format): Output {
 }
 
 /** What the chat wire has under the same name. */
-const shared = ['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity'];
+const shared = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);
 
 /** What only this dialect understands, and its sister too where both have a field. Names with a dot are notes for requests to providers of this wire. */
 function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra {
@@ -128,6 +134,6 @@ function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra
   const thinking = rest({ ...reasoning, ...(isGiven(summary) ? { summary } : {}) }, new Set());
   if (!isEmpty(thinking)) carried['.reasoning'] = thinking;
   if (isGiven(request.include) && request.include.length > 0) carried['.include'] = request.include;
-  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => shared.includes(name)));
+  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => shared.has(name)));
   return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
 }

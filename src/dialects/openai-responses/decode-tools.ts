@@ -34,7 +34,7 @@ function nestedGrammar(format: JsonObject): JsonObject {
 
 export function flatGrammar(format: JsonObject): JsonObject {
   const { grammar, ...others } = format;
-  return isObject(grammar) ? { ...others, ...(grammar as JsonObject) } : format;
+  return isObject(grammar) ? { ...others, ...grammar } : format;
 }
 
 export interface Chosen {
@@ -60,7 +60,7 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     default: {
       if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kindOf(type)))
         throw invalid('tool_choice.type', 'names a tool that is not among the tools');
-      return { carried: bounded(choice as JsonObject, 'tool_choice') };
+      return { carried: bounded(choice, 'tool_choice') };
     }
   }
 }

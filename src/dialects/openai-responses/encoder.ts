@@ -1,5 +1,5 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
-import { own, type Extra, type Json, type JsonObject } from '#model/json';
+import { own, textOf, type Extra, type Json, type JsonObject } from '#model/json';
 import type { OpenAIError } from '../openai-faults.ts';
 import { callItem, encodeLogprobs, itemId, messageItem, reasoningItem, type CallItem } from './encode-items.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
@@ -87,7 +87,7 @@ export class Encoder {
     const refused = this.#output.concat(this.#open?.kind === 'message' ? this.#open.items() : []).some(isRefusal);
     const why = reason === 'length' ? 'max_output_tokens' : reason === 'refused' && !refused ? 'content_filter' : undefined;
     const status: Status = why === undefined ? 'completed' : 'incomplete';
-    let frames = this.#model === undefined ? this.#start(String(this.#response['model'])) : '';
+    let frames = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
     if (this.#output.length === 0 && !this.#open && status === 'completed') frames += this.#text({ text: '' }, true);
     frames += this.#endItems(status);
     this.#conclude(status, { incomplete_details: why === undefined ? null : { reason: why } });
@@ -97,21 +97,21 @@ export class Encoder {
   /** Says how the response ended. @param stored could it be kept? */
   last(stored: boolean): string {
     if (!stored) this.#response = { ...this.#response, store: false };
-    return this.#say(`response.${String(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';
+    return this.#say(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';
   }
 
   /** The last frames of a response that failed: `error`, then `response.failed`, and no `[DONE]`. */
   fail(error: OpenAIError['error']): string {
-    const start = this.#model === undefined ? this.#start(String(this.#response['model'])) : '';
+    const start = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
     const said = this.#say('error', `"error":${JSON.stringify(error)}`);
-    this.#endItems('incomplete');
+    this.#leaveItems();
     this.#conclude('failed', { error: { code: error.code, message: error.message } });
     return start + said + this.#say('response.failed', this.#whole());
   }
 
   /** The response of a run that somebody ended. */
   cancel(): void {
-    this.#endItems('incomplete');
+    this.#leaveItems();
     this.#conclude('cancelled', {});
   }
 
@@ -292,6 +292,13 @@ export class Encoder {
     return frames;
   }
 
+  /** What was being said stays as far as it came, and nobody is told that it is done. */
+  #leaveItems(): void {
+    const number = this.#number;
+    this.#endItems('incomplete');
+    this.#number = number;
+  }
+
   #done(index: number, item: JsonObject): string {
     this.#output[index] = item;
     return this.#say('response.output_item.done', `"output_index":${index},"item":${JSON.stringify(item)}`);
@@ -304,7 +311,7 @@ export class Encoder {
   }
 
   #next(kind: Parameters<typeof itemId>[1]): string {
-    return itemId(String(this.#response['id']), kind, this.#output.length);
+    return itemId(textOf(this.#response['id']), kind, this.#output.length);
   }
 
   #whole(): string {

@@ -9,7 +9,7 @@ import { speaks } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Context } from '#model/generate';
-import type { JsonObject } from '#model/json';
+import { textOf, type JsonObject } from '#model/json';
 import { entryOf, givesEncrypted } from './create.ts';
 import { isRunning, turnsIn, type Ground } from './ground.ts';
 import type { Entry, KeepingParts, Run } from './kept.ts';
@@ -52,7 +52,7 @@ export function openBackground(parts: BackgroundParts): Background {
       throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
     const { previousId, conversationId, said } = ground;
     const { caller, app, strict, headers, requestId } = context;
-    const id = String(response['id']);
+    const id = textOf(response['id']);
     await runs.begin((job) => {
       const run: Run = { job, request, requestId, caller, app, strict, headers, ...(conversationId === undefined ? {} : { conversationId }) };
       return {

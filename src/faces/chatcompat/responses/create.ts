@@ -11,7 +11,7 @@ import type { Part } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
-import type { JsonObject } from '#model/json';
+import { textOf, type JsonObject } from '#model/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
 import { groundOf, type Ground } from './ground.ts';
@@ -82,9 +82,9 @@ function wordsOf(answering: Answering, keep: Keep = () => Promise.resolve(false)
 export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
   return {
     userId,
-    id: String(response['id']),
+    id: textOf(response['id']),
     ...(previousId === undefined ? {} : { previousId }),
-    status: String(response['status']),
+    status: textOf(response['status']),
     items: said.length + outputOf(response).length,
     body: { response, said, answer },
   };

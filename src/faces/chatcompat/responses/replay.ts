@@ -36,7 +36,7 @@ export async function streamEntry({ clock, limits, find, live }: StreamingParts,
   try {
     let entry = await find();
     if (!entry) throw gone();
-    const encoder = encoderOf(entry.body.response, after);
+    const encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
     let said = 0;
     while (isRunning(entry.status)) {
       exchange.signal.throwIfAborted();
@@ -66,13 +66,13 @@ export async function streamEntry({ clock, limits, find, live }: StreamingParts,
 const gone = () => new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
 
 /** The same frames as ever, without those that the client has. */
-function encoderOf(response: JsonObject, after: number): Encoder {
+function encoderOf(response: JsonObject, after: number, completedAt: () => unknown): Encoder {
   let number = 0;
   const unsaid = { status: 'queued', output: [], usage: null, completed_at: null, error: null, incomplete_details: null };
   return new Encoder({
     response: { ...response, ...unsaid },
     encrypted: true,
-    now: () => Number(response['completed_at'] ?? 0),
+    now: () => Number(completedAt() ?? 0),
     frame: (type, members) => (number++ > after ? frameText(type, members) : ''),
   });
 }
