@@ -4,7 +4,7 @@ import OpenAI7 from 'openai-7';
 import { zodTextFormat } from 'openai/helpers/zod';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { cut, failing, hang, ok, startUpstream, thinking, toolCalls, tooMany, type Upstream } from './fakes/upstream/index.ts';
+import { altered, badRequest, cut, failing, hang, ok, startUpstream, thinking, toolCalls, tooMany, type Upstream } from './fakes/upstream/index.ts';
 import { openHouse, providerKey, type House } from './house.ts';
 
 const path = '/server/chatcompat/v1/responses';
@@ -18,10 +18,13 @@ beforeAll(async () => {
     yaml: `
 providers:
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["${providerKey}"] }
+  resp: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-resp"] }
   gpt: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-gpt"] }
 models:
   claude-x: { targets: [{ provider: claude }] }
   gpt-x: { targets: [{ provider: gpt }] }
+  resp-x: { targets: [{ provider: resp }] }
+  resp-plain: { targets: [{ provider: resp }] }
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 2, whole: 2 }, firstByteSeconds: 3, streamIdleSeconds: 2 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
@@ -96,8 +99,14 @@ async function streamed(more: object) {
   return { status: answer.status, text, frames: framesOf(text) };
 }
 
+interface Sent {
+  readonly messages: readonly Record<string, unknown>[];
+  readonly input?: readonly Record<string, unknown>[];
+  readonly [name: string]: unknown;
+}
+
 /** What went upstream. */
-const sent = (at = 0) => upstream.requests[at]?.json as { readonly messages: readonly Record<string, unknown>[]; readonly [name: string]: unknown };
+const sent = (at = 0) => upstream.requests[at]?.json as Sent;
 
 describe.each([
   ['openai 6', OpenAI],
@@ -167,7 +176,7 @@ describe.each([
   });
 });
 
-describe.each(['gpt-x', 'claude-x'])('before the wire of %s', (model) => {
+describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) => {
   test('answers with text and usage [responses.answer-id] [responses.answer-created-at] [responses.answer-model] [responses.answer-usage] [responses.status-completed] [responses.output-array]', async () => {
     upstream.script(ok());
     const { status, body } = await create({ model, input: 'one two three' });
@@ -230,9 +239,9 @@ describe.each(['gpt-x', 'claude-x'])('before the wire of %s', (model) => {
     const input = calls.map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'a wall' }));
     const second = await create({ model, input, tools, previous_response_id: first.id });
     expect(second.status).toBe(200);
-    const { messages } = sent(1);
-    expect(messages).toHaveLength(model === 'gpt-x' ? 4 : 3);
-    expect(JSON.stringify(messages).match(/a wall/g)).toHaveLength(2);
+    const said = sent(1).messages ?? sent(1).input;
+    expect(said).toHaveLength({ 'claude-x': 3, 'gpt-x': 4, 'resp-x': 5 }[model]!);
+    expect(JSON.stringify(said).match(/a wall/g)).toHaveLength(2);
   });
 
   test('instructions stand first, and those of an earlier turn are not taken over [responses.instructions-string] [responses.instructions-prepended]', async () => {
@@ -241,7 +250,7 @@ describe.each(['gpt-x', 'claude-x'])('before the wire of %s', (model) => {
     await create({ model, input: 'two', previous_response_id: first.id });
     expect(JSON.stringify(sent(0))).toContain('Be terse.');
     expect(JSON.stringify(sent(1))).not.toContain('Be terse.');
-    expect(sent(1).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect((sent(1).messages ?? sent(1).input!).map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
   });
 
   test('max_output_tokens and temperature reach the model [responses.max-output-tokens-integer] [responses.temperature-number]', async () => {
@@ -284,6 +293,37 @@ test('a signature that only its own wire understands comes back with the next tu
   for (const at of [1, 2])
     expect(sent(at).messages[1]).toMatchObject({ role: 'assistant', content: [{ type: 'thinking', signature: expect.any(String) as string }, {}] });
   expect(sent(1).messages).toEqual(sent(2).messages);
+});
+
+test('a provider of this interface keeps nothing, and gets its encrypted thoughts back', async () => {
+  upstream.script(thinking('Hm.'), ok());
+  const first = (await create({ model: 'resp-x', input: 'one', instructions: 'Be terse.', text: { verbosity: 'low' }, reasoning: { summary: 'auto' } })).body;
+  await create({ model: 'resp-x', input: 'two', previous_response_id: first.id });
+  expect(sent()).toMatchObject({
+    store: false,
+    include: ['reasoning.encrypted_content'],
+    instructions: 'Be terse.',
+    text: { verbosity: 'low' },
+    reasoning: { summary: 'auto' },
+  });
+  expect(sent(1).input).toMatchObject([{ role: 'user' }, { type: 'reasoning', encrypted_content: 'gAAAAAencrypted' }, { role: 'assistant' }, { role: 'user' }]);
+  expect(sent(1)).not.toHaveProperty('previous_response_id');
+});
+
+test('a model that has no encrypted thoughts is asked without them, and that is remembered', async () => {
+  const noEncrypted = badRequest({ message: 'Encrypted content is not supported with this model.' });
+  upstream.script(
+    altered('no encrypted content', noEncrypted, (answer) => ({
+      ...answer,
+      body: [JSON.stringify({ error: { type: 'invalid_request_error', param: 'include', message: 'no' } })],
+      framing: 'chunked',
+    })),
+    ok(),
+    ok(),
+  );
+  expect((await create({ model: 'resp-plain' })).status).toBe(200);
+  expect((await create({ model: 'resp-plain' })).status).toBe(200);
+  expect(upstream.requests.map(({ json: body }) => 'include' in (body as object))).toEqual([true, false, false]);
 });
 
 describe('refused with 400 that names the field', () => {
@@ -490,7 +530,7 @@ interface Captured {
   readonly body: { readonly stream?: boolean; readonly previous_response_id?: string };
 }
 
-describe.each(['built-in', 'gpt-x', 'claude-x'])('answered by %s', (model) => {
+describe.each(['built-in', 'gpt-x', 'claude-x', 'resp-x'])('answered by %s', (model) => {
   test.each(JSON.parse(readFileSync(requests, 'utf8')) as Captured[])(
     'a request of $name gets what its client can read [responses.input-array]',
     async ({ body }) => {

@@ -3,11 +3,13 @@ import type { Upstreams } from '#kit/pool';
 import type { Target } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
 import type { Maker, ProviderSettings } from './maker.ts';
+import { openaiResponses } from './openai-responses/index.ts';
 import { openai } from './openai/index.ts';
 
 /** Who makes the providers of each dialect. */
 const makers: ReadonlyMap<string, Maker> = new Map([
   ['openai-chat', openai],
+  ['openai-responses', openaiResponses],
   ['anthropic-messages', anthropic],
 ]);
 

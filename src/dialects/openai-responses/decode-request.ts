@@ -5,7 +5,7 @@ import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
 import { toolChoiceOf, toolOf } from './decode-tools.ts';
-import { carriedItems, dialect, Input, ResponsesRequest, type WireItem } from './wire.ts';
+import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const refuse = ({ field, message, missing }: Problem) =>
   new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) });
@@ -120,9 +120,6 @@ function outputOf(format: Format): Output {
   };
 }
 
-/** What the chat wire has under the same name. */
-const shared = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);
-
 /** What only this dialect understands, and its sister too where both have a field. Names with a dot are notes for requests to providers of this wire. */
 function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra {
   const carried: Record<string, Json> = rest(request, understood);
@@ -134,6 +131,6 @@ function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra
   const thinking = rest({ ...reasoning, ...(isGiven(summary) ? { summary } : {}) }, new Set());
   if (!isEmpty(thinking)) carried['.reasoning'] = thinking;
   if (isGiven(request.include) && request.include.length > 0) carried['.include'] = request.include;
-  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => shared.has(name)));
+  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => sisterFields.has(name)));
   return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
 }

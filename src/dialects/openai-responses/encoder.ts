@@ -3,8 +3,9 @@ import { own, textOf, type Extra, type Json, type JsonObject } from '#model/json
 import type { OpenAIError } from '../openai-faults.ts';
 import { callItem, encodeLogprobs, itemId, messageItem, reasoningItem, type CallItem } from './encode-items.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
-import { encodeUsage, type Status } from './response.ts';
+import type { Status } from './response.ts';
 import { encryptedOf } from './thoughts.ts';
+import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
 /** What an answer in this wire is made of besides its events. */

@@ -1,7 +1,6 @@
-import type { Usage } from '#model/event';
-import { own, rest, type Json, type JsonObject } from '#model/json';
+import { rest, type Json, type JsonObject } from '#model/json';
 import { isGiven } from '../reading.ts';
-import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
+import type { ResponsesRequest, WireTool } from './wire.ts';
 
 /** The response object around its output: every member is there, null where nothing was said. */
 
@@ -68,16 +67,4 @@ function shownTool(tool: WireTool): JsonObject {
   const shown = rest(tool, new Set());
   if (tool.type !== 'function') return shown;
   return { ...shown, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null };
-}
-
-export function encodeUsage({ input, output, cached, thought, extra }: Usage): JsonObject {
-  const { input_tokens_details: prompt, output_tokens_details: said, ...others } = own(extra, dialect);
-  return {
-    input_tokens: input,
-    input_tokens_details: { ...(prompt as JsonObject | undefined), cached_tokens: cached ?? 0 },
-    output_tokens: output,
-    output_tokens_details: { ...(said as JsonObject | undefined), reasoning_tokens: thought ?? 0 },
-    total_tokens: input + output,
-    ...others,
-  };
 }

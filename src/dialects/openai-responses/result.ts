@@ -1,7 +1,18 @@
 import type { GenerateEvent } from '#model/event';
 import type { GenerateResult } from '#model/fold';
 import type { JsonObject } from '#model/json';
+import { reader } from './decode-answer.ts';
 import { Encoder, noFrame, type Answering } from './encoder.ts';
+
+/** A whole response ↔ events and results. */
+
+/**
+ * @param body parsed JSON
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ */
+export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
 
 /** A whole answer → the response object: what is said at once is a stream of few words. */
 export function encodeResult(result: GenerateResult, answering: Answering): JsonObject {

@@ -4,6 +4,9 @@ import type { Json, JsonObject } from '#model/json';
 /** The responses wire, as far as we read it. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
 export const dialect = 'openai-responses';
 
+/** What the chat wire has under the same name: carried for both. */
+export const sisterFields: ReadonlySet<string> = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);
+
 /** One of these forms, or absent; null counts as absent. */
 const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
 const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));

@@ -24,6 +24,7 @@ import { refusal } from './refusals.ts';
 import type { Wire } from './wire.ts';
 import { anthropicMessages } from './wires/anthropic-messages.ts';
 import { openaiChat } from './wires/openai-chat.ts';
+import { openaiResponses } from './wires/openai-responses.ts';
 
 export { always, on, times, type Behaviour } from './behaviour.ts';
 export * from './broken.ts';
@@ -34,7 +35,7 @@ export * from './nobody.ts';
 export * from './refusals.ts';
 export { secretWord } from './secret-word.ts';
 
-const wires: readonly Wire[] = [openaiChat, anthropicMessages];
+const wires: readonly Wire[] = [openaiChat, anthropicMessages, openaiResponses];
 
 export interface Upstream {
   /** `http://127.0.0.1:port`, without a path. */
