@@ -8,7 +8,8 @@ export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
   const { input_tokens: input, output_tokens: output, total_tokens: _total, input_tokens_details: prompt, output_tokens_details: said, ...others } = value;
   if (!isCount(input) || !isCount(output)) return undefined;
-  const { cached_tokens: cached, ...promptOthers } = isObject(prompt) ? prompt : {};
+  const { cached_tokens: cached, cache_write_tokens: written, ...details } = isObject(prompt) ? prompt : {};
+  const promptOthers = isCount(written) && written > 0 ? { ...details, cache_write_tokens: written } : details;
   const { reasoning_tokens: thought, ...saidOthers } = isObject(said) ? said : {};
   const carried = {
     ...(others as JsonObject),
@@ -29,7 +30,7 @@ export function encodeUsage({ input, output, cached, thought, extra }: Usage): J
   const { input_tokens_details: prompt, output_tokens_details: said, ...others } = own(extra, dialect);
   return {
     input_tokens: input,
-    input_tokens_details: { ...(prompt as JsonObject | undefined), cached_tokens: cached ?? 0 },
+    input_tokens_details: { cache_write_tokens: 0, ...(prompt as JsonObject | undefined), cached_tokens: cached ?? 0 },
     output_tokens: output,
     output_tokens_details: { ...(said as JsonObject | undefined), reasoning_tokens: thought ?? 0 },
     total_tokens: input + output,
