@@ -431,18 +431,47 @@ describe('what a request says', () => {
     expect(sent(1)).toHaveProperty('thinking');
   });
 
-  test.each([
-    ['none', 'none [responses.tool-choice-none]'],
-    ['required', 'required [responses.tool-choice-required]'],
-    [{ type: 'function', name: 'ping' }, 'a tool object [responses.tool-choice-object]'],
-  ])('tool_choice %j is obeyed: %s', async (choice, _says) => {
-    const tools = ['look', 'ping'].map((name) => ({ type: 'function', name, parameters: { type: 'object', properties: {} } }));
-    const { body } = await create({ input: 'hello', tools, tool_choice: choice });
-    const called = body.output.flatMap((item) => item.name ?? []);
-    if (choice === 'none') expect(called).toEqual([]);
-    else if (choice === 'required') expect(called).toHaveLength(1);
-    else expect(called).toEqual(['ping']);
+  test.each(['none', 'required', { type: 'function', name: 'ping' }])(
+    'tool_choice %j is obeyed [responses.tool-choice-none] [responses.tool-choice-required] [responses.tool-choice-object]',
+    async (choice) => {
+      const tools = ['look', 'ping'].map((name) => ({ type: 'function', name, parameters: { type: 'object', properties: {} } }));
+      const { body } = await create({ input: 'hello', tools, tool_choice: choice });
+      const called = body.output.flatMap((item) => item.name ?? []);
+      if (choice === 'none') expect(called).toEqual([]);
+      else if (choice === 'required') expect(called).toHaveLength(1);
+      else expect(called).toEqual(['ping']);
+    },
+  );
+});
+
+describe('what a request leaves out', () => {
+  test('stream: the answer is one JSON object [responses.stream-default]', async () => {
+    const answer = await house.ask(path, { model: 'built-in', input: 'Say exactly: hello' });
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
+
+  test('temperature: nothing is sent upstream, and the response says 1 [responses.temperature-default]', async () => {
+    upstream.script(ok());
+    const { body } = await create({ model: 'gpt-x' });
+    expect(sent()).not.toHaveProperty('temperature');
+    expect(body).toMatchObject({ temperature: 1 });
+  });
+});
+
+test('no more than max_output_tokens are generated [responses.max-output-tokens-limits]', async () => {
+  const { body } = await create({ input: 'Say exactly: one two three four five six seven eight', max_output_tokens: 3 });
+  expect(body.usage.output_tokens).toBeLessThanOrEqual(3);
+  expect(body).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+});
+
+test('a client that leaves in the middle ends the call upstream, and nothing is kept', async () => {
+  upstream.script(hang());
+  const leaving = new AbortController();
+  const answer = house.ask(path, { model: 'gpt-x', input: 'x', stream: true }, { signal: leaving.signal });
+  await upstream.arrived(0);
+  leaving.abort();
+  await expect(answer).rejects.toThrow();
+  await upstream.closed(0);
 });
 
 describe('what is kept', () => {

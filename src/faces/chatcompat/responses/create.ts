@@ -91,7 +91,7 @@ export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'prev
 }
 
 /** An answer that cannot be kept is an answer all the same: it says so itself. */
-export async function keep(
+async function keep(
   { responses, conversations, log }: KeepingParts,
   entry: Entry,
   { conversationId }: Pick<Ground, 'conversationId'>,
