@@ -516,6 +516,35 @@ describe('what is kept', () => {
   });
 });
 
+describe('conversations', () => {
+  const conversations = '/server/chatcompat/v1/conversations';
+  test.each<[field: string, body: object]>([
+    ['items[0].type', { items: [{ type: 'thought' }] }],
+    ['items[0].role', { items: [{ role: 'robot', content: 'x' }] }],
+    ['items[0].call_id', { items: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }],
+    ['items', { items: Array.from({ length: 21 }, () => ({ role: 'user', content: 'x' })) }],
+    ['metadata', { metadata: { ['k'.repeat(65)]: 'v' } }],
+    ['metadata.k', { metadata: { k: 1 } }],
+  ])('are refused with 400 that names %s', async (field, body) => {
+    const answer = await json(conversations, body);
+    expect({ status: answer.status, param: answer.body.error?.param }).toEqual({ status: 400, param: field });
+  });
+
+  test('are changed, listed in pages, and gone on with by any model', async () => {
+    const { id } = (await json(conversations, { metadata: { a: '1' } })).body;
+    expect((await json(`${conversations}/${id}`, { metadata: { b: '2' } })).body.metadata).toEqual({ b: '2' });
+    const added = await json(`${conversations}/${id}/items`, { items: [{ role: 'user', content: 'My name is Ada.' }] });
+    expect(added.body.data).toMatchObject([{ type: 'message', role: 'user' }]);
+    upstream.script(ok(), ok());
+    await create({ model: 'gpt-x', input: 'one', conversation: id });
+    await create({ model: 'claude-x', input: 'two', conversation: { id } });
+    expect(sent(1).messages).toHaveLength(3);
+    expect(JSON.stringify(sent(1))).toContain('My name is Ada.');
+    expect((await json(`${conversations}/${id}/items?limit=2`)).body).toMatchObject({ has_more: true, data: [{ role: 'assistant' }, { role: 'user' }] });
+    expect((await read(added.body.data[0]!.id.replace(/^msg_(\w{22}).*/, 'resp_$1'))).status).toBe(404);
+  });
+});
+
 describe('work in the background', () => {
   test('is cancelled within 100 ms, upstream too', async () => {
     upstream.script(hang());

@@ -149,6 +149,12 @@ const said: Readonly<Record<string, readonly GenerateEvent[]>> = {
   ],
 };
 
+test('the description is looked at: an event without its number does not conform', () => {
+  expect(
+    kinds.get('response.output_text.delta')!({ type: 'response.output_text.delta', item_id: 'x', output_index: 0, content_index: 0, delta: '', logprobs: [] }),
+  ).not.toEqual([]);
+});
+
 test.each(Object.entries(said))('every event and the response of %s conform to the public description', (_name, events) => {
   const { text, response } = encoded(events);
   for (const line of frames(Buffer.from(text))) {

@@ -20,12 +20,13 @@ export const nothingBefore: Before = { turns: [], items: new Map() };
 /**
  * Input → turns. Items of the model that follow each other (a thought, a message, its calls) are one turn, as are results of tools.
  *
+ * @param field what the client calls the input
  * @throws Fault `invalid`, `not-found` for an item that is named and not there
  */
-export function turnsOf(input: string | readonly WireItem[], before: Before): readonly Turn[] {
+export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
   if (typeof input === 'string') return [{ role: 'user', parts: [{ type: 'text', text: input }] }];
   const gathered = new Gathering(before.turns);
-  input.forEach((item, at) => take(item, `input[${at}]`, gathered, before.items));
+  input.forEach((item, at) => take(item, `${field}[${at}]`, gathered, before.items));
   return gathered.turns;
 }
 

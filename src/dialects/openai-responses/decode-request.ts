@@ -34,9 +34,14 @@ export function requestOf(body: unknown): ResponsesRequest {
   if (isObject(body)) refuseUnknownItems(body['input'], 'input');
   const request = check(body);
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
-  for (const key of Object.keys(request.metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+  checkMetadata(request.metadata);
   if (isGiven(request.previous_response_id) && isGiven(request.conversation)) throw invalid('previous_response_id', 'and conversation exclude each other');
   return request;
+}
+
+/** @throws Fault `invalid` for a key of more than 64 characters; the rest is said by its schema */
+export function checkMetadata(metadata: Readonly<Record<string, string>> | null | undefined): void {
+  for (const key of Object.keys(metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
 }
 
 /** Items that are no request's input, such as those of a conversation. @throws Fault `invalid` */

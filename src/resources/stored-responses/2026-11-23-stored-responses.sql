@@ -15,6 +15,7 @@ create table stored_response (
 -- what is sealed cannot be made smaller
 alter table stored_response alter column body set storage external;
 create index stored_response_previous on stored_response (user_id, previous_id) where previous_id is not null;
+create index stored_response_status on stored_response (user_id, status) include (bytes);
 create index stored_response_expires on stored_response (expires_at);
 
 create table conversation (

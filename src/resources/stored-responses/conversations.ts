@@ -21,6 +21,8 @@ export interface Conversations<Body> {
   remove(userId: number, id: string): Promise<boolean>;
   /** Adds an entry, which goes on from the head that it was made for. @throws Fault `conflict` when the conversation went on meanwhile, `not-found` */
   add(conversationId: string, entry: Entry<Body>): Promise<void>;
+  /** How many a user has. */
+  count(userId: number): Promise<number>;
 }
 
 interface Row {
@@ -62,6 +64,11 @@ export function openConversations<Body>({ store, seal, clock, retentionDays }: S
     async remove(userId, id) {
       const gone = await sql`delete from conversation where user_id = ${userId} and id = ${id}`.execute(store.db);
       return gone.numAffectedRows === 1n;
+    },
+
+    async count(userId) {
+      const { rows } = await sql<{ count: number }>`select count(*)::int8 as count from conversation where user_id = ${userId}`.execute(store.db);
+      return rows[0]!.count;
     },
 
     add(conversationId, entry) {

@@ -30,6 +30,8 @@ export interface StoredResponses<Body> {
   chain(userId: number, id: string, field: string): Promise<readonly Entry<Body>[]>;
   /** @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
+  /** Bytes that the entries of a user with this status take up. */
+  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
   /** Deletes what is older than the retention and not needed by something younger. */
   purge(): Promise<void>;
 }
@@ -116,6 +118,12 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     async remove(userId, id) {
       const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(store.db);
       return gone.numAffectedRows === 1n;
+    },
+
+    async used(userId, status) {
+      const { rows } = await sql<{ bytes: number }>`
+        select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId} and status = ${status}`.execute(store.db);
+      return rows[0]!;
     },
 
     async purge() {

@@ -89,9 +89,21 @@ export function openBackground(parts: BackgroundParts): Background {
     readonly signal: AbortSignal;
   }
 
-  async function speak({ entry, run, encoder, tries, signal }: Speaking): Promise<void> {
+  async function speak(speaking: Speaking): Promise<void> {
+    const { entry, run, encoder } = speaking;
     const live = new Live();
     lives.set(entry.id, live);
+    try {
+      await listen(speaking, live);
+      await conclude(entry, run, encoder, live);
+    } finally {
+      live.end();
+      lives.delete(entry.id);
+    }
+  }
+
+  /** Takes down what is said, until it has ended one way or another. @throws what stops the process: another one goes on then */
+  async function listen({ entry, run, encoder, tries, signal }: Speaking, live: Live): Promise<void> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     try {
@@ -110,17 +122,11 @@ export function openBackground(parts: BackgroundParts): Background {
       }
       encoder.finish();
     } catch (error) {
-      if (signal.aborted && !(await isCancelled(entry))) throw error; // the process stops: another one goes on
+      if (signal.aborted && !(await isCancelled(entry))) throw error;
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(error)).error);
     } finally {
       cancelTimer();
-    }
-    try {
-      await conclude(entry, run, encoder, live);
-    } finally {
-      live.end();
-      lives.delete(entry.id);
     }
   }
 
@@ -136,7 +142,13 @@ export function openBackground(parts: BackgroundParts): Background {
     const ended = entryOf(userId, ground, response, fold(events).candidates[0]?.parts ?? []);
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
-    await (goesOn ? conversations.add(run.conversationId, whole) : responses.keep(whole));
+    if (!goesOn) return responses.keep(whole);
+    try {
+      await conversations.add(run.conversationId, whole);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
+      await responses.keep(whole); // the conversation went on without it
+    }
   }
 
   async function cancel(entry: Entry): Promise<JsonObject> {

@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
-import { turnsOf } from '#dialects/openai-responses/decode-input';
-import { itemsOf } from '#dialects/openai-responses/decode-request';
+import { nothingBefore, turnsOf } from '#dialects/openai-responses/decode-input';
+import { checkMetadata, itemsOf } from '#dialects/openai-responses/decode-request';
 import { listedItems } from '#dialects/openai-responses/listed-items';
 import { Item, Metadata } from '#dialects/openai-responses/wire';
 import type { Asked, Route } from '#http/route';
 import { checked } from '#kit/check';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
+import { isObject } from '#model/json';
 import { root } from '../root.ts';
 import { turnsIn } from './ground.ts';
 import { itemsOnly, type Conversation, type Entry, type KeepingParts } from './kept.ts';
@@ -30,6 +31,16 @@ const checkNew = checked(NewConversation, refuse);
 const checkChanged = checked(ChangedConversation, refuse);
 const checkItems = checked(NewItems, refuse);
 
+/** What a user may have without spending quota. */
+const mostConversations = 10_000;
+const mostBytes = 256 * 2 ** 20;
+const full = (what: string) => new Fault('rate-limited', `Too many ${what} are kept in conversations of this user: delete some first.`, { retryAfter: 3600 });
+
+/** Items of a type that there is not, before they are taken for messages without one. */
+function refuseUnknown(json: unknown): void {
+  if (isObject(json) && Array.isArray(json['items'])) itemsOf(json['items']);
+}
+
 const shared = { scope: 'passthrough', owner: 'caller' } as const;
 const one = `${root}/conversations/:id`;
 
@@ -47,7 +58,9 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
   /** @returns the items as they are listed */
   const add = async (userId: number, conversation: Conversation, given: unknown) => {
     const before = (await entriesOf(userId, conversation)).flatMap(turnsIn);
-    const said = turnsOf(itemsOf(given), { turns: before, items: new Map() });
+    const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
+    const { bytes } = await responses.used(userId, itemsOnly);
+    if (bytes > mostBytes) throw full('items');
     const id = `resp_${randomText(22)}`;
     const previous = conversation.head === null ? {} : { previousId: conversation.head };
     await conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
@@ -63,7 +76,11 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       input: NewConversation,
       output: ConversationObject,
       async answer({ caller, json }) {
+        refuseUnknown(json);
         const { items: first, metadata: labels } = checkNew(json ?? {});
+        checkMetadata(labels);
+        if (first) turnsOf(itemsOf(first), nothingBefore, 'items'); // refused before there is a conversation
+        if ((await conversations.count(caller.userId)) >= mostConversations) throw full('conversations');
         const conversation = await conversations.make(caller.userId, labels ?? {});
         if (first && first.length > 0) await add(caller.userId, conversation, first);
         return shown(conversation);
@@ -79,6 +96,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       output: ConversationObject,
       async answer(asked) {
         const labels = checkChanged(asked.json).metadata ?? {};
+        checkMetadata(labels);
         const conversation = await found(asked);
         await conversations.describe(asked.caller.userId, conversation.id, labels);
         return shown({ ...conversation, metadata: labels });
@@ -112,6 +130,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       input: NewItems,
       output: ItemPage,
       async answer(asked) {
+        refuseUnknown(asked.json);
         const { items: given } = checkItems(asked.json);
         const data = await add(asked.caller.userId, await found(asked), given);
         return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };

@@ -91,11 +91,7 @@ export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'prev
 }
 
 /** An answer that cannot be kept is an answer all the same: it says so itself. */
-async function keep(
-  { responses, conversations, log }: KeepingParts,
-  entry: Entry,
-  { conversationId }: Pick<Ground, 'conversationId'>,
-): Promise<boolean> {
+async function keep({ responses, conversations, log }: KeepingParts, entry: Entry, { conversationId }: Pick<Ground, 'conversationId'>): Promise<boolean> {
   try {
     await (conversationId === undefined ? responses.keep(entry) : conversations.add(conversationId, entry));
     return true;

@@ -50,11 +50,19 @@ async function goesOnFrom({ responses, conversations }: KeepingParts, userId: nu
 
 export const isRunning = (status: string) => status === 'queued' || status === 'in_progress';
 
+/** Each takes a look into the database. */
+const mostReferred = 100;
+
 async function itemsNamed({ responses }: KeepingParts, userId: number, { input }: ResponsesRequest): Promise<ReadonlyMap<string, Turn>> {
   const items = new Map<string, Turn>();
   if (typeof input === 'string') return items;
-  const entries = await Promise.all(Array.from(referredResponses(input), (id) => responses.find(userId, id)));
-  const kept = new Map(entries.flatMap((entry) => (entry ? [[entry.id, entry] as const] : [])));
+  const ids = referredResponses(input);
+  if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
+  const kept = new Map<string, Entry>();
+  for (const id of ids) {
+    const entry = await responses.find(userId, id);
+    if (entry) kept.set(id, entry);
+  }
   for (const item of input) {
     if (item.type !== 'item_reference' || !('id' in item)) continue;
     for (const id of referredResponses([item])) {

@@ -46,6 +46,7 @@ export interface StoredResponses {
   find(userId: number, id: string): Promise<Entry | undefined>;
   chain(userId: number, id: string, field: string): Promise<readonly Entry[]>;
   remove(userId: number, id: string): Promise<boolean>;
+  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
 }
 
 export interface Conversation {
@@ -61,6 +62,7 @@ export interface Conversations {
   describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
   add(conversationId: string, entry: Entry): Promise<void>;
+  count(userId: number): Promise<number>;
 }
 
 export interface Runs {

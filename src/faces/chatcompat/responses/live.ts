@@ -25,8 +25,10 @@ export class Live {
     if (this.#ended || this.events.length > than || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const leave = () => resolve();
+    signal.addEventListener('abort', leave, { once: true });
     await promise;
+    signal.removeEventListener('abort', leave);
   }
 
   #wake(): void {
