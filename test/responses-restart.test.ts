@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { hang, headersThenHang, ok, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { onBothDatabases } from './databases.ts';
 import { openHouse, type House } from './house.ts';
+import { startProcess, type ServerProcess } from './server-process.ts';
 
 const path = '/server/chatcompat/v1/responses';
 
@@ -69,4 +71,27 @@ test('a run that had begun to speak failed with gateway_restarted after a restar
   expect((await ask(after, `${path}/${id}`)).error).toMatchObject({ code: 'gateway_restarted' });
   expect(upstream.requests).toHaveLength(1);
   await after.close();
+});
+
+onBothDatabases('kill -9', ({ place }) => {
+  const say = async ({ url, key }: ServerProcess, body: object) => {
+    const answer = await fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model: 'gpt-4o-mini', ...body }),
+    });
+    expect(answer.status).toBe(200);
+    return answer;
+  };
+
+  test('as soon as the stream has ended loses no turn', { timeout: 60_000 }, async () => {
+    const home = await place();
+    const first = await startProcess(home, upstream.url);
+    const text = await (await say(first, { input: 'my name is Ada', stream: true })).text();
+    await first.kill();
+    const id = /"id":"(resp_\w+)"/.exec(text)![1]!;
+    const second = await startProcess(home, upstream.url);
+    await say(second, { input: 'who am I', previous_response_id: id });
+    expect(JSON.stringify(upstream.requests[1]!.json)).toContain('my name is Ada');
+  });
 });
