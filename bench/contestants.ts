@@ -31,6 +31,8 @@ export interface Place {
   readonly databaseUrl?: string;
   /** Opens Node's inspector, for a profile. */
   readonly inspected?: boolean;
+  /** Processes of Dragoman's own that serve; 1 unless said. */
+  readonly workers?: number;
   /** Not pinned to the gateway's core. */
   readonly unpinned?: boolean;
 }
@@ -125,13 +127,18 @@ async function openNode(
 const portkeyFolder = process.env['DRAGOMAN_BENCH_PORTKEY'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'dragoman-bench/portkey');
 const portkeyServer = join(portkeyFolder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
 
-async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected, unpinned }: Place): Promise<Door> {
+async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected, unpinned, workers = 1 }: Place): Promise<Door> {
   writeFileSync(join(folder, 'dragoman.yaml'), dragomanSettings(upstreamPort));
   const server = name === 'dragoman' ? postgres : undefined;
   const url = server ? (databaseUrl ?? (await server.database())) : undefined;
   const port = await freePort();
   const inspector = inspected ? await freePort() : undefined;
-  const environment = { PORT: String(port), DRAGOMAN_ADMIN_EMAIL: 'bench@example.com', DRAGOMAN_ADMIN_API_KEY: key, ...(url && { DATABASE_URL: url }) };
+  const environment = {
+    PORT: String(port),
+    DRAGOMAN_ADMIN_EMAIL: 'bench@example.com',
+    DRAGOMAN_ADMIN_API_KEY: key,
+    ...(url && { DATABASE_URL: url, DRAGOMAN_WORKERS: String(workers) }),
+  };
   const house = join(import.meta.dirname, '..');
   const words = inspector ? [...inspecting(inspector), '--conditions=source', join(house, 'src/main.ts')] : [join(house, 'bin/dragoman.js')];
   const running = start({

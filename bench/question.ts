@@ -33,6 +33,11 @@ export function atMost(says: string, measured: number | undefined, limit: number
   return { says, held: measured === undefined ? undefined : measured <= limit };
 }
 
+/** A bar that is held while the measured figure is at least so much. */
+export function atLeast(says: string, measured: number | undefined, limit: number): Bar {
+  return { says, held: measured === undefined ? undefined : measured >= limit };
+}
+
 /** A bar that nobody has to hold: as good as it could be. */
 export function stretch(says: string, measured: number | undefined, limit: number): Bar {
   return { ...atMost(says, measured, limit), stretch: true };

@@ -15,8 +15,9 @@ import { openRig } from './rig.ts';
 import { slowStreams } from './slow-streams.ts';
 import { stream } from './stream.ts';
 import { table } from './table.ts';
+import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory, journal];
+const questions: readonly Question[] = [chat, stream, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]

@@ -23,7 +23,7 @@ export async function firstUser(
       const user = await openUsers(inside).add({ email, role: 'admin', plan: 'unlimited' });
       const made = await openApiKeys(inside, pepper).add({ userId: user.id, name: 'first key', ...(key ? { key } : {}) });
       await inside.publish('api-keys', null);
-      return { email: user.email, key: made.key };
+      return made && { email: user.email, key: made.key };
     });
   } catch (error) {
     if (error instanceof Fault && error.code === 'conflict') return undefined;

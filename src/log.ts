@@ -1,7 +1,7 @@
-import { SonicBoom } from 'sonic-boom';
+import { logLines } from './log-lines.ts';
 
 const lastWordsMilliseconds = 1000;
-/** Bytes that wait for a reader who has stopped; what comes then is left out. */
+/** Characters that wait for a reader who has stopped; what comes then is left out. */
 const mostWaiting = 16_777_216;
 /** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
 const pieceBytes = { alone: 16_384, shared: 4096 };
@@ -29,17 +29,15 @@ export interface Log {
  * @param place `shared`: other processes write to the same stderr
  */
 export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {
-  const maxWrite = pieceBytes[place];
-  const destination = new SonicBoom({ fd: 2, sync: false, minLength: maxWrite - 384, maxLength: mostWaiting, maxWrite });
-  destination.on('error', () => {}); // nobody reads any more: that ends no server
-  const timer = setInterval(() => destination.flush(), 250);
+  const lines = logLines(2, { pieceBytes: pieceBytes[place], mostWaiting });
+  const timer = setInterval(() => lines.flush(), 250);
   timer.unref();
   const who = place === 'shared' ? `,"pid":${process.pid}` : '';
   let least = numberOf(level);
   const write = (of: Level, fields: object, message: string) => {
     if (levels[of] < least) return;
     const json = JSON.stringify(fields);
-    destination.write(`{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`);
+    lines.add(`{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`);
   };
   return {
     debug: (fields, message) => write('debug', fields, message),
@@ -52,7 +50,7 @@ export function openLog(level: string, place: keyof typeof pieceBytes = 'alone')
     flush: () =>
       new Promise((resolve) => {
         const impatient = setTimeout(resolve, lastWordsMilliseconds);
-        destination.flush(() => {
+        void lines.written().then(() => {
           clearTimeout(impatient);
           resolve();
         });

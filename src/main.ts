@@ -2,9 +2,16 @@ import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
-import { run } from './run.ts';
+import { journalCommand } from './journal-command.ts';
+import { keyCommands } from './key-commands.ts';
+import { logsCommand } from './logs-command.ts';
+import { Fault } from './model/fault.ts';
+import { Refused } from './refused.ts';
 import { WrongMasterKey } from './store/master-key.ts';
+import { userCommands } from './user-commands.ts';
 import { version } from './version.ts';
+
+const isWrongUsage = (error: unknown) => (error instanceof Refused || error instanceof Fault) && error.status === 400;
 
 /** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
 async function main(): Promise<void> {
@@ -18,9 +25,9 @@ async function main(): Promise<void> {
     .command('serve', { isDefault: true })
     .description('Starts the server.')
     .allowExcessArguments() // a misspelt command comes here too
-    .action((options: SettingsArgs, { args: [word] }: Command) => {
+    .action(async (options: SettingsArgs, { args: [word] }: Command) => {
       if (word !== undefined) program.error(`There is no command ${word}: see dragoman --help.`);
-      return run(options);
+      return (await import('./run.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 
@@ -32,6 +39,11 @@ async function main(): Promise<void> {
       const file = writeSettingsFile(process.cwd());
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is a comment: uncomment what you need.`);
     });
+
+  userCommands(program);
+  keyCommands(program);
+  logsCommand(program);
+  journalCommand(program);
 
   await program.parseAsync();
 }
@@ -45,5 +57,5 @@ try {
     process.exit(2);
   }
   console.error(`dragoman: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
+  process.exit(isWrongUsage(error) ? 2 : 1);
 }

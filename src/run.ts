@@ -1,6 +1,7 @@
 import { readSettings, runningOllama, watchSettings, type SettingsArgs } from '#config';
 import { greeting } from './greeting.ts';
 import { causeOf, openLog } from './log.ts';
+import { startWorkers } from './parent.ts';
 import { startServer } from './server.ts';
 import { stopOnSignals } from './stopping.ts';
 import { version } from './version.ts';
@@ -13,7 +14,8 @@ export async function run(args: SettingsArgs): Promise<void> {
   const ollama = await runningOllama();
   const read = () => readSettings({ args, ollama });
   const start = read();
-  const log = openLog(start.settings.logLevel);
+  const { settings } = start;
+  const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');
   // What nobody caught is a mistake of ours: the last words go out, and whoever watches us starts us again.
   const last = (mistake: unknown) => {
     log.error(causeOf(mistake), 'Unexpected: the server ends.');
@@ -22,21 +24,24 @@ export async function run(args: SettingsArgs): Promise<void> {
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);
 
-  const starting = startServer({ settings: start.settings, log });
+  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: last }) : startServer({ settings, log, lost: last });
   let stopWatching = () => {};
   stopOnSignals(async () => {
     stopWatching();
     await (await starting).close(graceSeconds);
   });
   const server = await starting;
+  const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.');
   const watched = watchSettings({
     start,
     read,
     changed({ reading, changed, restart }) {
-      server.change(reading.settings);
-      log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+      const said = () => log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+      const changing = server.change(reading.settings);
+      if (changing) changing.then(said, failed);
+      else said();
     },
-    failed: (error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.'),
+    failed,
   });
   process.on('SIGHUP', () => watched.reload());
   stopWatching = () => watched.close();
@@ -44,10 +49,10 @@ export async function run(args: SettingsArgs): Promise<void> {
     greeting({
       version,
       url: server.url,
-      data: start.settings.data,
+      data: settings.data,
       first: server.first,
       models: server.models(),
-      hasProvider: Object.keys(start.settings.providers).length > 0,
+      hasProvider: Object.keys(settings.providers).length > 0,
     }),
   );
 }

@@ -1,12 +1,15 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Settings } from '#config';
+import { openAdministration } from './administration.ts';
+import { openBooks, openJournalOf, type Books, type BooksParts } from './books.ts';
+import { isReady, openDatabase } from './database.ts';
+import { admin } from './faces/admin/index.ts';
 import { chatcompat } from './faces/chatcompat/index.ts';
 import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { gateway } from './gateway/index.ts';
+import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
-import { openMetrics } from './http/metrics.ts';
+import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
@@ -14,24 +17,22 @@ import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { openUpstreams } from './kit/pool.ts';
-import { sealer } from './kit/sealing.ts';
 import { openTokens } from './kit/tokens.ts';
+import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
-import type { Plan } from './model/plan.ts';
+import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openProviders } from './providers/index.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
+import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { openKeeping } from './resources/stored-responses/index.ts';
-import { openUsage } from './resources/usage/store.ts';
 import { requestLine } from './request-line.ts';
-import { openStore, type Store } from './store/open.ts';
-import { masterKey } from './store/master-key.ts';
-import { checkMasterKey, secretRow } from './store/secrets.ts';
+import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -40,6 +41,23 @@ export interface ServerParts {
   readonly clock?: Clock;
   /** A random number from 0 to 1. */
   readonly chance?: () => number;
+  /** Where this process is one of several workers: the process that leads them. */
+  readonly parent?: Parent;
+  /** What this process held belongs to somebody else now: it should end. */
+  readonly lost?: (cause: unknown) => void;
+}
+
+/** What a worker leaves to its parent: whatever is one for the machine. */
+export interface Parent {
+  readonly leases: LeaseSource;
+  /** Where its journal is to lie. */
+  readonly journal: { readonly holder: string; readonly writer: string };
+  /** Good for commands on this machine. */
+  readonly localToken: string;
+  /** The figures of all processes, as Prometheus reads them. */
+  metrics(): Promise<string>;
+  /** What the machine lacks before it can take requests. */
+  missing(): Promise<readonly string[]>;
 }
 
 export interface Server {
@@ -49,39 +67,36 @@ export interface Server {
   readonly first: FirstUser | undefined;
   /** Names of the models that answer. */
   readonly models: () => readonly string[];
-  /** Takes new settings; what needs a restart is left as it is. */
-  change(settings: Settings): void;
+  /** Takes new settings; what needs a restart is left as it is. Throws, or rejects, where they cannot be taken: then the old ones hold. */
+  change(settings: Settings): void | Promise<void>;
   /** Stops listening, lets what is in flight finish, settles the books and lets go of the folder. */
   close(graceSeconds: number): Promise<void>;
 }
 
-/** The folders that hold the nouns' migrations. */
-const migrations = ['resources/users/', 'resources/api-keys/', 'resources/usage/', 'resources/idempotency/', 'resources/stored-responses/'].map(
-  (folder) => new URL(folder, import.meta.url),
-);
-
-/** Plans that need no entry; one in the settings stands above them. */
-const builtInPlans: Readonly<Record<string, Plan>> = { unlimited: {} };
+/** One process that serves. */
+export interface ServingProcess extends Server {
+  /** What it has counted. */
+  figures(): Promise<Figures>;
+}
 
 /** Puts the house together and opens the door. */
-export async function startServer({ settings: first, log, clock = systemClock, chance = Math.random }: ServerParts): Promise<Server> {
+export async function startServer({
+  settings: first,
+  log,
+  clock = systemClock,
+  chance = Math.random,
+  parent,
+  lost = () => {},
+}: ServerParts): Promise<ServingProcess> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
-  await mkdir(settings.data, { recursive: true });
-  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
-  const store = await openStore({
-    folder: settings.data,
-    ...(settings.databaseUrl ? { databaseUrl: settings.databaseUrl } : {}),
-    migrations,
-    clock,
-    log: quieter(log),
-  });
-  await checkMasterKey(store, seal);
-  const pepper = await secretRow(store, seal, 'api-key pepper', randomKey);
+  const database = await openDatabase(settings, clock, log);
+  const { store, seal, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
-  const usage = openUsage(store);
   const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+  const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
+  const localToken = parent?.localToken ?? newLocalToken();
 
   const idempotency = await openIdempotency({
     store,
@@ -117,9 +132,14 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   let models = assemble();
 
   const countTokens = async (texts: Iterable<string>) => (await openTokens()).countAll(texts);
+  const books = parent
+    ? await booksOfWorker(parent, { settings: () => settings, clock, log })
+    : await openBooks({ database, settings: () => settings, clock, log, lost });
   const ledger = openLedger({
-    books: usage,
-    planOf: ({ plan }) => settings.plans[plan] ?? builtInPlans[plan],
+    source: books.source,
+    journal: books.journal,
+    planOf: administration.planOf,
+    teamPlan: administration.teamPlan,
     reserveOutput: () => settings.limits.reserveOutput,
     countTokens,
     clock,
@@ -128,25 +148,38 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   const generate = gateway({ models: () => models, ledger, routing: () => settings.routing, waits: () => settings.limits, clock, chance });
 
   const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => ledger.pending);
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => ledger.accounts);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
-    chatcompat({ ...keeping, storing: () => settings.responses.store, generate, clock, models: () => models, limits: () => settings.limits }),
-    messages({ generate, clock, models: () => models, limits: () => settings.limits, countTokens }),
+    chatcompat({
+      ...keeping,
+      storing: () => settings.responses.store,
+      generate,
+      clock,
+      models: (caller) => modelsFor(models, caller),
+      limits: () => settings.limits,
+    }),
+    messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    admin(administration.routes),
     watch({
-      metrics,
+      metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
-      missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
+      missing: async () => {
+        const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
+        return [...new Set([...(database ? [] : ['database']), ...(stopping ? ['stopping'] : []), ...machine])];
+      },
     }),
   ];
   let stopping = false;
   const door = await serve(
     {
       faces,
-      identify: identity.identify,
+      identify: (credential, { owner }, { local }) =>
+        isLocalToken(credential) ? localOperator(credential, { token: localToken, local, owner }) : identity.identify(credential),
       limits: () => settings.limits,
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
@@ -157,13 +190,13 @@ export async function startServer({ settings: first, log, clock = systemClock, c
   );
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
-  const place = join(settings.data, 'server.json');
-  await writeFile(place, `${JSON.stringify({ pid: process.pid, url: door.url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
-  const made = await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
+  const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
+  const withdraw = parent ? undefined : await announced(settings.data, { url: door.url, localToken }, clock);
 
   return {
     url: door.url,
     first: made,
+    figures: () => metrics.figures(),
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       settings = { ...changed, ...unchangeable(first) };
@@ -177,29 +210,23 @@ export async function startServer({ settings: first, log, clock = systemClock, c
       await keeping.close();
       await idempotency.close();
       await ledger.close();
+      await books.close();
       await upstreams.close();
+      administration.close();
       await store.close();
-      await rm(place, { force: true });
+      await withdraw?.();
       await log.flush();
     },
   };
 }
 
+/** A worker writes a journal of its own; its parent ships it. */
+async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksParts, 'settings' | 'clock' | 'log'>): Promise<Books> {
+  const journal = await openJournalOf({ ...parts, ...place });
+  return { source, journal, pending: 0, close: () => journal.close() };
+}
+
 /** What a running server cannot take over stays as it started. */
-function unchangeable({ host, port, data, workers, outbound }: Settings) {
-  return { host, port, data, workers, outbound };
-}
-
-/** What the store does in its daily round is for those who look for it. */
-function quieter(log: Log): Log {
-  return { ...log, info: log.debug };
-}
-
-async function isReady(store: Store): Promise<boolean> {
-  try {
-    await store.ready();
-    return true;
-  } catch {
-    return false;
-  }
+export function unchangeable({ host, port, data, databaseUrl, workers, outbound }: Settings) {
+  return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound };
 }

@@ -67,7 +67,7 @@ async function open(yaml = ''): Promise<Books> {
         await new Promise((resolve) => setTimeout(resolve, 30));
       }
     },
-    spent: async () => Number((await client.query<{ sum: string }>('select coalesce(sum(plan_tokens), 0) as sum from spent')).rows[0]!.sum),
+    spent: async () => Number((await client.query<{ sum: string }>('select coalesce(sum(inference), 0) as sum from spent')).rows[0]!.sum),
   };
 }
 

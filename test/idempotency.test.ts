@@ -98,7 +98,7 @@ onBothDatabases('an idempotency key', (database) => {
     const otherKey = await leftIn(place, async (store) => {
       const seal = sealer(await masterKey({ file: join(place.folder, 'data', 'master.key') }));
       const { id } = await openUsers(store).add({ email: 'other@localhost', role: 'user', plan: 'unlimited' });
-      return (await openApiKeys(store, await secretRow(store, seal, 'api-key pepper', randomKey)).add({ userId: id, name: 'other' })).key;
+      return (await openApiKeys(store, await secretRow(store, seal, 'api-key pepper', randomKey)).add({ userId: id, name: 'other' }))!.key;
     });
     const { ask } = await house(place, upstream);
     const asOther = { headers: { 'idempotency-key': 'same', authorization: `Bearer ${otherKey}` } };

@@ -77,7 +77,7 @@ onBothDatabases('kill -9', ({ place }) => {
   const say = async ({ url, key }: ServerProcess, body: object) => {
     const answer = await fetch(url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}` },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'gpt-4o-mini', ...body }),
     });
     expect(answer.status).toBe(200);

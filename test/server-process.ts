@@ -11,18 +11,24 @@ import { providerYaml } from './house.ts';
 export interface ServerProcess {
   readonly url: string;
   readonly key: string;
+  readonly pid: number;
+  /** Writes other settings in place of `yaml` and has them read, which takes a moment. */
+  reload(yaml: string): Promise<void>;
   /** As kill -9 does. */
   kill(): Promise<void>;
+  /** As an operator stops it. @returns the exit code */
+  stop(): Promise<number | null>;
 }
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
-/** Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. */
-export async function startProcess({ folder, databaseUrl }: Place, upstream: string): Promise<ServerProcess> {
+/** Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings. */
+export async function startProcess({ folder, databaseUrl }: Place, upstream: string, yaml = ''): Promise<ServerProcess> {
   const key = 'k'.repeat(64);
   const file = join(folder, 'dragoman.yaml');
   const data = join(folder, 'data');
-  await writeFile(file, `logLevel: fatal\n${providerYaml(upstream)}`);
+  const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream)}${more}`);
+  await settings(yaml);
   const child = spawn(process.execPath, ['--conditions=source', main], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
@@ -40,9 +46,18 @@ export async function startProcess({ folder, databaseUrl }: Place, upstream: str
     await ended;
   };
   onTestFinished(kill);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const [code] = (await ended) as [number | null];
+    return code;
+  };
+  const reload = async (changed: string) => {
+    await settings(changed);
+    child.kill('SIGHUP');
+  };
   for (;;) {
     const url = await answeringAt(join(data, 'server.json'), child.pid!);
-    if (url !== undefined) return { url, key, kill };
+    if (url !== undefined) return { url, key, pid: child.pid!, reload, kill, stop };
     if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode}.`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

@@ -6,13 +6,28 @@ import type { TestDatabase } from './databases.ts';
 /** A line between a client and a server that a test can cut. */
 export interface TcpProxy {
   readonly port: number;
-  /** `on` passes bytes; `refuse` cuts what there is and takes nothing new; `hang` takes everything and says nothing. */
-  set(state: 'on' | 'refuse' | 'hang'): Promise<void>;
+  /** The server's address, as it is by way of this. */
+  readonly url: string;
+  /** `on` passes bytes; `refuse` cuts what there is and takes nothing new; `hang` takes everything and says nothing; `deaf` passes what is asked and no answer. */
+  set(state: LineState): Promise<void>;
+  /** Answers come so many milliseconds late from here on. */
+  delay(milliseconds: number): void;
 }
 
-async function tcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+type LineState = 'on' | 'refuse' | 'hang' | 'deaf';
+
+/** A line to the database of this address. */
+export async function lineTo(databaseUrl: string): Promise<TcpProxy> {
+  const url = new URL(databaseUrl);
+  const proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  return { ...proxy, url: url.href };
+}
+
+async function tcpProxy(target: { host: string; port: number }): Promise<Omit<TcpProxy, 'url'>> {
   const sockets = new Set<Socket>();
-  let state: 'on' | 'refuse' | 'hang' = 'on';
+  let state: LineState = 'on';
+  let late = 0;
   const keep = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
@@ -22,10 +37,11 @@ async function tcpProxy(target: { host: string; port: number }): Promise<TcpProx
     keep(near);
     const far = connect(target);
     keep(far);
-    near.on('data', (bytes) => state === 'on' && far.write(bytes));
-    far.on('data', (bytes) => state === 'on' && near.write(bytes));
+    near.on('data', (bytes) => (state === 'on' || state === 'deaf') && far.write(bytes));
+    const answer = (bytes: Buffer) => state === 'on' && near.writable && near.write(bytes);
+    far.on('data', (bytes: Buffer) => (late > 0 ? setTimeout(answer, late, bytes) : answer(bytes)));
     near.once('close', () => far.destroy());
-    far.once('close', () => state !== 'hang' && near.destroy());
+    far.once('close', () => state !== 'hang' && state !== 'deaf' && near.destroy());
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise<void>((resolve) => (server.listening ? server.close(() => resolve()) : resolve()));
@@ -37,6 +53,7 @@ async function tcpProxy(target: { host: string; port: number }): Promise<TcpProx
   });
   return {
     port,
+    delay: (milliseconds) => void (late = milliseconds),
     async set(next) {
       state = next;
       if (next !== 'refuse') return server.listening ? undefined : listen(port);
@@ -50,12 +67,10 @@ async function tcpProxy(target: { host: string; port: number }): Promise<TcpProx
 /** A store whose line to the server can be cut, with a table `t`; `told` is what it has logged. */
 export async function behindProxy({ place, open }: TestDatabase) {
   const { folder, databaseUrl } = await place();
-  const url = new URL(databaseUrl!);
-  const proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.port = String(proxy.port);
+  const proxy = await lineTo(databaseUrl!);
   const told: string[] = [];
   const tell = (_: object, text: string) => void told.push(text);
-  const store = await open({ folder, databaseUrl: url.href, log: { info: tell, warn: tell, error: tell } });
+  const store = await open({ folder, databaseUrl: proxy.url, log: { info: tell, warn: tell, error: tell } });
   await sql`create table t (n integer)`.execute(store.db);
   return { store, proxy, told, direct: databaseUrl!, insert: () => sql`insert into t values (1)`.execute(store.db) };
 }

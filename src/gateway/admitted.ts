@@ -1,5 +1,4 @@
-import type { GenerateEvent } from '#model/event';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import type { Ledger, Reservation } from './ledger/index.ts';
 
@@ -21,14 +20,14 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
   });
 }
 
-async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<GenerateEvent>): AsyncGenerator<GenerateEvent> {
+async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<Said>): AsyncGenerator<Said> {
   yield* enter(await reservation);
 }
 
 /** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
-  const { bound, open } = reservation;
-  if (bound === undefined && !open) return { ...call, reservation };
+  const { bound, isOpen } = reservation;
+  if (bound === undefined && !isOpen) return { ...call, reservation };
   const { lane: _, ...heard } = call;
   return { ...heard, sampling: bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound }, reservation };
 }

@@ -1,3 +1,4 @@
+import { eachOf } from '../../test/fakes/said.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
@@ -38,7 +39,7 @@ function target(name: string, ...says: (GenerateEvent | Fault)[]): Scripted {
       self.asked++;
       for (const one of self.says) {
         if (one instanceof Fault) throw one;
-        yield one;
+        yield [one];
       }
     },
   };
@@ -92,7 +93,7 @@ async function ask(targets: readonly (Target & { weight?: number })[], signal = 
   const heard: string[] = [];
   let fault: unknown;
   try {
-    for await (const event of generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context))
+    for await (const event of eachOf(generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context)))
       heard.push(event.type === 'text' ? event.text : event.type);
   } catch (error) {
     fault = error;
@@ -190,7 +191,7 @@ describe('a target that cools down', () => {
     first.generate = async function* () {
       first.asked++;
       await gate.promise;
-      yield text('back');
+      yield [text('back')];
     };
     const probing = ask([first, second]);
     expect((await ask([first, second])).tried).toEqual(['b']);
@@ -206,7 +207,7 @@ describe('a target that cools down', () => {
     const gate = Promise.withResolvers<void>();
     first.generate = async function* () {
       first.asked++;
-      yield text('back');
+      yield [text('back')];
       if (first.asked === 2) await gate.promise;
     };
     const probing = ask([first, second]);
@@ -224,7 +225,7 @@ describe('a target that cools down', () => {
       first.generate = async function* () {
         first.asked++;
         await gate.promise;
-        yield text('back');
+        yield [text('back')];
       };
       return { gate, probing: ask([first]), before: first.asked };
     }
@@ -316,7 +317,7 @@ describe('a target that cools down', () => {
     first.generate = async function* (_, { signal }) {
       await gates[first.asked++]?.promise;
       if (signal.aborted) throw signal.reason;
-      yield text('back');
+      yield [text('back')];
     };
     const leaving = new AbortController();
     const early = ask([first, second], leaving.signal);

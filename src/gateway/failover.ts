@@ -45,23 +45,23 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
       let spoken = false;
       let judged = false;
       try {
-        for await (const event of target.generate(call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
-          if (!spoken && !speaks(event) && event.type !== 'finished') {
-            held.push(event);
+        for await (const said of target.generate(call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+          if (!spoken && !said.some((event) => speaks(event) || event.type === 'finished')) {
+            held.push(...said);
             continue;
           }
           if (!spoken) {
             spoken = judged = true;
             attempt.milliseconds = clock.monotonic() - startedAt;
             health.succeeded(trial); // it answers again, however long the answer takes
-            for (const one of held) yield one;
+            if (held.length > 0) yield held;
           }
-          yield event;
+          yield said;
         }
         if (spoken) return;
         judged = true;
         health.succeeded(trial);
-        yield* held;
+        yield held;
         return;
       } catch (error) {
         judged = true;

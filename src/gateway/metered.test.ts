@@ -1,3 +1,4 @@
+import { eachOf } from '../../test/fakes/said.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Usage } from '#model/event';
@@ -6,6 +7,7 @@ import type { Context, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock } from '../../test/fakes/clock.ts';
+import { leasesInMemory } from '../../test/fakes/leases.ts';
 import { admitted } from './admitted.ts';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import { openLedger, type Ledger } from './ledger/index.ts';
@@ -26,31 +28,39 @@ beforeEach(() => {
   plan = {};
   written = [];
   leaving = new AbortController();
+  const clock = testClock();
   ledger = openLedger({
-    books: { spent: async () => ({ planTokens: 0, costUsd: 0 }), record: async (rows) => void written.push(...rows) },
+    source: leasesInMemory(() => clock.monotonic()).holder('a'),
+    journal: { began: () => undefined, spoke: () => undefined, settled: (row) => void written.push(row), trouble: undefined },
     planOf: () => plan,
+    teamPlan: () => undefined,
     reserveOutput: () => 100,
     countTokens: async () => 3,
-    clock: testClock(),
+    clock,
     log: () => undefined,
   });
 });
 
 const says = (...events: readonly GenerateEvent[]) =>
   async function* () {
-    yield* events;
+    for (const event of events) yield [event];
   };
 
 /** The events of a call that gets to `inner`. */
 function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}): AsyncIterable<GenerateEvent> {
   const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
   const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route, ...over };
-  const context = { requestId: 'r', step: 0, caller: { userId: 1, keyId: 1 }, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
-  return admitted(ledger, metered(testClock(), inner))(call, context);
+  const context = {
+    requestId: 'r',
+    step: 0,
+    caller: { userId: 1, keyId: 1, teamIds: [] },
+    signal: leaving.signal,
+    progress: { attempts: [] },
+  } as unknown as Context;
+  return eachOf(admitted(ledger, metered(testClock(), inner))(call, context));
 }
 
 async function booked(): Promise<UsageRow> {
-  await ledger.close();
   expect(written).toHaveLength(1);
   return written[0]!;
 }
@@ -91,7 +101,7 @@ describe('a bound that the client did not ask for', () => {
     let asked: AdmittedCall | undefined;
     const inner: Generate<AdmittedCall> = async function* (call) {
       asked = call;
-      yield* [started, finished];
+      yield [started, finished];
     };
     const [first] = await Array.fromAsync(asking(inner));
     expect(asked?.sampling.maxTokens).toBe(50);
@@ -109,7 +119,7 @@ describe('the end of a call', () => {
     written = [];
     leaving = new AbortController();
     const inner: Generate<AdmittedCall> = async function* () {
-      yield started;
+      yield [started];
       leaving.abort(new Error('left'));
       throw new Fault('overloaded', 'The provider closed the connection.');
     };

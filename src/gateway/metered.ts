@@ -2,7 +2,6 @@ import type { Clock } from '#kit/clock';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
-import { promptEstimate } from '#model/measure';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -12,17 +11,21 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     const meter = new Meter(call, context, clock);
     let ended: Ended | undefined;
     try {
-      for await (const event of inner(call, context)) {
-        yield meter.heard(event);
-        if (call.stream && meter.overdrawn()) {
-          yield* meter.cutShort();
-          ended = { end: 'quota-ended', status: 200 };
-          return;
+      for await (const said of inner(call, context)) {
+        const heard: GenerateEvent[] = [];
+        for (const event of said) {
+          heard.push(meter.heard(event));
+          if (call.stream && meter.isShort() && !(await meter.grows())) {
+            yield [...heard, ...meter.cutShort()];
+            ended = { end: 'quota-ended', status: 200 };
+            return;
+          }
         }
+        yield heard;
       }
       ended = { end: meter.goodEnd(), status: 200 };
     } catch (error) {
-      ended = badEnd(error, context.signal, meter.spoke);
+      ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
       throw error;
     } finally {
       // Without an end, who listened has stopped.
@@ -36,6 +39,9 @@ interface Ended {
   readonly status: number;
 }
 
+/** What has been said is written down at most so often, for the case that this process dies. */
+const noteMilliseconds = 2000;
+
 /** Bytes of UTF-8 that make a token, where nobody counted. */
 const bytesPerToken = 4;
 
@@ -43,7 +49,6 @@ class Meter {
   readonly #call: AdmittedCall;
   readonly #context: Context;
   readonly #clock: Clock;
-  readonly #at: number;
   readonly #startedAt: number;
   #firstAt: number | undefined;
   #bytes = 0;
@@ -52,21 +57,21 @@ class Meter {
   #model = '';
   readonly #reasons: FinishReason[] = [];
   spoke = false;
+  /** The call waits for quota of which nothing is known. */
+  isStopped = false;
+  #notedAt: number;
 
   constructor(call: AdmittedCall, context: Context, clock: Clock) {
     this.#call = call;
     this.#context = context;
     this.#clock = clock;
-    this.#at = clock.now();
     this.#startedAt = clock.monotonic();
+    this.#notedAt = this.#startedAt;
   }
 
   /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
   heard(event: GenerateEvent): GenerateEvent {
-    if (!this.spoke && speaks(event)) {
-      this.spoke = true;
-      this.#firstAt = this.#clock.monotonic();
-    }
+    if (speaks(event)) this.#speaks();
     switch (event.type) {
       case 'started':
         this.#model = event.model;
@@ -96,11 +101,31 @@ class Meter {
     return event;
   }
 
-  /** Has more been said than was set aside, with no more to be had? */
-  overdrawn(): boolean {
-    const { reservation } = this.#call;
-    const said = this.#said();
-    return this.#usage === undefined && said > reservation.output && !reservation.grow(said);
+  #speaks(): void {
+    const now = this.#clock.monotonic();
+    if (!this.spoke) {
+      this.spoke = true;
+      this.#firstAt = now;
+    }
+    if (now - this.#notedAt < noteMilliseconds) return;
+    this.#notedAt = now;
+    this.#call.reservation.spoke(this.#said());
+  }
+
+  /** Has nearly as much been said as was set aside? */
+  isShort(): boolean {
+    return this.#usage === undefined && this.#said() > this.#call.reservation.comfort;
+  }
+
+  /** Sets more aside. @returns false when no more is to be had. @throws Fault `overloaded` while that cannot be found out */
+  grows(): boolean | Promise<boolean> {
+    const grown = this.#call.reservation.grow(this.#said());
+    if (typeof grown === 'boolean') return grown;
+    this.isStopped = true; // unless it goes on: until then, whatever ends the call is not its provider's doing
+    return grown.then((more) => {
+      this.isStopped = false;
+      return more;
+    });
   }
 
   /** The events that end an answer for which no quota is left. */
@@ -130,7 +155,7 @@ class Meter {
     return {
       requestId,
       step,
-      at: this.#at,
+      at: this.#call.reservation.at,
       userId: caller.userId,
       teamIds: caller.teamIds,
       keyId: caller.keyId,
@@ -148,7 +173,7 @@ class Meter {
       cachedTokens: usage.cached ?? 0,
       thoughtTokens: usage.thought ?? 0,
       provenance: usage.source,
-      balance: 'inference',
+      balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
       costUsd: route.price ? (usage.input * route.price.input + usage.output * route.price.output) / 1e6 : null,
       queueMs: this.#call.reservation.waited,
@@ -172,7 +197,7 @@ class Meter {
   }
 
   #estimate(source: 'estimated' | 'partial'): Usage {
-    return { input: promptEstimate(this.#call), output: this.#said(), source };
+    return { input: this.#call.reservation.promptTokens, output: this.#said(), source };
   }
 
   #said(): number {

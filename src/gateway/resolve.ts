@@ -1,5 +1,5 @@
 import { Fault } from '#model/fault';
-import type { Generate } from '#model/generate';
+import type { Caller, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 
@@ -16,9 +16,21 @@ export interface Models {
  */
 export function resolved(models: () => Models, inner: Generate<RoutedCall>): Generate {
   return (call, context) => {
-    const route = models().find(call.model);
+    const route = modelsFor(models(), context.caller).find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
     return inner({ ...call, route }, context);
+  };
+}
+
+/** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */
+export function modelsFor(models: Models, { models: names }: Caller): Models {
+  if (names === undefined) return models;
+  return {
+    find(name) {
+      const model = models.find(name);
+      return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
+    },
+    list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
   };
 }
 

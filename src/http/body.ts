@@ -26,16 +26,17 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
   const chunks: Buffer[] = [];
   let size = 0;
   let counted = 0;
-  let patientUntil = clock.monotonic() + bodyIdleSeconds * 1000;
+  const patience = bodyIdleSeconds * 1000;
+  exchange.bodyUntil = clock.monotonic() + patience;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
-      exchange.checked = (now) => now > patientUntil && reject(new Fault('slow-client', 'The request body arrives too slowly.'));
+      incoming.on('slow', () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
       incoming.on('data', (chunk: Buffer) => {
         size += chunk.length;
         if (size > bodyBytes) return reject(tooLarge(bodyBytes));
         if (size - counted >= progress) {
           counted = size;
-          patientUntil = clock.monotonic() + bodyIdleSeconds * 1000;
+          exchange.bodyUntil = clock.monotonic() + patience;
         }
         chunks.push(chunk);
       });
@@ -46,7 +47,7 @@ export async function readBody(exchange: Exchange, { bodyBytes, bodyIdleSeconds 
       incoming.on('close', () => incoming.complete || gone());
     });
   } finally {
-    exchange.checked = undefined;
+    exchange.bodyUntil = Infinity;
     if (!incoming.complete) {
       incoming.removeAllListeners('data');
       incoming.pause();

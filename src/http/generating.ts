@@ -102,7 +102,7 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
     drained: () => Promise.resolve(),
   };
   const said: GenerateEvent[] = [];
-  for await (const event of generate(withLane(understood, sink), context)) said.push(event);
+  for await (const events of generate(withLane(understood, sink), context)) said.push(...events);
   const started = said.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
@@ -122,10 +122,13 @@ async function stream({ generate, clock, limits }: GeneratingParts, exchange: Ex
   });
   const frames = words.frames();
   try {
-    for await (const event of generate(withLane(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
-      if (event.type === 'started') started = event;
-      if (event.type === 'passed') passing = true;
-      const text = passing ? '' : frames.encode(event);
+    for await (const said of generate(withLane(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
+      let text = '';
+      for (const event of said) {
+        if (event.type === 'started') started = event;
+        if (event.type === 'passed') passing = true;
+        if (!passing) text += frames.encode(event);
+      }
       if (text !== '' && !out.write(text)) await out.drained();
     }
     out.end(passing ? words.passedEnd : await frames.end());

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 
 /** The figures of the house, for Prometheus. Label values are names of ours: never a user, a key or what a client wrote. */
 export interface Metrics {
@@ -7,8 +7,14 @@ export interface Metrics {
   gauge(name: string, help: string, read: () => number): void;
   /** The Prometheus text format. */
   text(): Promise<string>;
+  /** The same as values, to be summed with those of other processes. */
+  figures(): Promise<Figures>;
   readonly contentType: string;
 }
+
+/** What one process has counted. Can be sent to another process. */
+export type Figures = readonly Figure[];
+type Figure = MetricObjectWithValues<MetricValue<string>>;
 
 export function openMetrics(): Metrics {
   const registry = new Registry();
@@ -46,6 +52,7 @@ export function openMetrics(): Metrics {
       });
     },
     text: () => registry.metrics(),
+    figures: () => registry.getMetricsAsJSON(),
     contentType: registry.contentType,
   };
 }
@@ -83,7 +90,7 @@ class AnswerSeconds extends Histogram<'face' | 'route'> {
     this.#routes = routes;
   }
 
-  /** What the registry asks for, in place of `get`. */
+  /** What the registry and `get` ask for. */
   async getForPromString() {
     const values = Array.from(this.#routes.values(), (answers) => valuesOf(answerSeconds.name, answers)).flat();
     return { ...answerSeconds, type: 'histogram', aggregator: 'sum', values };
@@ -94,14 +101,37 @@ const answerSeconds = { name: 'dragoman_request_seconds', help: 'Time from the r
 
 function valuesOf(name: string, { face, route, under, seconds }: Answers) {
   let count = 0;
+  const sharedLabels = { face, route };
   const buckets = under.map((some, at) => ({
     metricName: `${name}_bucket`,
     value: (count += some),
-    labels: { face, route, le: at < bounds.length ? String(bounds[at]) : '+Inf' },
+    labels: { le: at < bounds.length ? String(bounds[at]) : '+Inf' },
+    sharedLabels,
   }));
   return [
     ...buckets,
-    { metricName: `${name}_sum`, value: seconds, labels: { face, route } },
-    { metricName: `${name}_count`, value: count, labels: { face, route } },
+    { metricName: `${name}_sum`, value: seconds, labels: {}, sharedLabels },
+    { metricName: `${name}_count`, value: count, labels: {}, sharedLabels },
   ];
+}
+
+/** The figures of several processes in the Prometheus text format: each figure's help says what was made of the processes' values. */
+export function summed(processes: readonly Figures[]): Promise<string> {
+  return AggregatorRegistry.aggregate(processes.map((figures) => figures.map(explained))).metrics();
+}
+
+/** The figures of several processes as those of one. */
+export function merged(processes: readonly Figures[]): Promise<Figures> {
+  return AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
+}
+
+/** What goes on counting after its process has ended: a counter that fell would be read as one that began anew. */
+export function counted(figures: Figures): Figures {
+  return figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
+}
+
+function explained(figure: Figure): Figure {
+  const words: Readonly<Record<string, string>> = { sum: 'Sum', average: 'Average', min: 'Least', max: 'Most' };
+  const word = words[figure.aggregator];
+  return word ? { ...figure, help: `${figure.help.replace(/[^.]$/, '$&.')} ${word} over all processes.` } : figure;
 }

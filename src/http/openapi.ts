@@ -34,7 +34,11 @@ function operation(route: Route, face: Face) {
     required: true,
     schema: { type: 'string' },
   }));
-  const parameters = [...inPath, ...(route.spends ? [idempotencyKey] : [])];
+  const asked = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => {
+    const { description } = schema as { readonly description?: string };
+    return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
+  });
+  const parameters = [...inPath, ...asked, ...(route.spends ? [idempotencyKey] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${route.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: route.summary,
@@ -42,7 +46,7 @@ function operation(route: Route, face: Face) {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.input ? { requestBody: { required: true, content: json(route.input) } } : {}),
     responses: {
-      200: { description: 'Done.', ...(route.output ? { content: json(route.output) } : {}) },
+      [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(route.output ? { content: json(route.output) } : {}) },
       default: { description: 'Refused, in the words of this interface.' },
     },
     ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),

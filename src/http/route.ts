@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import type { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Exchange, Headers } from './exchange.ts';
@@ -19,10 +19,14 @@ export interface Route {
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */
   readonly spends?: true;
   readonly summary: string;
+  /** What may stand behind the `?`. */
+  readonly query?: TObject;
   /** JSON body of a POST, PUT or PATCH. */
   readonly input?: TSchema;
-  /** JSON body of the 200 answer. */
+  /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
+  /** It makes something new: the answer is 201. */
+  readonly makes?: true;
   /** Answers with a value (sent as JSON) or writes to the exchange itself and gives `undefined`. Faults are thrown. */
   readonly answer: (asked: Asked) => unknown;
 }

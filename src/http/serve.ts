@@ -18,8 +18,8 @@ import type { Face, Once, Route } from './route.ts';
 export interface Door {
   /** The last one has the root `/` and answers for every unknown address. */
   readonly faces: readonly Face[];
-  /** @throws Fault `unauthenticated` */
-  readonly identify: (credential: string) => Caller | Promise<Caller>;
+  /** Who comes with this credential through this door. @throws Fault `unauthenticated` */
+  readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
   readonly limits: () => BodyLimits & { readonly headerSeconds: number; readonly maxConnections: number };
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
@@ -91,7 +91,8 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (odd) throw new Fault('invalid', odd);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
-      if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()));
+      if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
+      if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
       await answer(route, exchange, caller ?? nobody);
     } catch (error) {
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
@@ -107,12 +108,11 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock) : new Uint8Array(0);
     const { value: json, places } = bytes.length > 0 ? parsed(bytes) : { value: undefined, places: [] };
-    if (route.owner === 'admin' && caller.role !== 'admin') throw notFound();
-    if (!mayEnter(route, caller)) throw new Fault('forbidden', `This key lacks the scope ${route.scope}.`, { reason: 'scope' });
+    if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
     const run = async () => {
       const value = await route.answer(asked);
-      if (!exchange.opened && !exchange.left) exchange.sendJson(200, value ?? {});
+      if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
     };
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
     await (key === undefined ? run() : door.once(asked, key, run));
@@ -189,6 +189,8 @@ function mayEnter(route: Route, caller: Caller): boolean {
   if (route.scope === 'public' || caller.scopes === undefined) return true;
   return route.scope !== 'unscoped' && caller.scopes.includes(route.scope);
 }
+
+const lacks = (scope: string) => (scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`);
 
 function faceOf(faces: readonly Face[], url: string): Face {
   return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;

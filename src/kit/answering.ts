@@ -42,6 +42,7 @@ export class StaleConnection extends Error {}
 /** Which sockets have carried a request before. The channel tells it in the same turn as `onRequestStart`. */
 const used = new WeakSet<object>();
 let starting: Answering | undefined;
+const starts = (answering: Answering) => void (starting = answering);
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object };
   if (starting) starting.reused = used.has(socket);
@@ -169,7 +170,7 @@ export class Answering implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    starting = this;
+    starts(this);
     if (this.#error) controller.abort(this.#error);
   }
 

@@ -43,6 +43,8 @@ interface Rule {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
+  /** What the pattern asks for, in words: `must be an e-mail address`. */
+  readonly expected?: string;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
@@ -64,7 +66,7 @@ function textProblem(rule: Rule, value: string, field: string): Problem | undefi
   if (rule.minLength !== undefined && value.length < rule.minLength)
     return wrong(field, rule.minLength === 1 ? 'must not be empty' : `must have at least ${rule.minLength} characters`);
   if (rule.maxLength !== undefined && value.length > rule.maxLength) return wrong(field, `must have at most ${rule.maxLength} characters`);
-  if (rule.pattern !== undefined && !new RegExp(rule.pattern, 'u').test(value)) return wrong(field, `must match ${rule.pattern}`);
+  if (rule.pattern !== undefined && !new RegExp(rule.pattern, 'u').test(value)) return wrong(field, rule.expected ?? `must match ${rule.pattern}`);
   return undefined;
 }
 

@@ -1,8 +1,11 @@
 /** Whose limit it is. */
 export type Owner = `user:${number}` | `team:${number}`;
 
+/** Plan tokens are counted apart for asking models and for training. */
+export type Balance = 'inference' | 'train';
+
 /** Plan tokens of inference and of training, US dollars, requests of the last minute, streams that run now. */
-export type AccountKind = 'inference' | 'train' | 'usd' | 'requests' | 'streams';
+export type AccountKind = Balance | 'usd' | 'requests' | 'streams';
 
 /** One limit of one owner. `month` as `2026-11` for what is counted by the month, empty for requests and streams. */
 export interface Account {

@@ -1,8 +1,13 @@
+import type { Balance } from './account.ts';
 import type { GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
+import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
-export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<GenerateEvent>;
+export type Generate<Call extends GenerateCall = GenerateCall> = (call: Call, context: Context) => AsyncIterable<Said>;
+
+/** What came at once, in its order: a step through all the wrappers costs more than an event. */
+export type Said = readonly GenerateEvent[];
 
 /** Who asks. */
 export interface Caller {
@@ -10,12 +15,16 @@ export interface Caller {
   readonly email: string;
   readonly role: 'user' | 'admin';
   readonly plan: string;
+  /** The user's own limits: they stand above those of the plan. */
+  readonly limits?: Plan;
   /** The teams of the user: what one spends counts for each of them too. */
   readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
   /** Absent: everything the user may do. */
   readonly scopes?: readonly string[];
+  /** Names of the models that may be asked. Absent: all. */
+  readonly models?: readonly string[];
 }
 
 /** The circumstances of one call. */
@@ -27,6 +36,8 @@ export interface Context {
   readonly face: string;
   /** Which application of the caller's: usage is grouped by it. */
   readonly app: string;
+  /** Which balance the plan tokens are taken from; inference when absent. */
+  readonly balance?: Balance;
   /** Aborted when the client leaves or the time is over. */
   readonly signal: AbortSignal;
   /** A target that cannot honour a field refuses instead of ignoring it. */

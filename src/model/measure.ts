@@ -16,14 +16,12 @@ export async function promptTokens(call: GenerateCall, count: (texts: Iterable<s
   return fixedTokens(call) + (await count(callTexts(call)));
 }
 
-/** Never fewer than `promptTokens`, from the lengths of the texts alone: a token has at least one byte of UTF-8. */
-export function promptBound(call: GenerateCall): number {
-  return fixedTokens(call) + textBytes(call);
-}
-
-/** About as many as `promptTokens`, for a call whose provider did not say: English text has four bytes a token. */
-export function promptEstimate(call: GenerateCall): number {
-  return fixedTokens(call) + Math.ceil(textBytes(call) / 4);
+/**
+ * What is known of a prompt without counting its tokens: those beside the text, and the text's bytes of UTF-8. A token has at least one byte, so that
+ * the sum is never less than `promptTokens`.
+ */
+export function promptSize(call: GenerateCall): { readonly fixed: number; readonly bytes: number } {
+  return { fixed: fixedTokens(call), bytes: textBytes(call) };
 }
 
 function textBytes(call: GenerateCall): number {

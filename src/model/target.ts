@@ -1,6 +1,5 @@
 import type { GenerateCall } from './call.ts';
-import type { GenerateEvent } from './event.ts';
-import type { TargetContext } from './generate.ts';
+import type { Said, TargetContext } from './generate.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
 export interface Target {
@@ -10,7 +9,7 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<GenerateEvent>;
+  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
 }
 
 /** A model name of the configuration and what stands behind it. */

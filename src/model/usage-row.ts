@@ -1,3 +1,4 @@
+import type { Balance } from './account.ts';
 import type { Attempt } from './generate.ts';
 
 /** How a call ended. */
@@ -43,7 +44,7 @@ export interface UsageRow {
   readonly provenance: 'provider' | 'estimated' | 'partial';
   readonly planTokens: number;
   /** Which balance the plan tokens were taken from. */
-  readonly balance: 'inference' | 'train';
+  readonly balance: Balance;
   /** US dollars; null where the model has no price. */
   readonly costUsd: number | null;
   /** Milliseconds: waited for admission, until the first event that speaks, in all. */

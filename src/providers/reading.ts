@@ -2,6 +2,7 @@ import type { Answering } from '#kit/answering';
 import { splitter } from '#kit/sse';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
+import type { Said } from '#model/generate';
 import { upstreamFault, type AwaitingWords } from './asking.ts';
 
 /** The reading of an answer, whatever its dialect. */
@@ -21,20 +22,27 @@ export interface Decoder {
  * @param first bytes that were read already
  * @throws Fault
  */
-export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<GenerateEvent> {
+export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Said> {
   const lines = splitter({ maxLine });
   try {
     for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
-      for (const line of lines.push(bytes)) {
-        const events = frames.decode(line);
-        if (events.some(speaks)) awaiting.spoke();
-        yield* events;
-      }
+      yield* decoded(lines.push(bytes), frames, awaiting);
     }
-    for (const line of lines.end()) yield* frames.decode(line);
-    yield* frames.end();
+    yield* decoded(lines.end(), frames, awaiting);
+    yield frames.end();
   } catch (error) {
     throw upstreamFault(error, true);
+  }
+}
+
+/** What these lines say, at once. What came before a bad line is said before its fault is thrown. */
+function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Said> {
+  const said: GenerateEvent[] = [];
+  try {
+    for (const line of lines) said.push(...frames.decode(line));
+  } finally {
+    if (said.some(speaks)) awaiting.spoke();
+    if (said.length > 0) yield said;
   }
 }
 

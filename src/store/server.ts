@@ -205,7 +205,7 @@ export function settingsOf(url: string): pg.ClientConfig {
     connectionTimeoutMillis: connectMilliseconds,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    options: '-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres',
+    options: '-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres -c jit=off',
     types: { getTypeParser },
   };
 }

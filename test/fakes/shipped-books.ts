@@ -3,7 +3,7 @@ import type { UsageRow } from '#model/usage-row';
 import type { Batch, ShippedBooks } from '../../src/gateway/ledger/books.ts';
 
 /** A row as the database reads it. */
-export type ShippedRow = Omit<UsageRow, 'at'> & { readonly at: string; readonly month: string };
+export type ShippedRow = UsageRow;
 
 /** The database as the journals see it, in memory. */
 export interface TestBooks extends ShippedBooks {

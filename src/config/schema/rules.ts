@@ -34,7 +34,7 @@ export const bodies = later(
 );
 
 export const retention = group('How long the books are kept.', {
-  usageMonths: later('the books', count('Usage rows', 'months', 1, { default: 13 })),
+  usageMonths: count('Usage rows, the present month counted', 'months', 1, { default: 13 }),
   bodiesDays: later('the prompt log', count('Prompts', 'days', 1, { default: 30 })),
 });
 

@@ -1,13 +1,14 @@
 import { encodeFault } from '#dialects/openai-faults';
 import type { Face } from '#http/route';
 import type { GeneratingParts } from '#http/generating';
+import type { Caller } from '#model/generate';
 import { chatRoute } from './chat.ts';
 import { modelRoutes, type ModelList } from './models.ts';
 import type { KeepingParts } from './responses/kept.ts';
 import { responsesRoutes } from './responses/routes.ts';
 
 /** The interface of chat completions and responses, as the standard public SDKs speak it. */
-export function chatcompat(parts: GeneratingParts & KeepingParts & { readonly models: () => ModelList }): Face {
+export function chatcompat(parts: GeneratingParts & KeepingParts & { readonly models: (caller: Caller) => ModelList }): Face {
   return {
     name: 'chatcompat',
     root: '/server/chatcompat/',

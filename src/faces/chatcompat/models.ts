@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
 import type { Route } from '#http/route';
 import { root } from './root.ts';
@@ -18,7 +19,7 @@ const ModelObject = Type.Object({
 });
 
 /** `GET /models` and `GET /models/{id}`. An id may have slashes in it. */
-export function modelRoutes(models: () => ModelList): readonly Route[] {
+export function modelRoutes(models: (caller: Caller) => ModelList): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -27,7 +28,7 @@ export function modelRoutes(models: () => ModelList): readonly Route[] {
       owner: 'nobody',
       summary: 'Lists the models.',
       output: Type.Object({ object: Type.Literal('list'), data: Type.Array(ModelObject) }),
-      answer: () => ({ object: 'list', data: models().list().map(modelObject) }),
+      answer: ({ caller }) => ({ object: 'list', data: models(caller).list().map(modelObject) }),
     },
     {
       method: 'GET',
@@ -36,9 +37,9 @@ export function modelRoutes(models: () => ModelList): readonly Route[] {
       owner: 'nobody',
       summary: 'One model, by its id.',
       output: ModelObject,
-      answer({ exchange }) {
+      answer({ exchange, caller }) {
         const id = exchange.params['*'] ?? '';
-        const model = models().find(id);
+        const model = models(caller).find(id);
         if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
         return modelObject({ ...model, name: id });
       },

@@ -5,6 +5,7 @@ import { encodeResult } from '#dialects/anthropic-messages/result';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
+import type { Caller } from '#model/generate';
 import { promptTokens } from '#model/measure';
 import { idHeaders, root } from './root.ts';
 import { known, type ModelList } from './models.ts';
@@ -42,7 +43,7 @@ function understood(asked: Asked): Understood {
 }
 
 export interface CountParts {
-  readonly models: () => ModelList;
+  readonly models: (caller: Caller) => ModelList;
   /** The sum of the tokens of some texts, exact. */
   readonly countTokens: (texts: Iterable<string>) => Promise<number>;
 }
@@ -57,9 +58,9 @@ export function countRoute({ models, countTokens }: CountParts): Route {
     summary: 'Counts the tokens of a conversation without answering it.',
     input: CountRequest,
     output: TokenCount,
-    async answer({ exchange, json }) {
+    async answer({ exchange, caller, json }) {
       const call = decodeCount(unlabelled(json).body);
-      known(models(), call.model);
+      known(models(caller), call.model);
       exchange.sendJson(200, { input_tokens: await promptTokens(call, countTokens) }, idHeaders(exchange.id));
     },
   };

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
 import { idHeaders, root } from './root.ts';
 
@@ -23,7 +24,7 @@ const id = Type.Union([Type.String(), Type.Null()]);
 const ModelPage = Type.Object({ data: Type.Array(ModelObject), has_more: Type.Boolean(), first_id: id, last_id: id });
 
 /** `GET /models`, in pages, and `GET /models/{id}`. An id may have slashes in it. */
-export function modelRoutes(models: () => ModelList): readonly Route[] {
+export function modelRoutes(models: (caller: Caller) => ModelList): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -32,7 +33,7 @@ export function modelRoutes(models: () => ModelList): readonly Route[] {
       owner: 'nobody',
       summary: 'Lists the models: `limit` (20, at most 1000) of them after `after_id` or before `before_id`.',
       output: ModelPage,
-      answer: ({ exchange }) => exchange.sendJson(200, page(models().list(), exchange.url), idHeaders(exchange.id)),
+      answer: ({ exchange, caller }) => exchange.sendJson(200, page(models(caller).list(), exchange.url), idHeaders(exchange.id)),
     },
     {
       method: 'GET',
@@ -41,9 +42,9 @@ export function modelRoutes(models: () => ModelList): readonly Route[] {
       owner: 'nobody',
       summary: 'One model, by its id.',
       output: ModelObject,
-      answer({ exchange }) {
+      answer({ exchange, caller }) {
         const name = exchange.params['*'] ?? '';
-        exchange.sendJson(200, modelObject({ ...known(models(), name), name }), idHeaders(exchange.id));
+        exchange.sendJson(200, modelObject({ ...known(models(caller), name), name }), idHeaders(exchange.id));
       },
     },
   ];

@@ -16,7 +16,8 @@ interface Operation {
   readonly summary: string;
   readonly tags: readonly string[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
-  readonly responses: { readonly 200: { readonly content?: Readonly<Record<string, { readonly schema: object }>> } };
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Schema }[];
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>;
   readonly 'x-scope'?: string;
 }
 
@@ -54,10 +55,12 @@ ${Array.from(groups, ([name, group]) => `<section><h2>${escaped(name)}</h2>\n${g
 
 function operationText({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
   const input = operation.requestBody?.content['application/json']?.schema;
-  const output = operation.responses[200].content?.['application/json']?.schema;
+  const output = (operation.responses['200'] ?? operation.responses['201'])?.content?.['application/json']?.schema;
+  const query = (operation.parameters ?? []).filter((one) => one.in === 'query');
+  const asked = query.length > 0 ? fieldsText({ properties: Object.fromEntries(query.map(({ name, schema }) => [name, schema])) }) : '';
   const scope = operation['x-scope'] ? `<p class="scope">Scope: <code>${escaped(operation['x-scope'])}</code></p>` : '<p class="scope">No key needed.</p>';
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${escaped(operation.summary)}</span></summary>
-${scope}${input ? `<h3>Request</h3>${fieldsText(input)}` : ''}${output ? `<h3>Answer</h3>${fieldsText(output)}` : ''}</details>`;
+${scope}${asked ? `<h3>Query</h3>${asked}` : ''}${input ? `<h3>Request</h3>${fieldsText(input)}` : ''}${output ? `<h3>Answer</h3>${fieldsText(output)}` : ''}</details>`;
 }
 
 const deepest = 4;

@@ -5,7 +5,7 @@ import type { Face, Route } from '#http/route';
 import { docsPage, docsStyle } from './docs.ts';
 
 export interface WatchParts {
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
   /** What is missing before requests can be taken; empty when nothing is. */
   readonly missing: () => Promise<readonly string[]>;
   /** The OpenAPI document. */

@@ -6,7 +6,7 @@ export interface Batch {
   /** Where the batch before ended, 0 at first. Bytes, only growing. */
   readonly from: number;
   readonly to: number;
-  /** Settled rows as the text of a JSON array, each a `UsageRow` with `month` and with `at` as ISO text. One that is there already counts once. */
+  /** Settled rows as the text of a JSON array, each a `UsageRow`. One that is there already counts once. */
   readonly rows: string;
   /** What the nouns asked to keep, as the text of a JSON array of `Kept`. */
   readonly kept: string;

@@ -1,50 +1,36 @@
+import type { Account, AccountKind, Balance, Owner } from '#model/account';
 import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
-import type { Caller, Context, Progress } from '#model/generate';
-import { monthOf, secondsToNextMonth, type Plan, type Spent } from '#model/plan';
-import type { UsageRow } from '#model/usage-row';
+import type { Allowance, Caller, Context } from '#model/generate';
+import type { LeaseSource } from '#model/lease';
+import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
 import type { RoutedCall } from '../calls.ts';
-import { Balance, type Hold } from './balance.ts';
-import type { Place } from './line.ts';
+import { Accounts } from './accounts.ts';
+import { Claim, type Lack } from './holding.ts';
+import type { CallJournal } from './journal.ts';
+import { Reservation } from './reservation.ts';
+import { Turn } from './turn.ts';
 import { Wants } from './wants.ts';
-import { writeBehind } from './write-behind.ts';
 
-/** Where the rows are kept. */
-export interface Books {
-  spent(userId: number, month: string): Promise<Spent>;
-  /** Writes rows and counters in one step; a row that is there already counts once. */
-  record(rows: readonly UsageRow[]): Promise<void>;
-}
-
-/** What a call may spend, set aside until it is settled. */
-export interface Reservation {
-  /** Output tokens of all candidates that are covered. */
-  readonly output: number;
-  /** Milliseconds spent waiting for it. */
-  readonly waited: number;
-  /** Somebody must listen to the answer: it may have to be ended. */
-  readonly open: boolean;
-  /** Output tokens a candidate at most, for a call that nobody could stop. */
-  readonly bound: number | undefined;
-  /** Asks for more, up to so many output tokens. @returns false when nothing is left */
-  grow(output: number): boolean;
-  /** Books the call and frees the rest. Only the first time counts. */
-  settle(row: UsageRow): void;
-}
+export type { Reservation } from './reservation.ts';
 
 export interface Ledger {
   /** At once where it can be. @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded` */
   reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
-  /** Rows not written yet. */
-  readonly pending: number;
-  /** Writes what is left. */
+  /** Limited accounts in memory. */
+  readonly accounts: number;
+  /** Gives back what is not spent. Calls that still run are settled as before. */
   close(): Promise<void>;
 }
 
 export interface LedgerParts {
-  readonly books: Books;
+  readonly source: LeaseSource;
+  readonly journal: CallJournal;
+  /** The plan of the caller's own; undefined: its name is not known. */
   readonly planOf: (caller: Caller) => Plan | undefined;
-  /** Output tokens set aside where the call names no maximum. */
+  /** `{}` for a team without limits; undefined: what it may spend is not known. */
+  readonly teamPlan: (teamId: number) => Plan | undefined;
+  /** Output tokens set aside at a time where the call names no maximum. */
   readonly reserveOutput: () => number;
   /** The exact tokens of some texts. */
   readonly countTokens: (texts: Iterable<string>) => Promise<number>;
@@ -52,116 +38,154 @@ export interface LedgerParts {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Milliseconds a call waits where only running calls stand in its way. */
+/** Milliseconds a call waits where only running calls or other holders stand in its way. */
 const patience = 2000;
 
-export function openLedger(parts: LedgerParts): Ledger {
-  const { books, planOf, clock } = parts;
-  const balances = new Map<number, Balance>();
-  const rows = writeBehind((batch: readonly UsageRow[]) => books.record(batch), clock, parts.log);
+const nothing: readonly Claim[] = [];
 
-  const balanceOf = async (userId: number): Promise<Balance> => {
-    const month = monthOf(clock.now());
-    let balance = balances.get(userId);
-    if (!balance || balance.month !== month) {
-      balance = new Balance(month, books.spent(userId, month), clock, balance);
-      balances.set(userId, balance);
-      forgetIdle(balances);
-    }
-    try {
-      await balance.loaded;
-    } catch (error) {
-      if (balances.get(userId) === balance) balances.delete(userId);
-      throw error;
-    }
-    return balance;
-  };
+export function openLedger(parts: LedgerParts): Ledger {
+  const { journal, clock } = parts;
+  const accounts = new Accounts(parts);
+  const reservationParts = { accounts, journal, clock };
 
   return {
-    get pending() {
-      return rows.pending;
+    get accounts() {
+      return accounts.size;
     },
-    close: () => rows.close(),
+    close: () => accounts.close(),
 
     reserve(call, context) {
-      const plan = planOf(context.caller);
-      if (!plan) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(clock.now()) });
-      if (plan.monthlyUsd !== undefined && !call.route.price)
-        throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
-      const held = balances.get(context.caller.userId);
-      if (!held?.ready || held.month !== monthOf(clock.now())) return balanceOf(context.caller.userId).then((balance) => counted(call, context, plan, balance));
-      return counted(call, context, plan, held);
+      const stop = accounts.closed ?? journal.trouble;
+      if (stop) throw stop;
+      const at = clock.now();
+      const claims = claimsOf(call, context, at);
+      const wants = new Wants(call, parts.reserveOutput());
+      if (claims.length === 0) return begin(call, context, wants, claims, at, 0);
+      wants.tell(claims);
+      const isNear = wants.isNear(claims, clock.monotonic());
+      if (isNear || accounts.take(claims)) return inTurn(call, context, wants, claims, at);
+      return begin(call, context, wants, claims, at, 0);
     },
   };
 
-  /** Counts the request against the minute, then sets aside what it may spend. */
-  function counted(call: RoutedCall, context: Context, plan: Plan, balance: Balance): Reservation | Promise<Reservation> {
-    const { progress } = context;
-    const minute = balance.minute.take(plan.requestsPerMinute);
-    if (minute.allowance) progress.requests = minute.allowance;
-    if (minute.wait > 0) throw new Fault('rate-limited', `Your plan allows ${plan.requestsPerMinute} requests a minute.`, { retryAfter: minute.wait });
-    const wants = new Wants(call, parts.reserveOutput(), plan);
-    const place: Place = { stream: call.stream };
-    if (wants.isSmallBeside(balance.left(plan))) {
-      const hold = balance.hold(wants.atFirst(), plan, place);
-      if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, 0);
-    }
-    return held(place, context, plan, balance, wants);
+  /** What the call needs of each account that a plan limits: of the caller's and of those of its teams. */
+  function claimsOf(call: RoutedCall, { caller, balance = 'inference' }: Context, at: number): readonly Claim[] {
+    let claims = claimsOn(nothing, `user:${caller.userId}`, parts.planOf(caller), call, balance, at);
+    for (const teamId of caller.teamIds) claims = claimsOn(claims, `team:${teamId}`, parts.teamPlan(teamId), call, balance, at);
+    return claims;
   }
 
-  /** Near the edge of a balance: the prompt is counted, and what only running calls hold is waited for, in order. */
-  async function held(place: Place, context: Context, plan: Plan, balance: Balance, wants: Wants): Promise<Reservation> {
+  function claimsOn(claims: readonly Claim[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Claim[] {
+    if (!plan || !isSane(plan)) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
+    const tokens = balance === 'train' ? plan.monthlyTrainTokens : plan.monthlyTokens;
+    const { monthlyUsd, requestsPerMinute, concurrentStreams } = plan;
+    const streams = call.stream ? concurrentStreams : undefined;
+    if (tokens === undefined && monthlyUsd === undefined && requestsPerMinute === undefined && streams === undefined) return claims;
+    if (monthlyUsd !== undefined && !call.route.price)
+      throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
+    const now = clock.monotonic();
+    const month = monthOf(at);
+    const all = [...claims];
+    const add = (kind: AccountKind, limit: number | undefined, account: Account = { owner, kind, month }) => {
+      if (limit !== undefined) all.push(new Claim(accounts.find(account, limit, now)));
+    };
+    add('requests', requestsPerMinute, { owner, kind: 'requests', month: '' });
+    add('streams', streams, { owner, kind: 'streams', month: '' });
+    add(balance, tokens);
+    add('usd', monthlyUsd);
+    return all;
+  }
+
+  /** Near the edge of an account, or where something must be asked for first: the prompt is counted, and what others hold is waited for, in order. */
+  async function inTurn(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number): Promise<Reservation> {
     const startedAt = clock.monotonic();
-    await wants.count(parts.countTokens);
+    const turn = new Turn(clock, context.signal, patience);
     try {
       for (;;) {
-        const hold = balance.hold(wants.atFirst(), plan, place);
-        if (typeof hold !== 'string') return reservationOf(hold, wants, context, plan, balance, clock.monotonic() - startedAt);
-        note(context.progress, balance, plan);
-        if (hold === 'spent') throw wants.refusal(balance.unspent(plan), plan, secondsToNextMonth(clock.now()));
-        const waited = clock.monotonic() - startedAt;
-        if (waited >= patience)
-          throw new Fault(
-            'rate-limited',
-            hold === 'streams' ? `Your plan allows ${plan.concurrentStreams} streams at a time.` : 'Your running requests hold what is left of your plan.',
-            { retryAfter: 1 },
-          );
-        await balance.line.wait(place, hold, patience - waited, context.signal);
+        if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims);
+        let obstacle = accounts.take(claims);
+        if (obstacle?.lack === 'spent' && !wants.isCounted) {
+          await count(wants, claims);
+          obstacle = accounts.take(claims);
+        }
+        if (!obstacle) break;
+        note(context, claims);
+        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || turn.isOver) throw refusal(obstacle.claim, obstacle.lack, wants);
+        await turn.next(claims, accounts);
       }
     } finally {
-      balance.line.leave(place);
+      turn.end();
+      accounts.leave(claims);
     }
+    return begin(call, context, wants, claims, at, clock.monotonic() - startedAt);
   }
 
-  function reservationOf(hold: Hold, wants: Wants, { progress }: Context, plan: Plan, balance: Balance, waited: number): Reservation {
-    note(progress, balance, plan);
-    return {
-      waited,
-      get output() {
-        return wants.outputOf(hold.amount);
-      },
-      open: wants.open,
-      bound: wants.bound(hold.amount, balance.left(plan)),
-      grow: (output) => balance.grow(hold, wants.after(output), plan),
-      settle(row) {
-        if (balance.settle(hold, row.planTokens, row.costUsd ?? 0)) rows.add(row);
-      },
-    };
+  async function count(wants: Wants, claims: readonly Claim[]): Promise<void> {
+    await wants.count(parts.countTokens);
+    wants.tell(claims);
+  }
+
+  /** The call is let in: that is written down before anything is asked of anybody. */
+  function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
+    const { requestId, step, caller, app, face, balance = 'inference' } = context;
+    const { rate, price } = call.route;
+    try {
+      journal.began({
+        requestId,
+        step,
+        at,
+        userId: caller.userId,
+        teamIds: caller.teamIds,
+        keyId: caller.keyId,
+        app,
+        face,
+        model: call.model,
+        balance,
+        promptTokens: wants.promptTokens,
+        rate,
+        price,
+      });
+    } catch (error) {
+      for (const claim of claims) accounts.settle(claim, 0);
+      throw error;
+    }
+    if (claims.length > 0) note(context, claims);
+    return new Reservation(reservationParts, context, wants, claims, at, waited);
+  }
+
+  function refusal(claim: Claim, lack: Lack, wants: Wants): Fault {
+    const { account, limit, minute } = claim.holding;
+    const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
+    if (lack === 'spent') return wants.refusal(claim, secondsToNextMonth(clock.now()));
+    if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
+    return new Fault(
+      'rate-limited',
+      account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests hold what is left of ${whose.toLowerCase()}.`,
+      { retryAfter: 1 },
+    );
+  }
+
+  /** The tightest of the limits, for the answer's headers. */
+  function note({ progress }: Context, claims: readonly Claim[]): void {
+    const now = clock.monotonic();
+    let requests: Allowance | undefined;
+    let tokens: Allowance | undefined;
+    for (const { holding } of claims) {
+      const { account, limit, minute } = holding;
+      if (account.kind === 'usd' || account.kind === 'streams') continue;
+      const remaining = Math.max(0, holding.room(now));
+      if (minute && !(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute.reset(now) };
+      if (!minute && !(tokens && tokens.remaining <= remaining)) tokens = { limit, remaining, reset: secondsToNextMonth(clock.now()) };
+    }
+    if (requests) progress.requests = requests;
+    if (tokens) progress.tokens = tokens;
   }
 }
 
-function note(progress: Progress, balance: Balance, plan: Plan): void {
-  const allowance = balance.allowance(plan);
-  if (allowance) progress.tokens = allowance;
+/** What cannot be a limit allows nothing: the caller is refused, not let through. */
+function isSane({ monthlyTokens, monthlyTrainTokens, monthlyUsd, requestsPerMinute, concurrentStreams }: Plan): boolean {
+  return isLimit(monthlyTokens) && isLimit(monthlyTrainTokens) && isLimit(monthlyUsd) && isLimit(requestsPerMinute) && isLimit(concurrentStreams);
 }
 
-const manyBalances = 50_000;
-
-/** Balances nobody uses are loaded again when needed: memory stays bounded however many users there are. */
-function forgetIdle(balances: Map<number, Balance>): void {
-  if (balances.size < manyBalances) return;
-  for (const [userId, balance] of balances) {
-    if (balance.idle) balances.delete(userId);
-    if (balances.size < manyBalances / 2) return;
-  }
-}
+/** Also of what the types do not allow: plans come out of a database. */
+const isLimit = (limit: unknown) => limit === undefined || (typeof limit === 'number' && limit >= 0);

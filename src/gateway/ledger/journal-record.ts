@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib';
-import { monthOf } from '#model/plan';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 
@@ -126,15 +125,9 @@ export function spokeJson(requestId: string, step: number, outputTokens: number)
 
 /** A row exactly as the database reads it. */
 export function settledJson(row: UsageRow): string {
-  const { app, model, servedModel, at } = row;
-  return JSON.stringify({
-    ...row,
-    app: storable(app),
-    model: storable(model),
-    servedModel: storable(servedModel),
-    month: monthOf(at),
-    at: new Date(at).toISOString(),
-  });
+  const [app, model, servedModel] = [storable(row.app), storable(row.model), storable(row.servedModel)];
+  const isStorable = app === row.app && model === row.model && servedModel === row.servedModel;
+  return JSON.stringify(isStorable ? row : { ...row, app, model, servedModel });
 }
 
 const longestText = 200;

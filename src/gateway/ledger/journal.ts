@@ -6,19 +6,23 @@ import { beganJson, callOf, recordBytes, recordAt, settledJson, spokeJson, write
 import { mostSegmentBytes } from './journal-segments.ts';
 import { openSegments, type Segment } from './journal-files.ts';
 
-/** What a process did that the database does not know yet: written when it happens, before anybody is told. Survives a kill at once, a power cut within 50 ms. */
-export interface Journal {
-  readonly writer: string;
+/** What the ledger writes down of calls when it happens, before anybody is told. */
+export interface CallJournal {
   /** A call may spend from now on. @throws Fault `overloaded` with nothing written: it must not go on */
   began(call: Began): void;
   /** Output tokens said so far, for the case that we die before the end. */
   spoke(requestId: string, step: number, outputTokens: number): void;
   /** A call is over. Where no disk takes it, it is held in memory until one does. */
   settled(row: UsageRow): void;
-  /** @throws Fault `too-large`. What no disk takes is held like a row. */
-  kept(kept: Kept): void;
   /** Why no call that spends may begin: too little room, or a disk that did not do as it was told. Goes away by itself. */
   readonly trouble: Fault | undefined;
+}
+
+/** What a process did that the database does not know yet. Survives a kill at once, a power cut within 50 ms. */
+export interface Journal extends CallJournal {
+  readonly writer: string;
+  /** @throws Fault `too-large`. What no disk takes is held like a row. */
+  kept(kept: Kept): void;
   /** Rows settled since the start. */
   readonly rows: number;
   /** Makes all that was written last. Nothing may be written any more. */

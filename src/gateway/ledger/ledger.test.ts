@@ -1,12 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#model/call';
-import type { Fault } from '#model/fault';
+import { Fault } from '#model/fault';
 import type { Context, Progress } from '#model/generate';
 import type { Plan } from '#model/plan';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import type { RoutedCall } from '../calls.ts';
+import { leasesInMemory, type Leases } from '../../../test/fakes/leases.ts';
+import type { Began } from './journal-record.ts';
 import { openLedger, type Ledger, type Reservation } from './index.ts';
 
 const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: { input: 1, output: 1 }, created: 0, ownedBy: 'x' };
@@ -15,7 +17,7 @@ const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: {
 function call(sampling: GenerateCall['sampling'] = {}, more: Partial<RoutedCall> = {}): RoutedCall {
   return {
     model: 'm',
-    turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }],
+    turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi, you' }] }],
     tools: [],
     output: { type: 'text' },
     sampling,
@@ -28,30 +30,51 @@ function call(sampling: GenerateCall['sampling'] = {}, more: Partial<RoutedCall>
 
 let clock: TestClock;
 let plan: Plan | undefined;
-let written: UsageRow[];
-let spent: number;
-let failing: boolean;
+let teamPlans: Record<number, Plan | undefined>;
+let leases: Leases;
+let written: (UsageRow | Began)[];
+let trouble: Fault | undefined;
+let away: boolean;
+let asked: number;
 let ledger: Ledger;
 
 beforeEach(() => {
   clock = testClock();
   plan = {};
+  teamPlans = {};
   written = [];
-  spent = 0;
-  failing = false;
-  ledger = open();
+  trouble = undefined;
+  away = false;
+  asked = 0;
+  leases = leasesInMemory(() => clock.monotonic());
+  ledger = open('a');
 });
 
-function open(): Ledger {
+/** A ledger of one holder. What it settles is shipped at once. */
+function open(holder: string): Ledger {
+  const source = leases.holder(holder);
   return openLedger({
-    books: {
-      spent: async () => ({ planTokens: spent, costUsd: 0 }),
-      record: async (rows) => {
-        if (failing) throw new Error('away');
-        written.push(...rows);
+    source: {
+      ...source,
+      lease: async (asks) => {
+        asked++;
+        if (away) throw new Fault('overloaded', 'away', { retryAfter: 3 });
+        return source.lease(asks);
+      },
+    },
+    journal: {
+      began: (began) => void written.push(began),
+      spoke: () => undefined,
+      settled(row) {
+        written.push(row);
+        leases.ship(holder, [row]);
+      },
+      get trouble() {
+        return trouble;
       },
     },
     planOf: () => plan,
+    teamPlan: (teamId) => teamPlans[teamId],
     reserveOutput: () => 2048,
     countTokens: async (texts) => 3 * [...texts].length,
     clock,
@@ -59,18 +82,41 @@ function open(): Ledger {
   });
 }
 
-async function reserve(asked: RoutedCall, signal = new AbortController().signal): Promise<{ reservation: Reservation; progress: Progress }> {
-  const progress: Progress = { attempts: [] };
-  const context = { caller: { userId: 1, plan: 'p' }, signal, progress } as unknown as Context;
-  return { reservation: await ledger.reserve(asked, context), progress };
+let requests = 0;
+
+interface Asking {
+  readonly by?: Ledger;
+  readonly signal?: AbortSignal;
+  readonly caller?: object;
 }
 
-const refusal = (asked: RoutedCall) =>
-  reserve(asked).then(
+async function reserve(
+  asked: RoutedCall,
+  { by = ledger, signal = new AbortController().signal, caller = {} }: Asking = {},
+): Promise<{ reservation: Reservation; progress: Progress }> {
+  const progress: Progress = { attempts: [] };
+  const context = { requestId: `r${requests++}`, step: 0, caller: { userId: 1, plan: 'p', teamIds: [], ...caller }, signal, progress } as unknown as Context;
+  return { reservation: await by.reserve(asked, context), progress };
+}
+
+const refusal = (asked: RoutedCall, asking: Asking = {}) =>
+  reserve(asked, asking).then(
     () => undefined,
     (fault: Fault) => fault.code,
   );
-const row = (planTokens: number): UsageRow => ({ requestId: String(written.length), step: 0, planTokens, costUsd: 0 }) as UsageRow;
+
+/** Lets what waits have its time. */
+async function pass(milliseconds: number): Promise<void> {
+  for (let passed = 0; passed < milliseconds; passed += 50) {
+    await settled();
+    clock.advance(50);
+  }
+  await settled();
+}
+
+const settled = () => new Promise(setImmediate);
+const row = (planTokens: number, over: Partial<UsageRow> = {}): UsageRow =>
+  ({ requestId: `row${written.length}`, step: 0, at: clock.now(), userId: 1, teamIds: [], balance: 'inference', planTokens, costUsd: 0, ...over }) as UsageRow;
 
 describe('a reservation', () => {
   test('a call whose maximum does not fit whole is refused', async () => {
@@ -130,8 +176,8 @@ describe('a reservation', () => {
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
       message: expect.stringContaining('8 tokens are left for this month: send a shorter prompt.'),
     });
-    spent = 9;
-    ledger = open();
+    leases.ship('b', [row(9)]);
+    ledger = open('a');
     expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
   });
 
@@ -143,10 +189,7 @@ describe('a reservation', () => {
     reservation.settle(row(10));
     await expect(waiting).resolves.toBeDefined();
     const second = refusal(call({ maxTokens: 900 }));
-    for (let tick = 0; tick < 20; tick++) {
-      await new Promise(setImmediate);
-      clock.advance(200);
-    }
+    await pass(2500);
     expect(await second).toBe('rate-limited');
   });
 
@@ -158,8 +201,7 @@ describe('a reservation', () => {
     expect(await refusal(call({ maxTokens: 900 }))).toBe('quota-spent');
     const { progress } = await reserve(call({ maxTokens: 50 }));
     expect(progress.tokens).toMatchObject({ limit: 1000 });
-    await ledger.close();
-    expect(written).toHaveLength(1);
+    expect(leases.rows.size).toBe(1);
   });
 
   test('what is freed goes to who waited first, not to who comes just then', async () => {
@@ -169,7 +211,7 @@ describe('a reservation', () => {
     const asking = (name: string, maxTokens: number) => reserve(call({ maxTokens })).then((made) => (served.push(name), made));
     const first = asking('first', 800);
     const second = asking('second', 80);
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    await pass(0);
     reservation.settle(row(0));
     const third = asking('third', 80);
     await Promise.all([first, second]);
@@ -182,9 +224,9 @@ describe('a reservation', () => {
     plan = { monthlyTokens: 1000 };
     const { reservation } = await reserve(call({ maxTokens: 600 }));
     const leaving = new AbortController();
-    const first = reserve(call({ maxTokens: 800 }), leaving.signal).catch((error: unknown) => error);
+    const first = reserve(call({ maxTokens: 800 }), { signal: leaving.signal }).catch((error: unknown) => error);
     const second = reserve(call({ maxTokens: 80 }));
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    await pass(0);
     leaving.abort(new Error('left'));
     expect(await first).toMatchObject({ message: 'left' });
     await expect(second).resolves.toBeDefined();
@@ -200,8 +242,8 @@ describe('a reservation', () => {
   test('it grows while something is left', async () => {
     plan = { monthlyTokens: 5000 };
     const { reservation } = await reserve(call({}, { stream: true }));
-    expect(reservation.grow(reservation.output + 1000)).toBe(true);
-    expect(reservation.grow(6000)).toBe(false);
+    expect(await reservation.grow(reservation.output + 1000)).toBe(true);
+    expect(await reservation.grow(6000)).toBe(false);
   });
 
   test('streams at a time are counted, other calls are not', async () => {
@@ -209,25 +251,19 @@ describe('a reservation', () => {
     const { reservation } = await reserve(call({}, { stream: true }));
     await expect(reserve(call())).resolves.toBeDefined();
     const second = refusal(call({}, { stream: true }));
-    for (let tick = 0; tick < 20; tick++) {
-      await new Promise(setImmediate);
-      clock.advance(200);
-    }
+    await pass(2500);
     expect(await second).toBe('rate-limited');
     reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
   });
 
   test('neither the requests of the last minute nor running streams begin anew with the month', async () => {
-    plan = { concurrentStreams: 1, requestsPerMinute: 3 };
+    plan = { concurrentStreams: 1, requestsPerMinute: 2 };
     clock.advance(Date.UTC(2026, 11, 1) - clock.now() - 1000);
     const { reservation } = await reserve(call({}, { stream: true }));
     clock.advance(2000);
     const second = refusal(call({}, { stream: true }));
-    for (let tick = 0; tick < 20; tick++) {
-      await new Promise(setImmediate);
-      clock.advance(200);
-    }
+    await pass(2500);
     expect(await second).toBe('rate-limited');
     reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
@@ -239,10 +275,10 @@ describe('a reservation', () => {
     const priced = { ...route, price: { input: 1, output: 2 } };
     const { reservation } = await reserve(call({}, { stream: true, route: priced }));
     expect(reservation.output).toBe(2048);
-    expect(reservation.grow(3000)).toBe(true);
+    expect(await reservation.grow(3000)).toBe(true);
     expect(reservation.output).toBe(4995);
-    expect(reservation.grow(4995)).toBe(true);
-    expect(reservation.grow(4996)).toBe(false);
+    expect(await reservation.grow(4995)).toBe(true);
+    expect(await reservation.grow(4996)).toBe(false);
     expect(await refusal(call({ maxTokens: 6000 }, { route: priced }))).toBe('quota-spent');
   });
 
@@ -250,17 +286,140 @@ describe('a reservation', () => {
     plan = { monthlyUsd: 10 };
     expect(await refusal(call())).toBe('forbidden');
   });
+
+  test('of a plan that makes no sense is none, for its caller alone', async () => {
+    for (const limit of [null, -1, NaN, 'many', '']) {
+      plan = { monthlyTokens: limit as number };
+      expect(await refusal(call())).toBe('quota-spent');
+    }
+    plan = {};
+    teamPlans = { 1: { requestsPerMinute: NaN }, 2: {} };
+    expect(await refusal(call(), { caller: { teamIds: [1] } })).toBe('quota-spent');
+    expect(await refusal(call(), { caller: { teamIds: [3] } })).toBe('quota-spent');
+    expect(await refusal(call(), { caller: { userId: 2, teamIds: [2] } })).toBeUndefined();
+  });
+
+  test('is of all accounts or of none: what a team lacks is not taken from its member', async () => {
+    plan = { monthlyTokens: 1000 };
+    teamPlans = { 7: { monthlyTokens: 100 } };
+    expect(await refusal(call({ maxTokens: 500 }), { caller: { teamIds: [7] } })).toBe('quota-spent');
+    const { reservation } = await reserve(call({ maxTokens: 980 }));
+    reservation.settle(row(100));
+    (await reserve(call({ maxTokens: 90 }), { caller: { teamIds: [7] } })).reservation.settle(row(100, { teamIds: [7] }));
+    expect(await refusal(call({ maxTokens: 1 }), { caller: { teamIds: [7] } })).toBe('quota-spent');
+    await expect(reserve(call({ maxTokens: 700 }))).resolves.toBeDefined();
+  });
+
+  test('is written down before anybody is asked, and costs nothing where that fails', async () => {
+    plan = { monthlyTokens: 100 };
+    trouble = new Fault('overloaded', 'The disk is full.');
+    expect(await refusal(call({ maxTokens: 90 }))).toBe('overloaded');
+    expect(asked).toBe(0);
+    trouble = undefined;
+    await reserve(call({ maxTokens: 90 }));
+    expect(written).toEqual([expect.objectContaining({ userId: 1, promptTokens: expect.any(Number), balance: 'inference', rate: { input: 1, output: 1 } })]);
+  });
 });
 
-describe('the rows', () => {
-  test('are kept until they could be written', async () => {
-    failing = true;
-    (await reserve(call())).reservation.settle(row(1));
-    clock.advance(300);
-    await new Promise(setImmediate);
-    expect(ledger.pending).toBe(1);
-    failing = false;
-    await ledger.close();
-    expect(written).toHaveLength(1);
+describe('leases', () => {
+  test('spare the source: far from the edge, hundreds of calls ask a few times', async () => {
+    plan = { monthlyTokens: 10_000_000 };
+    for (let round = 0; round < 500; round++) (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
+    expect(asked).toBeLessThan(20);
+  });
+
+  test('while the source is away a lease is spent to its end, then calls are refused for a while, not for good', async () => {
+    plan = { monthlyTokens: 10_000_000 };
+    (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
+    away = true;
+    let served = 0;
+    for (; served < 1000; served++) {
+      const fault = await reserve(call({ maxTokens: 100 })).then(
+        ({ reservation }) => reservation.settle(row(110)),
+        (error: Fault) => error,
+      );
+      if (fault) expect(fault).toMatchObject({ code: 'overloaded', details: { retryAfter: 3 } });
+      if (fault) break;
+    }
+    expect(served).toBeGreaterThanOrEqual(64);
+    expect(served).toBeLessThan(1000);
+    away = false;
+    await expect(reserve(call({ maxTokens: 100 }))).resolves.toBeDefined();
+  });
+
+  test('what another holder has leased and does not need is fetched back, and nothing that fits is refused', async () => {
+    plan = { monthlyTokens: 10_000 };
+    const other = open('b');
+    (await reserve(call({ maxTokens: 10 }), { by: other })).reservation.settle(row(0));
+    const all = reserve(call({ maxTokens: 9990 }));
+    await pass(1000);
+    await expect(all).resolves.toBeDefined();
+  });
+
+  test('two who hold a half each of what both wait for do not refuse one another', async () => {
+    plan = { monthlyTokens: 1000 };
+    const other = open('b');
+    const first = await reserve(call({ maxTokens: 450 }));
+    const second = await reserve(call({ maxTokens: 450 }), { by: other });
+    const large = [reserve(call({ maxTokens: 900 })), reserve(call({ maxTokens: 900 }), { by: other })].map((one) =>
+      one.then(
+        ({ reservation }) => reservation.settle(row(0)),
+        (fault: Fault) => fault,
+      ),
+    );
+    await pass(100);
+    first.reservation.settle(row(0));
+    second.reservation.settle(row(0));
+    await pass(2500);
+    expect(await Promise.all(large)).toEqual([undefined, undefined]);
+  });
+
+  test('of a holder that was closed are nobody’s: it lets no call in, whatever its plan', async () => {
+    plan = { monthlyTokens: 10_000 };
+    leases.closeHolder('a');
+    expect(await refusal(call())).toBe('overloaded');
+    plan = {};
+    expect(await refusal(call())).toBe('overloaded');
+  });
+
+  test('that nobody uses are given back and forgotten, and those of last month too', async () => {
+    plan = { monthlyTokens: 100_000, requestsPerMinute: 100 };
+    for (let userId = 0; userId < 50; userId++) (await reserve(call({ maxTokens: 10 }), { caller: { userId } })).reservation.settle(row(20, { userId }));
+    expect(ledger.accounts).toBe(100);
+    expect(leases.outstanding()).toBeGreaterThan(0);
+    await pass(80_000);
+    expect(ledger.accounts).toBe(0);
+    expect(leases.outstanding()).toBe(0);
+  });
+
+  test('a call belongs to the month in which it was let in', async () => {
+    plan = { monthlyTokens: 1000 };
+    clock.advance(Date.UTC(2026, 11, 1) - clock.now() - 1000);
+    const { reservation } = await reserve(call({ maxTokens: 900 }));
+    clock.advance(2000);
+    const next = await reserve(call({ maxTokens: 900 }));
+    reservation.settle(row(910, { at: reservation.at }));
+    next.reservation.settle(row(910, { at: next.reservation.at }));
+    expect(leases.spent({ owner: 'user:1', kind: 'inference', month: '2026-11' })).toBe(910);
+    expect(leases.spent({ owner: 'user:1', kind: 'inference', month: '2026-12' })).toBe(910);
+  });
+});
+
+describe('requests a minute', () => {
+  test('are let in up to the limit on one process, and not one fewer', async () => {
+    plan = { requestsPerMinute: 100 };
+    const codes = await Promise.all(Array.from({ length: 150 }, () => refusal(call())));
+    expect(codes.filter((code) => code === undefined)).toHaveLength(100);
+    expect(codes.filter((code) => code === 'rate-limited')).toHaveLength(50);
+    await pass(60_000);
+    expect(await refusal(call())).toBeUndefined();
+  });
+
+  test('are counted on all processes together', async () => {
+    plan = { requestsPerMinute: 20 };
+    const holders = [ledger, open('b'), open('c')];
+    const codes = Promise.all(Array.from({ length: 60 }, (_, one) => refusal(call(), { by: holders[one % 3]! })));
+    await pass(2500);
+    expect((await codes).filter((code) => code === undefined)).toHaveLength(20);
   });
 });

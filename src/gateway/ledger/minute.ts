@@ -1,38 +1,66 @@
-import type { Clock } from '#kit/clock';
-import type { Allowance } from '#model/generate';
+import type { Ask } from '#model/lease';
 
 const minute = 60_000;
 
-/** Requests of the last 60 seconds, whichever 60 seconds: a queue of their times. */
+/** Milliseconds: requests that are told to the source together count as the last of them. */
+const together = 50;
+
+/** Requests of the last 60 seconds, whichever 60 seconds: a queue of their times, on a clock that never jumps. */
 export class Minute {
-  readonly #clock: Clock;
   #times: number[] = [];
   #first = 0;
+  /** Requests before this place in the queue have been told to the source. */
+  #told = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  /** How many requests there were in the minute before `now`. */
+  used(now: number): number {
+    this.#forget(now - minute);
+    return this.#times.length - this.#first;
   }
 
-  /** Counts one request. `wait`: seconds until it would be allowed, 0 when it is. */
-  take(limit: number | undefined): { wait: number; allowance?: Allowance } {
-    if (limit === undefined) return { wait: 0 };
-    const now = this.#clock.monotonic();
-    this.#forget(now - minute);
-    const used = this.#times.length - this.#first;
-    if (used >= limit) {
-      const freed = this.#times[this.#times.length - limit] ?? now;
-      const wait = Math.max(1, Math.ceil((freed + minute - now) / 1000));
-      return { wait, allowance: { limit, remaining: 0, reset: wait } };
-    }
+  add(now: number): void {
     this.#times.push(now);
-    return { wait: 0, allowance: { limit, remaining: limit - used - 1, reset: Math.ceil((this.#times[this.#first]! + minute - now) / 1000) } };
+  }
+
+  /** Seconds until one more request is allowed, at least 1. */
+  wait(limit: number, now: number): number {
+    const freed = this.#times[this.#times.length - limit] ?? now;
+    return Math.max(1, Math.ceil((freed + minute - now) / 1000));
+  }
+
+  /** Seconds until the oldest of them counts no more. */
+  reset(now: number): number {
+    const oldest = this.#times[this.#first];
+    return oldest === undefined ? 0 : Math.ceil((oldest + minute - now) / 1000);
+  }
+
+  /** What the source has not been told yet, with ages. */
+  untold(now: number): NonNullable<Ask['used']> {
+    const told: { count: number; ageSeconds: number }[] = [];
+    for (let place = this.#told; place < this.#times.length;) {
+      const start = place;
+      while (place < this.#times.length && this.#times[place]! - this.#times[start]! <= together) place++;
+      told.push({ count: place - start, ageSeconds: (now - this.#times[place - 1]!) / 1000 });
+    }
+    return told;
+  }
+
+  get untoldCount(): number {
+    return this.#times.length - this.#told;
+  }
+
+  /** The source has been told of so many more. */
+  told(count: number): void {
+    this.#told += count;
   }
 
   #forget(before: number): void {
     while (this.#first < this.#times.length && this.#times[this.#first]! <= before) this.#first++;
-    if (this.#first > 1024 && this.#first * 2 > this.#times.length) {
-      this.#times = this.#times.slice(this.#first);
-      this.#first = 0;
+    const gone = Math.min(this.#first, this.#told);
+    if (gone > 1024 && gone * 2 > this.#times.length) {
+      this.#times = this.#times.slice(gone);
+      this.#first -= gone;
+      this.#told -= gone;
     }
   }
 }

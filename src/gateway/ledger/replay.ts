@@ -37,7 +37,7 @@ export class Replay {
         break;
       }
       case 'settled':
-        if (this.#running.delete(callOf(json)) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow & { month: string });
+        if (this.#running.delete(callOf(json)) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow);
         break;
       case 'kept':
         break;
@@ -57,7 +57,7 @@ export class Replay {
   deaths(): readonly string[] {
     const rows = [...this.#running.values()].map(({ json, spoken }) => diedRow(JSON.parse(json) as Began, spoken));
     this.#running.clear();
-    if (this.#booked) for (const row of rows) this.#book({ ...row, month: monthOf(row.at) });
+    if (this.#booked) for (const row of rows) this.#book(row);
     return rows.map(settledJson);
   }
 
@@ -66,7 +66,8 @@ export class Replay {
     return [...(this.#booked?.values() ?? [])];
   }
 
-  #book({ userId, teamIds, balance, planTokens, costUsd, month }: UsageRow & { month: string }): void {
+  #book({ userId, teamIds, balance, planTokens, costUsd, at }: UsageRow): void {
+    const month = monthOf(at);
     const owners: Owner[] = [`user:${userId}`, ...teamIds.map((id): Owner => `team:${id}`)];
     for (const owner of owners) {
       this.#add({ owner, kind: balance, month }, planTokens);

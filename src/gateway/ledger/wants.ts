@@ -1,104 +1,124 @@
+import type { AccountKind } from '#model/account';
 import { Fault } from '#model/fault';
-import { promptBound, promptTokens } from '#model/measure';
-import type { Plan } from '#model/plan';
+import { promptSize, promptTokens } from '#model/measure';
 import type { RoutedCall } from '../calls.ts';
-import type { Amount } from './balance.ts';
+import type { Claim } from './holding.ts';
 
+/** Calls' worth of room below which the prompt is counted and not bounded, and an answer nobody can stop is bounded. */
 const fewReservations = 16;
 
-/** How much a call needs set aside: its prompt and the answer it may give, in what its plan limits. */
+const free = { input: 0, output: 0 };
+
+/** How much a call needs set aside: its prompt and the answer it may give. */
 export class Wants {
+  /** About as many tokens as the prompt has: English text has four bytes a token. Exact when it was counted. */
+  promptTokens: number;
   readonly #call: RoutedCall;
   readonly #step: number;
   readonly #candidates: number;
-  readonly #rate: { readonly input: number; readonly output: number };
-  readonly #price: { readonly input: number; readonly output: number };
   /** Output tokens of a candidate: the maximum asked, else a step. */
   readonly #asked: number;
-  readonly #limited: boolean;
   #prompt: number;
+  #isCounted = false;
 
   /** @param step output tokens that are set aside at a time where the call names no maximum */
-  constructor(call: RoutedCall, step: number, plan: Plan) {
+  constructor(call: RoutedCall, step: number) {
     const { sampling, route } = call;
+    const { fixed, bytes } = promptSize(call);
     this.#call = call;
     this.#step = step;
     this.#candidates = sampling.candidates ?? 1;
-    this.#rate = plan.monthlyTokens === undefined ? free : route.rate;
-    this.#price = plan.monthlyUsd === undefined ? free : (route.price ?? free);
     this.#asked = Math.min(sampling.maxTokens ?? step, route.limits.output ?? Infinity);
-    this.#limited = this.#rate !== free || this.#price !== free;
-    this.#prompt = this.#limited ? promptBound(call) : 0; // nobody asks what an unlimited call may cost
+    this.#prompt = fixed + bytes; // a token has at least one byte
+    this.promptTokens = fixed + Math.ceil(bytes / 4);
   }
 
-  /** Is so much left that a bound of the prompt will do? */
-  isSmallBeside(left: Amount): boolean {
-    const { planTokens, usd } = this.#amountOf(this.#candidates * this.#asked);
-    return planTokens * fewReservations <= left.planTokens && usd * fewReservations <= left.usd;
+  get step(): number {
+    return this.#step;
   }
 
-  /** Counts the prompt, where it was only bounded. */
+  get isCounted(): boolean {
+    return this.#isCounted;
+  }
+
+  /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there. */
+  tell(claims: readonly Claim[]): void {
+    const most = this.#candidates * this.#asked;
+    const least = this.#call.sampling.maxTokens === undefined ? Math.min(1, most) : most;
+    for (const claim of claims) {
+      const { kind } = claim.holding.account;
+      claim.least = this.amount(kind, least);
+      claim.most = this.amount(kind, most);
+    }
+  }
+
+  /** Is so little left that a bound of the prompt will not do? */
+  isNear(claims: readonly Claim[], now: number): boolean {
+    return claims.some(({ holding, most }) => isSpent(holding.account.kind) && holding.answered > 0 && most * fewReservations > holding.reach(now));
+  }
+
+  /** Counts the prompt, which was only bounded. */
   async count(countTokens: (texts: Iterable<string>) => Promise<number>): Promise<void> {
-    if (this.#limited) this.#prompt = await promptTokens(this.#call, countTokens);
+    this.#prompt = this.promptTokens = await promptTokens(this.#call, countTokens);
+    this.#isCounted = true;
   }
 
-  /** `least`: what must fit; `most`: what to take if it is there. */
-  atFirst(): { least: Amount; most: Amount } {
-    const most = this.#amountOf(this.#candidates * this.#asked);
-    return { least: this.#call.sampling.maxTokens === undefined ? this.#amountOf(1) : most, most };
+  /** What the prompt and so many output tokens take of an account. */
+  amount(kind: AccountKind, output: number): number {
+    const { rate, price = free } = this.#call.route;
+    if (kind === 'usd') return (this.#prompt * price.input + output * price.output) / 1e6;
+    return isSpent(kind) ? Math.ceil(this.#prompt * rate.input + output * rate.output) : 1;
   }
 
-  /** For an answer that has so many output tokens and goes on. */
-  after(output: number): { least: Amount; most: Amount } {
-    return { least: this.#amountOf(output), most: this.#amountOf(output + this.#step) };
-  }
-
-  /** Output tokens of all candidates that this amount covers. */
-  outputOf({ planTokens, usd }: Amount): number {
-    const { input, output } = this.#rate;
-    const tokens = output === 0 ? Infinity : Math.floor((planTokens - this.#prompt * input) / output);
-    if (this.#price.output === 0) return tokens;
-    return Math.min(tokens, Math.floor((usd * 1e6 - this.#prompt * this.#price.input) / this.#price.output));
+  /** Output tokens of all candidates that so much of an account covers. */
+  output(kind: AccountKind, amount: number): number {
+    if (!isSpent(kind)) return Infinity;
+    const { input, output } = kind === 'usd' ? (this.#call.route.price ?? free) : this.#call.route.rate;
+    if (output === 0) return Infinity;
+    return kind === 'usd' ? Math.floor((amount * 1e6 - this.#prompt * input) / output + slack) : Math.floor((amount - this.#prompt * input) / output);
   }
 
   /** Must somebody listen to the answer, because it may have to be ended? */
-  get open(): boolean {
-    return this.#limited && this.#call.stream && this.#call.sampling.maxTokens === undefined;
+  get isOpen(): boolean {
+    return this.#call.stream && this.#call.sampling.maxTokens === undefined;
   }
 
-  /** The maximum of output tokens that a call needs because nobody can stop it: it names none, and less is left than its model can say. */
-  bound(held: Amount, left: Amount): number | undefined {
+  /** The maximum of output tokens that a call needs because nobody can stop it: it names none, and less can be had than its model can say. */
+  bound(claims: readonly Claim[], now: number): number | undefined {
     const { sampling, stream, route } = this.#call;
-    if (!this.#limited || stream || sampling.maxTokens !== undefined) return undefined;
-    const reach = this.outputOf({ planTokens: held.planTokens + left.planTokens, usd: held.usd + left.usd });
-    if (reach >= this.#candidates * (route.limits.output ?? this.#step * fewReservations)) return undefined;
-    return Math.max(1, Math.floor(this.outputOf(held) / this.#candidates));
+    if (stream || sampling.maxTokens !== undefined) return undefined;
+    const enough = this.#candidates * (route.limits.output ?? this.#step * fewReservations);
+    let [held, reach] = [Infinity, Infinity];
+    for (const { holding, held: amount } of claims) {
+      const { kind } = holding.account;
+      held = Math.min(held, this.output(kind, amount));
+      reach = Math.min(reach, this.output(kind, amount + Math.max(0, holding.reach(now))));
+    }
+    return reach >= enough ? undefined : Math.max(1, Math.floor(held / this.#candidates));
   }
 
-  /** Why the call does not fit into what its plan still has. `retryAfter` in seconds. */
-  refusal(unspent: Amount, plan: Plan, retryAfter: number): Fault {
-    const { least } = this.atFirst();
-    const inTokens = least.planTokens > unspent.planTokens || plan.monthlyTokens === 0;
-    const left = inTokens ? unspent.planTokens : unspent.usd;
-    if (left <= 0) return new Fault('quota-spent', `You have used up the ${inTokens ? 'tokens' : 'US dollars'} of your plan for this month.`, { retryAfter });
-    const [needs, has] = inTokens ? [`${least.planTokens} tokens`, `${Math.floor(left)} tokens`] : [dollars(least.usd), dollars(left)];
-    const most = Math.floor(this.outputOf(unspent) / this.#candidates);
+  /** Why the call does not fit into what is not spent of an account. `retryAfter` in seconds. */
+  refusal({ holding, least }: Claim, retryAfter: number): Fault {
+    const { kind, owner } = holding.account;
+    const left = Math.max(0, holding.limit - holding.spent);
+    const whose = owner.startsWith('team:') ? "your team's plan" : 'your plan';
+    const what = { inference: 'tokens', train: 'training tokens', usd: 'US dollars', requests: 'requests', streams: 'streams' }[kind];
+    if (left <= 0) return new Fault('quota-spent', `You have used up the ${what} of ${whose} for this month.`, { retryAfter });
+    const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [`${least} ${what}`, `${Math.floor(left)} ${what}`];
+    const most = Math.floor(this.output(kind, left) / this.#candidates);
     const shorter = this.#call.sampling.maxTokens !== undefined && most > 0;
     return new Fault(
       'quota-spent',
-      `This request may cost ${needs} of your plan, and ${has} are left for this month: ${shorter ? `ask for a max_tokens of ${most} at most` : 'send a shorter prompt'}.`,
+      `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${shorter ? `ask for a max_tokens of ${most} at most` : 'send a shorter prompt'}.`,
       { retryAfter, ...(shorter ? { field: 'max_tokens' } : {}) },
     );
   }
-
-  #amountOf(output: number): Amount {
-    return {
-      planTokens: Math.ceil(this.#prompt * this.#rate.input + output * this.#rate.output),
-      usd: (this.#prompt * this.#price.input + output * this.#price.output) / 1e6,
-    };
-  }
 }
 
-const free = { input: 0, output: 0 };
+/** Of a token: dollars are sums of fractions. */
+const slack = 1e-6;
+
+/** Is an account of this kind used up by what was said? */
+const isSpent = (kind: AccountKind) => kind !== 'requests' && kind !== 'streams';
 
 const dollars = (usd: number) => `US$ ${usd.toPrecision(3)}`;

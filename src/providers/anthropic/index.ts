@@ -5,9 +5,8 @@ import { decodeResult } from '#dialects/anthropic-messages/result';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
+import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
@@ -44,14 +43,14 @@ interface Place {
   readonly mostTokens: number | undefined;
 }
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
   const { answering, ignored } = await answered(place, call, context);
   try {
     if (call.stream && isEventStream(answering)) {
       yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
       return;
     }
-    yield* decodeResult(parsed(await whole(answering)), place.model, ignored);
+    yield decodeResult(parsed(await whole(answering)), place.model, ignored);
   } finally {
     answering.leave();
   }

@@ -29,7 +29,7 @@ export function builtIn({ clock, tokens, tokensPerSecond }: BuiltInParts): { tar
     const counter = await orAborted(tokens(), signal);
     const input = promptTokens(call, (texts) => counter.countAll(texts));
     input.catch(() => {}); // who leaves early does not wait for it
-    yield { type: 'started', model: 'built-in', ignored };
+    yield [{ type: 'started', model: 'built-in', ignored }];
 
     const { maxTokens, stop = [], logprobs } = call.sampling;
     const manner = {
@@ -46,7 +46,7 @@ export function builtIn({ clock, tokens, tokensPerSecond }: BuiltInParts): { tar
     yield* speak(answers, manner, spoken);
 
     const thought = call.reasoning ? { thought: spoken.thought } : {};
-    yield { type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } };
+    yield [{ type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } }];
   };
   return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, generate }) };
 }

@@ -1,3 +1,4 @@
+import { eachOf } from '../../../test/fakes/said.ts';
 import { describe, expect, test } from 'vitest';
 import { systemClock, type Clock } from '#kit/clock';
 import { openTokens } from '#kit/tokens';
@@ -31,7 +32,7 @@ describe('the pace', () => {
   test('each word takes its tokens’ time', async () => {
     const clock = testClock();
     const heard: [number, string][] = [];
-    for await (const event of slow(clock, 10).generate(say('one two unbelievablyzq three'), contextOf()))
+    for await (const event of eachOf(slow(clock, 10).generate(say('one two unbelievablyzq three'), contextOf())))
       if (event.type === 'text') heard.push([clock.time - 5000, event.text]);
     const counts = heard.map(([, text]) => tokens.count(text));
     let due = 0;
@@ -42,7 +43,7 @@ describe('the pace', () => {
   test('several candidates speak at once, each at the pace', async () => {
     const clock = testClock();
     const order: number[] = [];
-    for await (const event of slow(clock, 10).generate(say('one two three', { sampling: { candidates: 2 } }), contextOf()))
+    for await (const event of eachOf(slow(clock, 10).generate(say('one two three', { sampling: { candidates: 2 } }), contextOf())))
       if (event.type === 'text') order.push(event.candidate);
     expect(order).toEqual([0, 1, 0, 1, 0, 1]);
     expect(clock.time).toBe(5300);
@@ -50,7 +51,7 @@ describe('the pace', () => {
 
   test('time that the reader took is not waited for again', async () => {
     const clock = testClock();
-    for await (const event of slow(clock, 10).generate(say('one two three'), contextOf())) if (event.type === 'text') clock.time += 80;
+    for await (const event of eachOf(slow(clock, 10).generate(say('one two three'), contextOf()))) if (event.type === 'text') clock.time += 80;
     expect(clock.waited.every((wait) => Math.abs(wait - 20) < 1)).toBe(true);
   });
 });
@@ -62,7 +63,7 @@ describe('an aborted call', () => {
     const heard: GenerateEvent[] = [];
     let thrown: unknown;
     try {
-      for await (const event of target.generate(say('one two three four'), contextOf({ signal: controller.signal }))) {
+      for await (const event of eachOf(target.generate(say('one two three four'), contextOf({ signal: controller.signal })))) {
         heard.push(event);
         stop(event, () => controller.abort(reason));
       }
@@ -110,7 +111,7 @@ describe('an aborted call', () => {
 
 test('a reader that leaves ends the answer', async () => {
   const heard: string[] = [];
-  for await (const event of slow(testClock(), 10).generate(say('one two three'), contextOf())) {
+  for await (const event of eachOf(slow(testClock(), 10).generate(say('one two three'), contextOf()))) {
     heard.push(event.type);
     if (event.type === 'text') break;
   }

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#kit/clock';
 import type { Tokens } from '#kit/tokens';
 import type { FinishReason, GenerateEvent } from '#model/event';
+import type { Said } from '#model/generate';
 import { logprobsOf } from './logprobs.ts';
 import type { Answer } from './rules.ts';
 
@@ -35,7 +36,7 @@ const longest = 1 << 15;
  *
  * @throws the signal's reason, as soon as it is aborted
  */
-export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<GenerateEvent> {
+export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<Said> {
   const { clock, signal, tokensPerSecond } = manner;
   const split = remembered((text) => manner.tokens.split(text));
   let speakers = answers.map((answer, candidate) => words(answer, candidate, split, manner, spoken));
@@ -50,7 +51,7 @@ export async function* speak(answers: readonly Answer[], manner: Manner, spoken:
       if (done) continue;
       speaking.push(speaker);
       most = Math.max(most, value.tokens);
-      yield value.event;
+      yield [value.event];
       if (clock.monotonic() - rested > 8) {
         await setImmediate();
         rested = clock.monotonic();

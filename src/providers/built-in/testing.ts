@@ -40,7 +40,7 @@ export function contextOf(over: Partial<TargetContext> = {}): TargetContext {
 }
 
 export async function eventsOf(call: GenerateCall, context = contextOf()): Promise<GenerateEvent[]> {
-  return Array.fromAsync(target.generate(call, context));
+  return (await Array.fromAsync(target.generate(call, context))).flat();
 }
 
 export async function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {

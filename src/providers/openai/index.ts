@@ -5,9 +5,8 @@ import { decodeResult } from '#dialects/openai-chat/result';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
+import type { Said, TargetContext } from '#model/generate';
 import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
@@ -51,7 +50,7 @@ interface Place {
   readonly model: string;
 }
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<GenerateEvent> {
+async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
   const { answering, ignored, lane } = await answered(place, call, context);
   try {
     if (call.stream && isEventStream(answering)) {
@@ -63,7 +62,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     }
     const bytes = await whole(answering);
     const body = parsed(bytes);
-    for (const event of lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored)) yield event;
+    yield lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
   } finally {
     answering.leave();
   }

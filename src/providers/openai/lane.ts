@@ -3,16 +3,19 @@ import { PassingFrames, tokensSaid } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
 import { speaks, type GenerateEvent } from '#model/event';
+import type { Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { upstreamFault, type AwaitingWords } from '../asking.ts';
 
 /** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
-export function* passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Generator<GenerateEvent> {
+export function passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Said {
   const events = decodeResult(body, model);
-  for (const event of events) if (event.type === 'started') yield event;
-  yield { type: 'passed', tokens: events.some(isUsage) ? 0 : tokensSaid(events) };
   lane.write(bytes);
-  for (const event of events) if (event.type !== 'started' && !speaks(event)) yield event;
+  return [
+    ...events.filter(({ type }) => type === 'started'),
+    { type: 'passed', tokens: events.some(isUsage) ? 0 : tokensSaid(events) },
+    ...events.filter((event) => event.type !== 'started' && !speaks(event)),
+  ];
 }
 
 const isUsage = (event: GenerateEvent) => event.type === 'usage';
@@ -28,14 +31,13 @@ export async function* passStream(
   first: Uint8Array | undefined,
   decoder: Decoder,
   lane: Lane,
-): AsyncGenerator<GenerateEvent> {
+): AsyncGenerator<Said> {
   const frames = new PassingFrames(decoder, lane.usageWanted);
   const held: Uint8Array[] = [];
   try {
     for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
     if (!frames.spoken) held.push(...frames.end());
-    yield* frames.opening;
-    yield { type: 'passed', tokens: 0 };
+    yield [...frames.opening, { type: 'passed', tokens: 0 }];
     awaiting.spoke();
     if (!handOn(held, lane)) await lane.drained();
     await answering.pipe((bytes) => {
@@ -45,11 +47,10 @@ export async function* passStream(
     });
     handOn(frames.end(), lane);
   } catch (error) {
-    if (frames.spoken) yield { type: 'passed', tokens: frames.tokens };
+    if (frames.spoken) yield [{ type: 'passed', tokens: frames.tokens }];
     throw upstreamFault(error, true);
   }
-  if (!frames.closing.some(isUsage)) yield { type: 'passed', tokens: frames.tokens };
-  yield* frames.closing;
+  yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.tokens }, ...frames.closing];
 }
 
 /** @returns false when the client has enough to read for now */

@@ -62,7 +62,7 @@ function laneCall(more: object): { readonly call: GenerateCall; readonly text: (
 
 async function said(target: ReturnType<typeof provider>, call: GenerateCall, firstByte?: number): Promise<readonly GenerateEvent[]> {
   const events: GenerateEvent[] = [];
-  for await (const event of target.generate(call, context(firstByte))) events.push(event);
+  for await (const said of target.generate(call, context(firstByte))) events.push(...said);
   return events;
 }
 

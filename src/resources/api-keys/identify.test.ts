@@ -27,7 +27,7 @@ function open() {
     if (isAway) throw away;
     return keys.map((key) => (isGood(key) ? { caller: caller(Number(key.replaceAll('x', ''))), expiresAt: undefined } : undefined));
   };
-  return openIdentity({ find }, { subscribe: (_topic, heard) => ((changed = heard as () => void), () => {}) }, clock, () => 300);
+  return openIdentity({ find }, { subscribe: (_topic, heard) => ((changed = () => heard({ type: 'reset' })), () => {}) }, clock, () => 300);
 }
 
 const who = async (key: string) => identity.identify(key);
@@ -147,13 +147,13 @@ describe('a flood of wrong keys', () => {
 
 onBothDatabases('keys', ({ shared }) => {
   const folder = (name: string) => new URL(`../${name}/`, import.meta.url);
-  const store = shared({ migrations: [folder('users'), folder('api-keys')] });
+  const store = shared({ migrations: [folder('users'), folder('api-keys'), folder('plans'), folder('teams')] });
 
   test('are found many at a time, each as whose it is, and those that are not good as nobody’s', async () => {
     const keys = openApiKeys(store(), Buffer.alloc(32, 7));
     const made = await sql<{ id: number }>`insert into users (email, role, plan) values ('a@b.c', 'user', 'free') returning id`.execute(store().db);
     const userId = Number(made.rows[0]!.id);
-    const [one, two] = [await keys.add({ userId, name: 'one' }), await keys.add({ userId, name: 'two', scopes: ['query'] })];
+    const [one, two] = [(await keys.add({ userId, name: 'one' }))!, (await keys.add({ userId, name: 'two', scopes: ['query'] }))!];
     const found = await keys.find([keyOf(1), two.key, 'no key', one.key, two.key]);
     expect(found.map((one) => one?.caller.keyName)).toEqual([undefined, 'two', undefined, 'one', 'two']);
     expect(found[1]?.caller).toMatchObject({ userId, email: 'a@b.c', plan: 'free', scopes: ['query'] });

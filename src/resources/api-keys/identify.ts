@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
+import type { Json } from '#model/json';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
-import type { Store } from '#store/open';
+import type { Change, Store } from '#store/open';
 import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
 import { together } from './together.ts';
@@ -22,6 +23,8 @@ const mostBad = 10_000;
 
 export interface Identity {
   identify(credential: string): Caller | Promise<Caller>;
+  /** Learns anew who everybody is: something changed that no one change tells. */
+  forget(): void;
   /** Good credentials, and bad ones, remembered now. */
   readonly known: number;
   readonly bad: number;
@@ -43,8 +46,16 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
     known.clear();
     bad.clear();
   };
-  store.subscribe('api-keys', forget);
-  store.subscribe('users', forget);
+  /** A change names the user whom it is about; without a name it may be about all. */
+  const heard = (change: Change) => {
+    const userId = change.type === 'change' ? userIn(change.payload) : undefined;
+    if (userId === undefined) return forget();
+    epoch++;
+    for (const [name, { caller }] of known) if (caller.userId === userId) known.delete(name);
+    bad.clear(); // a key of the user's that was refused may be good now
+  };
+  store.subscribe('api-keys', heard);
+  store.subscribe('users', heard);
   const find = together((some) => keys.find(some), clock);
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
@@ -74,6 +85,7 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
     get bad() {
       return bad.size;
     },
+    forget,
     identify(credential) {
       const name = hash('sha256', salt + credential, 'base64');
       const found = known.get(name);
@@ -88,6 +100,11 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       return answer;
     },
   };
+}
+
+function userIn(payload: Json): number | undefined {
+  const userId = payload !== null && typeof payload === 'object' && 'userId' in payload ? payload['userId'] : undefined;
+  return typeof userId === 'number' ? userId : undefined;
 }
 
 function good(found: Found | undefined, clock: Clock): Caller {

@@ -1,6 +1,7 @@
-import type { Generated } from 'kysely';
+import { sql, type Generated } from 'kysely';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
+import type { Plan } from '#model/plan';
 import type { Access } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
@@ -12,19 +13,52 @@ type Tables = {
     digest: Buffer;
     shown: string;
     scopes: readonly string[] | null;
+    models: readonly string[] | null;
+    created_at: Generated<Date>;
     expires_at: Date | null;
     revoked_at: Date | null;
   };
-  users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string };
+  users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string; limits: Plan };
 };
+
+/** What is shown of a key. */
+export interface ApiKey {
+  readonly id: number;
+  readonly name: string;
+  /** Its first and last characters. */
+  readonly shown: string;
+  /** Absent members narrow nothing. */
+  readonly scopes: readonly string[] | null;
+  readonly models: readonly string[] | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+export interface NewKey {
+  readonly userId: number;
+  readonly name: string;
+  readonly scopes?: readonly string[] | undefined;
+  readonly models?: readonly string[] | undefined;
+  readonly expiresAt?: Date | undefined;
+  /** 64 characters of [A-Za-z0-9_-]; absent: a new one is made. */
+  readonly key?: string | undefined;
+}
+
+const shownColumns = ['id', 'name', 'shown', 'scopes', 'models', 'created_at as createdAt', 'expires_at as expiresAt'] as const;
 
 export interface ApiKeys {
   /**
-   * Makes a key, or takes the given one (64 characters of [A-Za-z0-9_-]). It is shown here and never again.
+   * Makes a key, or takes the given one. It is shown here and never again.
    *
+   * @returns nothing where there is no such user
    * @throws Fault `conflict` when the given key is in use
    */
-  add(key: { userId: number; name: string; scopes?: readonly string[]; key?: string }): Promise<{ id: number; key: string }>;
+  add(key: NewKey): Promise<{ id: number; key: string } | undefined>;
+  /** A user's keys that were not revoked, by id, those behind `after`. */
+  list(asked: { userId: number; after: number; limit: number }): Promise<readonly ApiKey[]>;
+  hasUser(id: number): Promise<boolean>;
+  /** From now on the key is nobody's. To be called in a transaction. @returns nothing where the user has no such key */
+  revoke(userId: number, id: number): Promise<ApiKey | undefined>;
   /** Whose keys these are, in their order; undefined for each that is not good. @throws Fault `overloaded` while the database is away */
   find(keys: readonly string[]): Promise<readonly (Found | undefined)[]>;
 }
@@ -36,18 +70,43 @@ export interface Found {
 }
 
 /** @param pepper 32 bytes, the same on every machine */
-export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
-  const db = store.db.$extendTables<Tables>();
+export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
+  const db = access.db.$extendTables<Tables>();
   return {
-    async add({ userId, name, scopes, key = newKey() }) {
-      const row = await db
-        .insertInto('api_keys')
-        .values({ user_id: userId, name, digest: digestOf(key, pepper), shown: shownOf(key), scopes: scopes ?? null, expires_at: null, revoked_at: null })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('id')
+    async add({ userId, name, scopes, models, expiresAt, key }) {
+      const made = key ?? newKey();
+      // from users, and locked: whoever deletes the user at this moment deletes this key too
+      const { rows } = await sql<{ id: number }>`
+        insert into api_keys (user_id, name, digest, shown, scopes, models, expires_at)
+        select id, ${name}, ${digestOf(made, pepper)}, ${shownOf(made)}, ${scopes ?? null}::text[], ${models ?? null}::text[], ${expiresAt ?? null}::timestamptz
+        from users where id = ${userId} for key share
+        on conflict do nothing returning id`.execute(db);
+      if (rows[0]) return { id: rows[0].id, key: made };
+      if (key !== undefined) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
+      return undefined;
+    },
+    list: ({ userId, after, limit }) =>
+      db
+        .selectFrom('api_keys')
+        .select(shownColumns)
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(limit)
+        .execute(),
+    hasUser: async (id) => (await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst()) !== undefined,
+    async revoke(userId, id) {
+      const key = await db
+        .updateTable('api_keys')
+        .set({ revoked_at: sql`now()` })
+        .where('id', '=', id)
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .returning(shownColumns)
         .executeTakeFirst();
-      if (!row) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
-      return { id: Number(row.id), key };
+      if (key) await access.publish('api-keys', { userId });
+      return key;
     },
     async find(keys) {
       const digests = keys.map((key) => (isKey(key) ? digestOf(key, pepper) : undefined));
@@ -56,7 +115,9 @@ export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
       const rows = await db
         .selectFrom('api_keys')
         .innerJoin('users', 'users.id', 'api_keys.user_id')
-        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'expires_at', 'users.id as userId', 'email', 'role', 'plan'])
+        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models', 'expires_at'])
+        .select(['users.id as userId', 'email', 'role', 'plan', 'limits'])
+        .select(sql<number[]>`array(select team_id from team_members where user_id = users.id order by team_id)`.as('teamIds'))
         .where('digest', 'in', asked)
         .where('revoked_at', 'is', null)
         .where('status', '=', 'active')
@@ -65,8 +126,9 @@ export function openApiKeys(store: Access, pepper: Buffer): ApiKeys {
       return digests.map((digest) => {
         const row = digest && found.get(digest.toString('base64'));
         if (!row) return undefined;
-        const { keyName, email, role, plan, scopes } = row;
-        const caller = { userId: Number(row.userId), email, role, plan, teamIds: [], keyId: Number(row.keyId), keyName, ...(scopes ? { scopes } : {}) };
+        const { userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models } = row;
+        const own = Object.keys(limits).length > 0 ? { limits } : {};
+        const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
         return { caller, expiresAt: row.expires_at?.getTime() };
       });
     },

@@ -1,63 +1,56 @@
 import { sql } from 'kysely';
-import { monthOf, type Spent } from '#model/plan';
+import type { Owner } from '#model/account';
+import type { Spent } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 import type { Store } from '#store/open';
+import { openLogs, type Logs } from './logs.ts';
+import { openShipping, type Keep, type Shipping } from './ship.ts';
+import { openSums, type Sums } from './sums.ts';
 
-type Tables = { spent: { user_id: number; month: string; plan_tokens: number; cost_usd: number; requests: number } };
+/** What has been booked for an owner in a month. */
+export interface Booked {
+  readonly inference: number;
+  readonly train: number;
+  readonly usd: number;
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
 
-/** The books on disk: a row for each step of a request, and for each user and month what they add up to. */
-export interface Usage {
+/** The books on disk: a row for each step of a request, and what they add up to. */
+export interface Usage extends Shipping, Logs, Sums {
+  /** What an owner has spent in a month such as `2026-11`. */
+  spentOf(owner: Owner, month: string): Promise<Booked>;
   /** Plan tokens and US dollars booked for a user in a month such as `2026-11`. */
   spent(userId: number, month: string): Promise<Spent>;
   /** Adds rows and their sums in one transaction. A row that is there already changes nothing, so a batch may be sent again. */
   record(rows: readonly UsageRow[]): Promise<void>;
 }
 
-export function openUsage(store: Store): Usage {
-  const db = store.db.$extendTables<Tables>();
+/** @param keep writes what else journals keep */
+export function openUsage(store: Store, keep?: Keep): Usage {
+  const shipping = openShipping(store, keep);
+  const spentOf: Usage['spentOf'] = async (owner, month) => {
+    const { rows } = await sql<Booked>`
+      select inference, train, usd::double precision, requests, input_tokens as "inputTokens", output_tokens as "outputTokens"
+      from spent where owner = ${owner} and month = ${month}`.execute(store.db);
+    return rows[0] ?? { inference: 0, train: 0, usd: 0, requests: 0, inputTokens: 0, outputTokens: 0 };
+  };
   return {
+    ...shipping,
+    ...openLogs(store),
+    ...openSums(store),
+    spentOf,
     async spent(userId, month) {
-      const row = await db.selectFrom('spent').select(['plan_tokens', 'cost_usd']).where('user_id', '=', userId).where('month', '=', month).executeTakeFirst();
-      return { planTokens: Number(row?.plan_tokens ?? 0), costUsd: Number(row?.cost_usd ?? 0) };
+      const { inference, usd } = await spentOf(`user:${userId}`, month);
+      return { planTokens: inference, costUsd: usd };
     },
-    record: (rows) => store.transaction(async ({ db: inside }) => void (await recorded(rows).execute(inside))),
+    record: (rows) => shipping.book(JSON.stringify(rows.map(storable))),
   };
 }
 
-const longestText = 200;
-
-function written(row: UsageRow) {
-  return {
-    ...row,
-    app: storable(row.app),
-    model: storable(row.model),
-    servedModel: storable(row.servedModel),
-    month: monthOf(row.at),
-    at: new Date(row.at).toISOString(),
-  };
-}
-
-/** Text that a stranger wrote, as the database takes it: not endless, and the sign for unreadable in place of NUL and half characters. */
-function storable(text: string): string {
-  const short = text.length > longestText ? text.slice(0, longestText) : text;
-  return short.replaceAll('\0', '\ufffd').toWellFormed();
-}
-
-/** One statement: only rows that were not there yet count into the sums. */
-function recorded(rows: readonly UsageRow[]) {
-  const values = JSON.stringify(rows.map(written));
-  return sql`
-    with given as (
-      select * from jsonb_to_recordset(${values}::jsonb) as row(
-        month text, "requestId" text, step integer, at timestamptz, "userId" bigint, "keyId" bigint, app text, face text, model text, "servedModel" text,
-        provider text, region text, attempts jsonb, status integer, "end" text, "inputTokens" bigint, "outputTokens" bigint, "cachedTokens" bigint,
-        "thoughtTokens" bigint, provenance text, "planTokens" bigint, "costUsd" double precision, "queueMs" double precision,
-        "firstTokenMs" double precision, "totalMs" double precision)
-    ), added as (
-      insert into usage select * from given on conflict do nothing returning user_id, month, plan_tokens, cost_usd
-    )
-    insert into spent as sum (user_id, month, plan_tokens, cost_usd, requests)
-      select user_id, month, sum(plan_tokens), coalesce(sum(cost_usd), 0), count(*) from added group by user_id, month order by user_id, month
-      on conflict (user_id, month) do update set
-        plan_tokens = sum.plan_tokens + excluded.plan_tokens, cost_usd = sum.cost_usd + excluded.cost_usd, requests = sum.requests + excluded.requests`;
+/** Text that a stranger wrote, as the database takes it: the sign for unreadable in place of NUL and half characters. */
+function storable(row: UsageRow): UsageRow {
+  const clean = (text: string) => text.replaceAll('\0', '\ufffd').toWellFormed();
+  return { ...row, app: clean(row.app), model: clean(row.model), servedModel: clean(row.servedModel) };
 }

@@ -1,5 +1,6 @@
-import type { Generated } from 'kysely';
+import { sql, type Generated } from 'kysely';
 import { Fault } from '#model/fault';
+import type { Plan } from '#model/plan';
 import type { Access } from '#store/open';
 
 export interface User {
@@ -8,6 +9,13 @@ export interface User {
   readonly role: 'user' | 'admin';
   readonly plan: string;
   readonly status: 'active' | 'suspended';
+  /** Of the user's own: they stand above those of the plan. */
+  readonly limits: Plan;
+}
+
+/** What is to be another; a limit that is null is the plan's again. */
+export interface UserChange extends Partial<Pick<User, 'role' | 'plan' | 'status'>> {
+  readonly limits?: { readonly [Name in keyof Plan]?: number | null };
 }
 
 type Tables = {
@@ -17,20 +25,39 @@ type Tables = {
     role: User['role'];
     plan: string;
     status: Generated<User['status']>;
+    limits: Generated<Plan>;
   };
 };
 
-const columns = ['id', 'email', 'role', 'plan', 'status'] as const;
+const columns = ['id', 'email', 'role', 'plan', 'status', 'limits'] as const;
 
 export interface Users {
   /** @throws Fault `conflict` when the address is taken */
   add(user: { email: string; role: User['role']; plan: string }): Promise<User>;
   /** True while there is not one. */
   none(): Promise<boolean>;
+  find(id: number): Promise<User | undefined>;
+  /** By id, those behind `after` whose address has the text in it. */
+  list(asked: { text: string; after: number; limit: number }): Promise<readonly User[]>;
+  /** To be called in a transaction. @throws Fault `conflict` when the last active administrator would be gone */
+  change(id: number, change: UserChange): Promise<User | undefined>;
+  /** With the user go the keys and memberships; what was booked stays. To be called in a transaction. @throws Fault `conflict` as `change` */
+  remove(id: number): Promise<User | undefined>;
 }
 
-export function openUsers(store: Access): Users {
-  const db = store.db.$extendTables<Tables>();
+/** Who hears of a change to this user. */
+const changed = (access: Access, userId: number) => access.publish('users', { userId });
+
+export function openUsers(access: Access): Users {
+  const db = access.db.$extendTables<Tables>();
+
+  /** All active administrators are locked in one order, so of two who go at the same time one comes second and sees it. */
+  async function keepAnAdministrator(id: number): Promise<void> {
+    const isActiveAdmin = (one: { id: number }) => one.id === id;
+    const all = await db.selectFrom('users').select('id').where('role', '=', 'admin').where('status', '=', 'active').orderBy('id').forUpdate().execute();
+    if (all.length === 1 && all.some(isActiveAdmin)) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
+  }
+
   return {
     async add({ email, role, plan }) {
       const user = await db
@@ -40,10 +67,32 @@ export function openUsers(store: Access): Users {
         .returning(columns)
         .executeTakeFirst();
       if (!user) throw new Fault('conflict', 'There is a user with this e-mail address already.', { field: 'email' });
-      return { ...user, id: Number(user.id) };
+      return user;
     },
     async none() {
       return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined;
+    },
+    find: (id) => db.selectFrom('users').select(columns).where('id', '=', id).executeTakeFirst(),
+    list({ text, after, limit }) {
+      const all = db.selectFrom('users').select(columns).where('id', '>', after).orderBy('id').limit(limit);
+      return (text === '' ? all : all.where(sql<boolean>`strpos(lower(email), ${text.toLowerCase()}) > 0`)).execute();
+    },
+    async change(id, { limits, ...change }) {
+      if (change.role === 'user' || change.status === 'suspended') await keepAnAdministrator(id);
+      const user = await db
+        .updateTable('users')
+        .set({ ...change, limits: sql`jsonb_strip_nulls(limits || ${JSON.stringify(limits ?? {})}::jsonb)` })
+        .where('id', '=', id)
+        .returning(columns)
+        .executeTakeFirst();
+      if (user) await changed(access, id);
+      return user;
+    },
+    async remove(id) {
+      await keepAnAdministrator(id);
+      const user = await db.deleteFrom('users').where('id', '=', id).returning(columns).executeTakeFirst();
+      if (user) await changed(access, id);
+      return user;
     },
   };
 }

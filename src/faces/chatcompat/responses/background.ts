@@ -8,7 +8,7 @@ import type { GenerateCall } from '#model/call';
 import { speaks } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import { fold } from '#model/fold';
-import type { Context } from '#model/generate';
+import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
 import { entryOf, givesEncrypted } from './create.ts';
 import { isRunning, turnsIn, type Ground } from './ground.ts';
@@ -37,7 +37,7 @@ export interface Background {
 }
 
 export interface BackgroundParts extends GeneratingParts, KeepingParts {
-  readonly models: () => { find(name: string): { readonly kind: string } | undefined };
+  readonly models: (caller: Caller) => { find(name: string): { readonly kind: string } | undefined };
 }
 
 const cancelMilliseconds = 2000;
@@ -48,7 +48,7 @@ export function openBackground(parts: BackgroundParts): Background {
   const lives = new Map<string, Live>();
 
   async function begin({ exchange, request, response, ground, call, context }: Beginning): Promise<void> {
-    if (parts.models().find(call.model)?.kind !== 'chat')
+    if (parts.models(context.caller).find(call.model)?.kind !== 'chat')
       throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
     const { previousId, conversationId, said } = ground;
     const { caller, app, strict, headers, requestId } = context;
@@ -111,14 +111,14 @@ export function openBackground(parts: BackgroundParts): Background {
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
-      for await (const event of generate(call, context)) {
-        encoder.encode(event);
-        if (!spoke && speaks(event)) {
+      for await (const events of generate(call, context)) {
+        for (const event of events) encoder.encode(event);
+        if (!spoke && events.some(speaks)) {
           spoke = true;
           signal.throwIfAborted();
           await responses.keep({ ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } });
         }
-        live.say(event);
+        for (const event of events) live.say(event);
       }
       encoder.finish();
     } catch (error) {

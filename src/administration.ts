@@ -1,0 +1,59 @@
+import type { Settings } from '#config';
+import type { Database } from './database.ts';
+import type { NounRoute } from './http/noun-route.ts';
+import type { Clock } from './kit/clock.ts';
+import type { Caller } from './model/generate.ts';
+import type { Plan } from './model/plan.ts';
+import { apiKeyRoutes } from './resources/api-keys/routes.ts';
+import { planRoutes } from './resources/plans/routes.ts';
+import { openPlans } from './resources/plans/store.ts';
+import { teamRoutes } from './resources/teams/routes.ts';
+import { openTeams } from './resources/teams/store.ts';
+import { openLogs } from './resources/usage/logs.ts';
+import { openSums } from './resources/usage/sums.ts';
+import { usageRoutes } from './resources/usage/routes.ts';
+import { userRoutes } from './resources/users/routes.ts';
+
+/** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
+export interface Administration {
+  readonly routes: readonly NounRoute[];
+  /** At once; a plan that nobody knows is `undefined`: it allows nothing. */
+  planOf(caller: Caller): Plan | undefined;
+  teamPlan(teamId: number): Plan | undefined;
+  close(): void;
+}
+
+export interface AdministrationParts {
+  readonly database: Database;
+  readonly settings: () => Settings;
+  readonly clock: Clock;
+  /** Told when who is in which team may be another. */
+  readonly teamsChanged: () => void;
+}
+
+export async function openAdministration({ database, settings, clock, teamsChanged }: AdministrationParts): Promise<Administration> {
+  const { store, pepper } = database;
+  const plans = await openPlans(store, clock, () => settings().plans);
+  const teams = await openTeams(store, clock, teamsChanged);
+  return {
+    routes: [
+      ...userRoutes({ store, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
+      ...apiKeyRoutes({ store, pepper, clock }),
+      ...teamRoutes(teams, plans.has),
+      ...planRoutes(plans),
+      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
+    ],
+    planOf({ plan: name, limits }) {
+      const plan = plans.find(name);
+      return plan && limits ? { ...plan, ...limits } : plan;
+    },
+    teamPlan(teamId) {
+      const name = teams.planOf(teamId);
+      return name === undefined ? undefined : plans.find(name);
+    },
+    close() {
+      plans.close();
+      teams.close();
+    },
+  };
+}

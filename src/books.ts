@@ -1,0 +1,170 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Settings } from '#config';
+import type { Database } from './database.ts';
+import type { ShippedBooks } from './gateway/ledger/books.ts';
+import { systemDisk } from './gateway/ledger/disk.ts';
+import { openJournal, type Journal } from './gateway/ledger/journal.ts';
+import { openShipper } from './gateway/ledger/shipper.ts';
+import type { Settled } from './gateway/ledger/sub-leases.ts';
+import type { Clock } from './kit/clock.ts';
+import { causeOf, type Log } from './log.ts';
+import { Fault } from './model/fault.ts';
+import type { LeaseSource } from './model/lease.ts';
+import { openHolders, type Holders } from './resources/usage/holders.ts';
+import { openLeases } from './resources/usage/leases.ts';
+import { makeMonthsAhead } from './resources/usage/months.ts';
+import { openShipping } from './resources/usage/ship.ts';
+import { keepBooks } from './resources/usage/upkeep.ts';
+import { lockFolder } from './store/folder-lock.ts';
+import { jobs as openJobs } from './store/jobs.ts';
+import type { Store } from './store/open.ts';
+
+/** What a process that serves needs of the books. */
+export interface Books {
+  readonly source: LeaseSource;
+  readonly journal: Journal;
+  /** Rows that are not in the database yet. */
+  readonly pending: number;
+  /** To be called when nothing is spent any more: brings what is left into the database. */
+  close(): Promise<void>;
+}
+
+/** The books of a machine, in the one process that has the data folder. */
+export interface MachineBooks {
+  readonly source: LeaseSource;
+  /** By this name the machine holds leases, until it ends. */
+  readonly holder: string;
+  readonly pending: number;
+  /** What a worker that is gone has settled in its life, when all of it is in the database. */
+  settledOf(worker: string): Promise<readonly Settled[]>;
+  close(): Promise<void>;
+}
+
+export interface BooksParts {
+  readonly database: Database;
+  readonly settings: () => Settings;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Somebody else has taken over what this process held: it may spend no more and should end. */
+  readonly lost: (cause: unknown) => void;
+}
+
+/** Where the journals of a data folder lie. */
+export const journalsIn = (data: string) => join(data, 'journal');
+
+const aliveSeconds = 10;
+const shippingSeconds = 5;
+
+/** The books of a house of one process. */
+export async function openBooks(parts: BooksParts): Promise<Books> {
+  const { settings, clock, log } = parts;
+  const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
+  return {
+    source: machine.source,
+    journal,
+    get pending() {
+      return machine.pending;
+    },
+    async close() {
+      await journal.close();
+      await machine.close();
+    },
+  };
+}
+
+/** The books of a house of several processes, in the one that leads them: the others write journals of their own. */
+export async function openMachineBooks(parts: BooksParts): Promise<MachineBooks> {
+  return (await openMachine(parts, async () => undefined)).machine;
+}
+
+/** The journal of one process. */
+export function openJournalOf({
+  settings,
+  clock,
+  log,
+  holder,
+  writer,
+}: Pick<BooksParts, 'settings' | 'clock' | 'log'> & { holder: string; writer: string }): Promise<Journal> {
+  return openJournal({
+    disk: systemDisk,
+    clock,
+    folder: join(journalsIn(settings().data), holder),
+    writer,
+    minFreeBytes: () => settings().limits.minFreeBytes,
+    log: said(log),
+  });
+}
+
+async function openMachine<Own extends Journal | undefined>(
+  { database: { store }, settings, clock, log, lost }: BooksParts,
+  openOwn: (holder: string) => Promise<Own>,
+): Promise<{ journal: Own; machine: MachineBooks }> {
+  const { data, databaseUrl } = settings();
+  const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has it locked already
+  const holders = openHolders(store);
+  await makeMonthsAhead(store, clock.now());
+  const holder = await holders.enter({ machine: hostname() });
+  const journal = await openOwn(holder);
+  const shipper = openShipper({
+    books: shippedBooks(store, holders),
+    disk: systemDisk,
+    clock,
+    folder: journalsIn(data),
+    holder,
+    ...(journal ? { own: journal } : {}),
+    log: said(log),
+  });
+  const jobs = openJobs({ store, clock, log });
+  const stopKeeping = keepBooks({ store, jobs, clock, log: { ...log, info: log.debug }, months: () => settings().retention.usageMonths });
+  const stopLiving = living(holders, holder, clock, lost);
+  const machine: MachineBooks = {
+    source: openLeases({ store, holder }),
+    holder,
+    get pending() {
+      return shipper.pendingRows;
+    },
+    settledOf: (worker) => shipper.adoptWriter(worker),
+    async close() {
+      stopLiving();
+      stopKeeping();
+      await jobs.close();
+      if (!(await shipper.flush(shippingSeconds * 1000)))
+        log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
+      unlock();
+    },
+  };
+  return { journal, machine };
+}
+
+/** Says now and then that this holder lives. */
+function living(holders: Holders, holder: string, clock: Clock, lost: (cause: unknown) => void): () => void {
+  let cancel = () => {};
+  const again = () => (cancel = clock.after(aliveSeconds * 1000, say));
+  const say = () =>
+    void holders.seen(holder).then(again, (error: unknown) => {
+      if (error instanceof Fault && error.code === 'conflict') lost(error);
+      else again(); // the database is away
+    });
+  again();
+  return () => cancel();
+}
+
+/** The books as journals are brought into them. */
+export function shippedBooks(store: Store, holders: Holders, by?: string): ShippedBooks {
+  const { ship, position } = openShipping(store);
+  return {
+    ship: ({ holder, journal, from, to, rows }) => ship({ holder, journal, from, to, rows }),
+    position,
+    async close(holder) {
+      try {
+        await holders.close(holder, by);
+      } catch (error) {
+        if (!(error instanceof Fault && error.code === 'not-found')) throw error; // of a database that is no more
+      }
+    },
+  };
+}
+
+/** Problems have a cause; good news has none. */
+const said = (log: Log) => (what: string, cause: unknown) => (cause === undefined ? log.info({}, what) : log.error(causeOf(cause), what));

@@ -1,0 +1,52 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Settings } from '#config';
+import type { Clock } from './kit/clock.ts';
+import { randomKey } from './kit/ids.ts';
+import { sealer, type Sealer } from './kit/sealing.ts';
+import type { Log } from './log.ts';
+import { masterKey } from './store/master-key.ts';
+import { openStore, type Store } from './store/open.ts';
+import { checkMasterKey, secretRow } from './store/secrets.ts';
+
+/** The folders that hold the nouns' migrations. */
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses'].map(
+  (noun) => new URL(`resources/${noun}/`, import.meta.url),
+);
+
+export interface Database {
+  readonly store: Store;
+  readonly seal: Sealer;
+  /** Stands between the keys and their digests, the same on every machine. */
+  readonly pepper: Buffer;
+}
+
+/** Opens the data folder, or the server of `databaseUrl`, with the key that seals what is secret in it. @throws WrongMasterKey, and what `openStore` throws */
+export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
+  await mkdir(settings.data, { recursive: true });
+  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
+  const { data: folder, databaseUrl } = settings;
+  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
+  try {
+    await checkMasterKey(store, seal);
+    return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** What the store does in its daily round is for those who look for it. */
+function quieter(log: Log): Log {
+  return { ...log, info: log.debug };
+}
+
+/** True when the database answers. */
+export async function isReady(store: Store): Promise<boolean> {
+  try {
+    await store.ready();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,189 @@
+import type { Account } from '#model/account';
+import type { Fault } from '#model/fault';
+import type { Return } from '#model/lease';
+import { Minute } from './minute.ts';
+
+/** Sums of dollars drift by less than this. */
+export const drift = 1e-9;
+
+/** Milliseconds over which recent use is averaged. */
+const recently = 60_000;
+
+/** What a call needs of one account: `least` must be there, up to `most` is taken. */
+export class Claim {
+  readonly holding: Holding;
+  least = 0;
+  most = 0;
+  /** What is set aside for the call. */
+  held = 0;
+  /** How many asks had been sent when it first lacked something; below 0: it has not. */
+  lackedAt = -1;
+  /** Of the call that waits in line. */
+  wake: (() => void) | undefined;
+  fail: ((fault: Fault) => void) | undefined;
+
+  constructor(holding: Holding) {
+    this.holding = holding;
+  }
+}
+
+/** How much more a running answer must have to go on, and should. */
+export interface Growth {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** What stands in a claim's way: it is spent for good; the minute is full; running calls or those that came before hold it; it lies with the source or other holders. */
+export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
+
+/** What this process may spend of one account without asking, and what it knows about the rest. */
+export class Holding {
+  readonly account: Account;
+  readonly name: string;
+  limit = 0;
+  granted = 0;
+  settled = 0;
+  reserved = 0;
+  /** Calls with something set aside. */
+  running = 0;
+  /** Of a request account: the uses themselves. */
+  readonly minute: Minute | undefined;
+  /** Claims that lack this account, first come first. */
+  readonly line = new Set<Claim>();
+  /** What running answers want more. */
+  growth: Growth | undefined;
+  /** Called with the next answer, or with why there is none. */
+  readonly listeners: ((fault?: Fault) => void)[] = [];
+  /** Asks sent and answered. */
+  sent = 0;
+  answered = 0;
+  /** Something is under way to the source: one at a time, so that what it hears is in order. */
+  talking = false;
+  /** Neither spent nor leased at the last answer. */
+  left = 0;
+  /** What was free after the last answer. */
+  level = 0;
+  /** What a call takes at most. */
+  step = 0;
+  usedAt = 0;
+  /** Monotonic milliseconds until which others stand before the empty account: what is not needed goes back at once. */
+  recalledUntil = -Infinity;
+  /** No stock is asked for before. */
+  quietUntil = -Infinity;
+  pollArmed = false;
+  #firstSpent = 0;
+  #lastSpent = 0;
+  #recent = 0;
+  #recentAt = 0;
+
+  constructor(account: Account, name: string) {
+    this.account = account;
+    this.name = name;
+    this.minute = account.kind === 'requests' ? new Minute() : undefined;
+  }
+
+  /** May be set aside without asking. Below 0 where more was billed than was granted. */
+  get free(): number {
+    return this.granted - this.settled - this.reserved;
+  }
+
+  /** Spent for good, at least: others may have spent what has not been shipped yet. */
+  get spent(): number {
+    return this.account.month === '' ? 0 : Math.max(this.#lastSpent, this.#firstSpent + this.settled);
+  }
+
+  /** What this process could still set aside if everybody else gave back all: never less than what is left. */
+  room(now: number): number {
+    return this.limit - (this.minute ? this.minute.used(now) : this.spent + this.reserved);
+  }
+
+  /** What is or may be had, as far as it is known. */
+  reach(now: number): number {
+    return Math.min(this.room(now), this.left + this.free);
+  }
+
+  /** What stands in the way of this claim, if anything does. */
+  lack(claim: Claim, now: number): Lack | undefined {
+    const { least, most } = claim;
+    const monthly = this.account.month !== '';
+    if (monthly && this.limit === 0) return 'spent';
+    if (monthly && this.answered === 0) return 'elsewhere';
+    if (monthly && least > this.limit - this.spent + drift) return 'spent';
+    const room = this.room(now);
+    if (least > room + drift) return this.minute ? 'minute' : 'here';
+    if (this.line.size > 0 && first(this.line) !== claim) return 'here';
+    const { free } = this;
+    if (free + drift >= Math.min(most, room)) return undefined;
+    const isFresh = claim.lackedAt >= 0 && this.answered > claim.lackedAt;
+    return isFresh && free + drift >= least ? undefined : 'elsewhere';
+  }
+
+  /** Sets aside what the claim wants, as far as it is there. */
+  take(claim: Claim, now: number): void {
+    this.running++;
+    this.step = claim.most;
+    this.usedAt = now;
+    if (this.minute) {
+      this.settled++;
+      this.minute.add(now);
+      return;
+    }
+    claim.held = Math.max(claim.least, Math.min(claim.most, this.free, this.room(now)));
+    this.reserved += claim.held;
+  }
+
+  /** Makes what is set aside for a claim larger. */
+  grow(claim: Claim, amount: number): void {
+    this.reserved += amount - claim.held;
+    claim.held = amount;
+  }
+
+  /** Books what a call has cost and frees what was set aside for it. */
+  settle(claim: Claim, cost: number, now: number): void {
+    this.running--;
+    this.usedAt = now;
+    if (this.minute) return;
+    this.reserved = this.running === 0 ? 0 : this.reserved - claim.held; // sums of dollars drift
+    claim.held = 0;
+    this.settled += cost;
+    this.#recent = this.#recentAt === 0 ? cost : this.#recent * Math.exp((this.#recentAt - now) / recently) + cost;
+    this.#recentAt = now;
+  }
+
+  /** What the source granted, and what it knows. */
+  receive(granted: number, spent: number, left: number): void {
+    if (this.answered === 0) this.#firstSpent = spent;
+    this.#lastSpent = Math.max(this.#lastSpent, spent);
+    this.granted += granted;
+    this.left = left;
+    this.level = this.free;
+    this.answered = this.sent;
+  }
+
+  /** A stock for calls to come: 64 of the last one's size, or what was used in 180 seconds at the recent pace. */
+  stock(now: number): number {
+    const pace = this.minute ? this.minute.used(now) / recently : (this.#recent * Math.exp((this.#recentAt - now) / recently)) / recently;
+    return Math.max(64 * this.step, 180_000 * pace);
+  }
+
+  /** Has it anything that the source should have? */
+  get hasReturns(): boolean {
+    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0;
+  }
+
+  returns(now: number): Return {
+    const { account, minute } = this;
+    const amount = Math.max(0, this.free);
+    return minute ? { account, amount, used: minute.untold(now) } : { account, amount };
+  }
+
+  /** Is nothing of it in use? */
+  get isIdle(): boolean {
+    return this.running === 0 && this.line.size === 0 && !this.talking && !this.growth;
+  }
+}
+
+export function first<Item>(items: Iterable<Item>): Item | undefined {
+  for (const item of items) return item;
+  return undefined;
+}

@@ -1,0 +1,278 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { accountName, type Account } from '#model/account';
+import { Fault } from '#model/fault';
+import { grantOf, type Ask, type LeaseSource, type Return } from '#model/lease';
+import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
+import { subLeases, type Settled, type SubLeases } from './sub-leases.ts';
+
+const tokens: Account = { owner: 'user:1', kind: 'inference', month: '2026-11' };
+const requests: Account = { owner: 'user:1', kind: 'requests', month: '' };
+const streams: Account = { owner: 'user:1', kind: 'streams', month: '' };
+
+/** One limit for each account, granted as the database would to one holder; `spent` is what was shipped. */
+class ModelSource implements LeaseSource {
+  readonly limit: number;
+  spent = 0;
+  out = 0;
+  asked: (readonly Ask[])[] = [];
+  returned: Return[] = [];
+  away = false;
+  recall: (account: Account) => void = () => {};
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  async lease(asks: readonly Ask[]) {
+    this.asked.push(asks);
+    if (this.away) throw new Fault('overloaded', 'The database is away.');
+    return asks.map((ask) => {
+      const granted = Math.floor(grantOf(ask, this.limit - this.spent - this.out, 1));
+      this.out += granted;
+      return { granted, spent: this.spent, left: this.limit - this.spent - this.out };
+    });
+  }
+
+  async giveBack(returns: readonly Return[]) {
+    if (this.away) throw new Fault('overloaded', 'The database is away.');
+    this.returned.push(...returns);
+    for (const { amount } of returns) this.out -= amount;
+  }
+
+  onRecall(listen: (account: Account) => void) {
+    this.recall = listen;
+  }
+}
+
+const settling = async () => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+};
+
+let clock: TestClock;
+let source: ModelSource;
+let leases: SubLeases;
+let adopted: Map<string, PromiseWithResolvers<readonly Settled[]>>;
+let problems: string[];
+
+function open(limit: number): void {
+  clock = testClock();
+  source = new ModelSource(limit);
+  adopted = new Map();
+  problems = [];
+  leases = subLeases({
+    source,
+    clock,
+    log: (problem) => void problems.push(problem),
+    settledOf(worker) {
+      const known = Promise.withResolvers<readonly Settled[]>();
+      adopted.set(worker, known);
+      return known.promise;
+    },
+  });
+}
+
+const ask = (least: number, { account = tokens, wish = least, waiting = least, ...more }: Partial<Ask> = {}): Ask => ({
+  account,
+  limit: source.limit,
+  least,
+  waiting,
+  wish,
+  ...more,
+});
+
+const granted = async (worker: LeaseSource, one: Ask) => (await worker.lease([one]))[0]!.granted;
+
+beforeEach(() => open(100));
+
+describe('a lease that workers share', () => {
+  test('near the edge each gets what it needs and no more, until nothing is left', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    expect(await granted(one, ask(30, { wish: 1000 }))).toBe(30);
+    expect(await granted(two, ask(30, { wish: 1000 }))).toBe(30);
+    expect(await granted(one, ask(40))).toBe(40);
+    source.spent = 100;
+    source.out = 0;
+    expect(await two.lease([ask(1)])).toEqual([{ granted: 0, spent: 100, left: 0 }]);
+  });
+
+  test('far from the edge a stock is taken from the source, and the next asks do not reach it', async () => {
+    open(1_000_000);
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    expect(await granted(one, ask(10, { wish: 640 }))).toBeGreaterThanOrEqual(10);
+    await settling();
+    const before = source.asked.length;
+    for (let turn = 0; turn < 3; turn++) expect(await granted(two, ask(10, { wish: 40 }))).toBeGreaterThanOrEqual(10);
+    expect(source.asked.length).toBe(before);
+  });
+
+  test('asks of one moment go to the source in one round', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await Promise.all([one.lease([ask(1), ask(1, { account: streams })]), two.lease([ask(1)])]);
+    expect(source.asked.map((asks) => asks.map(({ account }) => account.kind))).toEqual([['inference', 'streams']]);
+  });
+
+  test('what one worker gives back another gets, also while it waits for it', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(90)]);
+    one.onRecall((account) => void one.giveBack([{ account, amount: 50 }]));
+    expect(await granted(two, ask(40))).toBe(40);
+  });
+
+  test('what nobody gives back in 50 ms is refused with what is spent and left', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(90)]);
+    const waiting = two.lease([ask(40)]);
+    await settling();
+    clock.advance(50);
+    expect(await waiting).toEqual([{ granted: 0, spent: 0, left: 10 }]);
+  });
+
+  test('who can never be granted, since it is spent for good, does not wait', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(10)]);
+    source.spent = 85;
+    expect(await granted(two, ask(20))).toBe(0);
+  });
+
+  test('a smaller ask does not overtake one that waits', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(90)]);
+    const order: string[] = [];
+    const large = granted(two, ask(60)).then((amount) => order.push(`large ${amount}`));
+    await settling();
+    const small = granted(two, ask(5)).then((amount) => order.push(`small ${amount}`));
+    await settling();
+    await one.giveBack([{ account: tokens, amount: 70 }]);
+    await Promise.all([large, small]);
+    expect(order).toEqual(['large 60', 'small 5']);
+  });
+
+  test('while the source is away what is in stock is granted, and the rest refused as it refuses', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(60)]);
+    await one.giveBack([{ account: tokens, amount: 30 }]);
+    source.away = true;
+    expect(await granted(two, ask(20))).toBe(20);
+    await expect(two.lease([ask(20)])).rejects.toMatchObject({ code: 'overloaded' });
+  });
+});
+
+describe('a recall from the source', () => {
+  test('takes what is free, reaches every worker, and what they give back goes on for a second', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    const heard: string[] = [];
+    one.onRecall((account) => void heard.push(`1 ${accountName(account)}`));
+    two.onRecall((account) => void heard.push(`2 ${accountName(account)}`));
+    await one.lease([ask(40)]);
+    await two.lease([ask(40)]);
+    await one.giveBack([{ account: tokens, amount: 10 }]);
+    source.recall(tokens);
+    await one.giveBack([{ account: tokens, amount: 5 }]);
+    expect(heard).toEqual(['1 user:1 inference 2026-11', '2 user:1 inference 2026-11']);
+    expect(source.returned).toEqual([
+      { account: tokens, amount: 10 },
+      { account: tokens, amount: 5 },
+    ]);
+    clock.advance(1001);
+    await two.giveBack([{ account: tokens, amount: 5 }]);
+    expect(source.out).toBe(65);
+  });
+
+  test('what the source does not take stays here and is granted again', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(100)]);
+    source.away = true;
+    source.recall(tokens);
+    await one.giveBack([{ account: tokens, amount: 100 }]);
+    await settling();
+    expect(problems).toHaveLength(1);
+    expect(await granted(one, ask(100))).toBe(100);
+  });
+});
+
+describe('a worker that dies', () => {
+  test('keeps what it had until its journal is adopted; then what it did not settle is free again [A-04]', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(90)]);
+    leases.ended('1');
+    const early = two.lease([ask(50)]);
+    await settling();
+    clock.advance(50);
+    expect((await early)[0]!.granted).toBe(0);
+    adopted.get('1')!.resolve([{ account: tokens, amount: 30 }]);
+    await settling();
+    expect(await granted(two, ask(70))).toBe(70);
+    expect(source.out).toBe(100);
+  });
+
+  test('whose journal cannot be adopted yet is asked for again', async () => {
+    leases.open('1');
+    const two = leases.open('2');
+    leases.ended('1');
+    adopted.get('1')!.reject(new Error('the disk is away'));
+    await settling();
+    clock.advance(1000);
+    await settling();
+    adopted.get('1')!.resolve([]);
+    expect(problems).toHaveLength(1);
+    expect(await granted(two, ask(100))).toBe(100);
+  });
+
+  test('that spent more than it had leaves so much less for the others', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(20)]);
+    await two.lease([ask(30)]);
+    leases.ended('1');
+    adopted.get('1')!.resolve([{ account: tokens, amount: 35 }]);
+    await settling();
+    await two.giveBack([{ account: tokens, amount: 30 }]);
+    await leases.close();
+    expect(source.returned).toEqual([{ account: tokens, amount: 15 }]);
+  });
+
+  test('frees its streams at once, and its permits count as used at its death', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(4, { account: streams }), ask(10, { account: requests })]);
+    await one.giveBack([{ account: requests, amount: 2, used: [{ count: 3, ageSeconds: 7 }] }]);
+    expect(source.returned).toEqual([{ account: requests, amount: 0, used: [{ count: 3, ageSeconds: 7 }] }]);
+    leases.ended('1');
+    await leases.close();
+    expect(source.returned.slice(1)).toEqual([
+      { account: requests, amount: 0, used: [{ count: 5, ageSeconds: 0 }] },
+      { account: streams, amount: 4 },
+      { account: requests, amount: 2 },
+    ]);
+  });
+
+  test('leaves its waiting asks to nobody', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await two.lease([ask(90)]);
+    void one.lease([ask(50)]);
+    await settling();
+    leases.ended('1');
+    await two.giveBack([{ account: tokens, amount: 50 }]);
+    expect(await granted(two, ask(50))).toBe(50);
+  });
+});
+
+describe('used permits', () => {
+  test('go to the source with the next ask, as old as they are by then, and again when it was away', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(10, { account: requests })]);
+    source.away = true;
+    await expect(one.lease([ask(60, { account: requests, used: [{ count: 2, ageSeconds: 1 }] })])).rejects.toMatchObject({ code: 'overloaded' });
+    clock.advance(4000);
+    source.away = false;
+    await one.lease([ask(60, { account: requests })]);
+    expect(source.asked.at(-1)![0]!.used).toEqual([{ count: 2, ageSeconds: 5 }]);
+  });
+});
+
+test('what no worker asks for within a minute goes back to the source', async () => {
+  const one = leases.open('1');
+  await one.lease([ask(60)]);
+  await one.giveBack([{ account: tokens, amount: 45 }]);
+  clock.advance(120_000);
+  await settling();
+  expect(source.out).toBe(15);
+});

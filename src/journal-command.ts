@@ -1,0 +1,54 @@
+import { readSettings } from '#config';
+import type { Command } from 'commander';
+import { hostname } from 'node:os';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { journalsIn, shippedBooks } from './books.ts';
+import { openDatabase } from './database.ts';
+import { adoptJournals } from './gateway/ledger/adopt.ts';
+import { systemDisk } from './gateway/ledger/disk.ts';
+import { systemClock } from './kit/clock.ts';
+import { causeOf, openLog } from './log.ts';
+import { Refused } from './refused.ts';
+import { openHolders } from './resources/usage/holders.ts';
+import { makeMonthsAhead } from './resources/usage/months.ts';
+import { lockFolder } from './store/folder-lock.ts';
+
+/** `dragoman journal adopt FOLDER` */
+export function journalCommand(program: Command): void {
+  program
+    .command('journal')
+    .description('The journals of machines.')
+    .command('adopt <folder>')
+    .description(
+      "Brings the journals in another machine's data folder into the books of this one's database, and frees what that machine had leased. It must be gone for good.",
+    )
+    .option('--json', 'Prints a JSON object for each holder.')
+    .action(adopt);
+}
+
+async function adopt(folder: string, { json }: { json?: true }): Promise<void> {
+  const foreign = resolve(folder);
+  if (!existsSync(journalsIn(foreign))) throw new Refused(`There is no journal in ${foreign}: it must be a data folder.`, 400);
+  const { settings } = readSettings({ args: {} });
+  if (resolve(settings.data) === foreign) throw new Refused('This is the data folder of this machine: its server books what is left in it by itself.', 400);
+  const log = openLog('warn');
+  const { store } = await openDatabase(settings, systemClock, log);
+  try {
+    await makeMonthsAhead(store, systemClock.now());
+    const adopted = await adoptJournals(
+      {
+        books: shippedBooks(store, openHolders(store), `journal adopt on ${hostname()}`),
+        disk: systemDisk,
+        folder: journalsIn(foreign),
+        refused: join(journalsIn(settings.data), 'refused.jsonl'),
+        log: (problem, cause) => (cause === undefined ? log.info({}, problem) : log.error(causeOf(cause), problem)),
+      },
+      () => lockFolder(foreign),
+    );
+    for (const one of adopted) console.log(json ? JSON.stringify(one) : `${one.holder}: ${one.rows} rows booked, its leases are free again.`);
+  } finally {
+    await store.close();
+    await log.flush();
+  }
+}

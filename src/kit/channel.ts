@@ -1,0 +1,89 @@
+/** What one side of a channel answers: a function for each name. */
+export type Answers = Readonly<Record<string, (question: never) => unknown>>;
+
+/** What messages go over, as a process and its child have it. Each arrives once and in order, or the wire closes. */
+export interface Wire {
+  /** What cannot be sent any more is dropped: the wire is closed, or closes now. */
+  send(message: object): void;
+  onMessage(listen: (message: unknown) => void): void;
+  /** Called once. */
+  onClose(listen: () => void): void;
+}
+
+/** A refusal on its way: what of it is sent, and what is thrown at the other end. */
+export interface Refusals {
+  said(error: unknown): unknown;
+  heard(said: unknown): Error;
+  /** What a question meets that can have no answer any more. */
+  closed(): Error;
+}
+
+/** This side's way to ask the other. `Theirs`: what the other side answers. */
+export interface Channel<Theirs extends Answers> {
+  /** @throws what the other side threw, by way of `Refusals`; `closed()` when the wire closes before the answer */
+  ask<Name extends keyof Theirs & string>(name: Name, ...question: Parameters<Theirs[Name]>): Promise<Awaited<ReturnType<Theirs[Name]>>>;
+  /** Asks, and does not care for the answer. */
+  tell<Name extends keyof Theirs & string>(name: Name, ...question: Parameters<Theirs[Name]>): void;
+}
+
+type Message =
+  | { readonly type: 'question'; readonly id: number; readonly name: string; readonly question: unknown }
+  | { readonly type: 'answer'; readonly id: number; readonly answer: unknown }
+  | { readonly type: 'refusal'; readonly id: number; readonly refusal: unknown };
+
+/**
+ * Questions and answers, both ways, over one wire between two processes of ours: what arrives is taken at its word.
+ * Questions are begun in the order in which they were asked; answers may overtake each other.
+ */
+export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, refusals: Refusals): Channel<Theirs> {
+  const waiting = new Map<number, PromiseWithResolvers<never>>();
+  let last = 0;
+  let isClosed = false;
+  const send = (message: Message) => wire.send(message);
+
+  const answer = async (id: number, name: string, question: unknown): Promise<void> => {
+    try {
+      send({ type: 'answer', id, answer: await (mine[name] as (question: unknown) => unknown)(question) });
+    } catch (error) {
+      send({ type: 'refusal', id, refusal: refusals.said(error) });
+    }
+  };
+
+  const answered = (id: number) => {
+    const asked = waiting.get(id);
+    waiting.delete(id);
+    return asked;
+  };
+
+  wire.onMessage((heard) => {
+    const message = heard as Message;
+    switch (message.type) {
+      case 'question':
+        void answer(message.id, message.name, message.question);
+        break;
+      case 'answer':
+        answered(message.id)?.resolve(message.answer as never);
+        break;
+      case 'refusal':
+        answered(message.id)?.reject(refusals.heard(message.refusal));
+        break;
+      default:
+        message satisfies never;
+    }
+  });
+  wire.onClose(() => {
+    isClosed = true;
+    for (const { reject } of waiting.values()) reject(refusals.closed());
+    waiting.clear();
+  });
+
+  const ask: Channel<Theirs>['ask'] = (name, ...question) => {
+    if (isClosed) return Promise.reject(refusals.closed());
+    const asked = Promise.withResolvers<never>();
+    const id = ++last;
+    waiting.set(id, asked);
+    send({ type: 'question', id, name, question: question[0] });
+    return asked.promise;
+  };
+  return { ask, tell: (name, ...question) => void ask(name, ...question).catch(() => undefined) };
+}

@@ -1,0 +1,10 @@
+const form = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` when it is none. */
+export function instantOf(text: string): number | undefined {
+  const [, day] = form.exec(text) ?? [];
+  if (day === undefined) return undefined;
+  const isDay = new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day.slice(8)); // 30 February would become 2 March
+  const instant = Date.parse(text);
+  return isDay && !Number.isNaN(instant) ? instant : undefined;
+}

@@ -1,0 +1,70 @@
+import { write } from 'node:fs';
+
+/** Lines on their way to a file descriptor. */
+export interface LogLines {
+  /** Takes a line with its LF. */
+  add(line: string): void;
+  /** Writes what is there. */
+  flush(): void;
+  /** Resolves when all that was added is written, or cannot be. */
+  written(): Promise<void>;
+}
+
+const againMilliseconds = 50;
+
+/**
+ * Gathers lines and writes them in pieces of whole lines. A list that is joined once: a library that kept one growing text made a flat copy of it for every
+ * line, 8 KB a request.
+ *
+ * @param pieceBytes written at once, about
+ * @param mostWaiting characters that wait for a reader who has stopped; what comes then is left out
+ */
+export function logLines(descriptor: number, { pieceBytes, mostWaiting }: { pieceBytes: number; mostWaiting: number }): LogLines {
+  let lines: string[] = [];
+  let waiting = 0;
+  let writing: Buffer | undefined;
+  const all: (() => void)[] = [];
+
+  const next = (): void => {
+    if (writing) return;
+    if (lines.length === 0) {
+      for (const told of all.splice(0)) told();
+      return;
+    }
+    let count = 0;
+    let length = 0;
+    while (count < lines.length && (count === 0 || length + lines[count]!.length <= pieceBytes)) length += lines[count++]!.length;
+    writing = Buffer.from(count === lines.length ? lines.join('') : lines.slice(0, count).join(''));
+    lines = count === lines.length ? [] : lines.slice(count);
+    waiting -= length;
+    put();
+  };
+
+  const put = (): void => {
+    write(descriptor, writing!, (error, written) => {
+      if (error?.code === 'EAGAIN') {
+        setTimeout(put, againMilliseconds).unref();
+        return;
+      }
+      // Nobody reads any more: that ends no server.
+      writing = error || written === writing!.length ? undefined : writing!.subarray(written);
+      if (writing) put();
+      else if (waiting >= pieceBytes || all.length > 0) next();
+    });
+  };
+
+  return {
+    add(line) {
+      if (waiting > mostWaiting) return;
+      lines.push(line);
+      waiting += line.length;
+      if (waiting >= pieceBytes) next();
+    },
+    flush: next,
+    written: () =>
+      new Promise((resolve) => {
+        all.push(resolve);
+        next();
+      }),
+  };
+}

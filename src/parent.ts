@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import type { Settings } from '#config';
+import { announced } from './announced.ts';
+import { openMachineBooks } from './books.ts';
+import { firstUser } from './first-user.ts';
+import { isReady, openDatabase } from './database.ts';
+import { subLeases } from './gateway/ledger/sub-leases.ts';
+import { counted, merged, openMetrics, summed, type Figures } from './http/metrics.ts';
+import { systemClock, type Clock } from './kit/clock.ts';
+import { causeOf, type Log } from './log.ts';
+import { newLocalToken } from './local-token.ts';
+import { unchangeable, type Server } from './server.ts';
+import type { ParentAnswers } from './worker-words.ts';
+import { keepWorkers, type Serving } from './workers.ts';
+
+export interface ParentParts {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** No worker serves any more, and none can be started, or what this machine held belongs to another: the process should end. */
+  readonly lost: (cause: unknown) => void;
+}
+
+/** Seconds that workers get for closing, beyond those for what is in flight. */
+const closingSeconds = 10;
+const figuresMilliseconds = 1000;
+
+/**
+ * Starts a house of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
+ * its workers do. @throws what a worker throws while it starts, where none can be started
+ */
+export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ParentParts): Promise<Server> {
+  const database = await openDatabase(first, clock, log);
+  const { store, pepper } = database;
+  let settings: Settings = first;
+  const books = await openMachineBooks({ database, settings: () => settings, clock, log, lost });
+  const localToken = newLocalToken();
+  const made = await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
+  const port = await freePort(first);
+  settings = { ...first, port };
+  let models: readonly string[] = [];
+  let isUp = false;
+  let stopping = false;
+
+  const leases = subLeases({ source: books.source, settledOf: books.settledOf, clock, log: (problem, cause) => log.error(causeOf(cause), problem) });
+
+  const metrics = openMetrics();
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_workers', 'Processes that answer requests.', () => workers.serving.length);
+  const seen = new Map<string, Figures>();
+  let gone: Promise<Figures> = Promise.resolve([]);
+
+  const figures = async ({ name, channel }: Serving): Promise<Figures> => {
+    const late = clock.sleep(figuresMilliseconds).then(() => undefined);
+    const found = await Promise.race([channel.ask('figures').catch(() => undefined), late]);
+    if (found && workers.serving.some((one) => one.name === name)) seen.set(name, found);
+    return found ?? [];
+  };
+
+  const started = Promise.withResolvers<string>();
+  const workers = keepWorkers({
+    count: first.workers,
+    clock,
+    log,
+    answers(name, channel): ParentAnswers {
+      const source = leases.open(name);
+      source.onRecall((account) => channel().tell('recall', account));
+      return {
+        lease: (asks) => source.lease(asks),
+        giveBack: (returns) => source.giveBack(returns),
+        metrics: async () => summed([await gone, await metrics.figures(), ...(await Promise.all(workers.serving.map(figures)))]),
+        missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
+      };
+    },
+    async makeReady({ name, channel }) {
+      const { url, models: answering } = await channel.ask('start', { settings, localToken, journal: { holder: books.holder, writer: name } });
+      models = answering;
+      started.resolve(url);
+    },
+    ended(name) {
+      leases.ended(name);
+      const last = counted(seen.get(name) ?? []);
+      seen.delete(name);
+      gone = gone.then((before) => merged([before, last]));
+    },
+    hopeless: (cause) => (isUp ? lost(cause) : started.reject(cause)),
+  });
+  const url = await started.promise;
+  isUp = true;
+  const withdraw = await announced(first.data, { url, localToken }, clock);
+
+  return {
+    url,
+    first: made,
+    models: () => models,
+    async change(changed) {
+      const before = settings;
+      settings = { ...changed, ...unchangeable(first), port };
+      const changing = workers.all.map((worker) => ({ worker, answer: worker.channel.ask('change', settings) }));
+      log.level(settings.logLevel);
+      for (const { worker, answer } of changing) {
+        try {
+          models = await answer;
+        } catch (error) {
+          if (!workers.all.includes(worker)) continue; // it died, and not of this
+          settings = before;
+          throw error;
+        }
+      }
+    },
+    async close(graceSeconds) {
+      stopping = true;
+      await workers.close(({ channel }) => channel.ask('drain', graceSeconds), graceSeconds + closingSeconds);
+      await leases.close();
+      await books.close();
+      await store.close();
+      await withdraw();
+      await log.flush();
+    },
+  };
+}
+
+/** Makes sure that the port is free, and finds one where any will do: the workers must agree on it. @throws Error as `listen` does */
+async function freePort({ host, port }: Settings): Promise<number> {
+  const server = createServer().listen(port, host);
+  await once(server, 'listening');
+  const { port: found } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return found;
+}

@@ -1,0 +1,65 @@
+import { sql, type Generated } from 'kysely';
+import type { Clock } from '#kit/clock';
+import { Fault } from '#model/fault';
+import type { Plan } from '#model/plan';
+import { keep } from '#store/kept';
+import type { Store } from '#store/open';
+
+/** Where a plan stands: the settings file stands above the database, and both above what is built in. */
+export type PlanSource = 'settings' | 'database' | 'built-in';
+
+export interface Plans {
+  /** At once, from memory. */
+  find(name: string): Plan | undefined;
+  /** Asks the database about a name that memory does not know: another process may just have made it. */
+  has(name: string): Promise<boolean>;
+  list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
+  /** Makes or replaces one; it holds when this resolves. @throws Fault `conflict` where the plan is not the database's */
+  put(name: string, plan: Plan): Promise<void>;
+  close(): void;
+}
+
+type Tables = { plans: { name: string; limits: Plan; changed_at: Generated<Date> } };
+
+/** The first user's plan needs no entry. */
+const unlimited = 'unlimited';
+
+/** @param fromSettings the plans that the settings name; has no prototype */
+export async function openPlans(store: Store, clock: Clock, fromSettings: () => Readonly<Record<string, Plan>>): Promise<Plans> {
+  const read = async () => {
+    const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
+    return new Map(rows.map(({ name, limits }) => [name, limits]));
+  };
+  const stored = await keep({ store, topic: 'plans', clock, read });
+  const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
+  return {
+    find,
+    has: async (name) =>
+      find(name) !== undefined ||
+      (await store.db.$extendTables<Tables>().selectFrom('plans').select('name').where('name', '=', name).executeTakeFirst()) !== undefined,
+    list() {
+      const settings = fromSettings();
+      const sources = new Map<string, PlanSource>([[unlimited, 'built-in']]);
+      for (const name of stored.value.keys()) sources.set(name, 'database');
+      for (const name of Object.keys(settings)) sources.set(name, 'settings');
+      return Array.from(sources, ([name, source]) => ({ name, source, plan: settings[name] ?? stored.value.get(name) ?? {} })).toSorted((a, b) =>
+        a.name < b.name ? -1 : 1,
+      );
+    },
+    async put(name, plan) {
+      if (fromSettings()[name]) throw new Fault('conflict', 'This plan stands in the settings file: change it there.');
+      if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file may say something else of it.');
+      await store.transaction(async (inside) => {
+        await inside.db
+          .$extendTables<Tables>()
+          .insertInto('plans')
+          .values({ name, limits: plan })
+          .onConflict((conflict) => conflict.column('name').doUpdateSet({ limits: sql`excluded.limits`, changed_at: sql`now()` }))
+          .execute();
+        await inside.publish('plans', null);
+      });
+      await stored.upToDate();
+    },
+    close: () => stored.close(),
+  };
+}

@@ -1,0 +1,90 @@
+import { Type, type Static } from 'typebox';
+import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { Fault } from '#model/fault';
+import type { Team, Teams } from './store.ts';
+
+const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });
+const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
+const members = Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { maxItems: 10_000, description: 'Ids of users.' });
+
+const NewTeam = Type.Object({ name, plan, members: Type.Optional(members) }, { additionalProperties: false });
+const TeamPatch = Type.Object({ name: Type.Optional(name), plan: Type.Optional(plan), members: Type.Optional(members) }, { additionalProperties: false });
+const TeamObject = Type.Object({ id: Type.Integer(), name: Type.String(), plan, members: Type.Array(Type.Integer()) });
+const TeamQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+const root = '/server/admin/teams';
+const common = { scope: 'admin', owner: 'admin' } as const;
+
+/** The teams of the house, for its administrators. */
+export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<boolean>): readonly NounRoute[] {
+  const known = async <Given extends { readonly plan?: string }>(given: Given): Promise<Given> => {
+    if (given.plan !== undefined && !(await hasPlan(given.plan)))
+      throw new Fault('invalid', `plan must name a plan: there is none called "${given.plan}".`, { field: 'plan' });
+    return given;
+  };
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: 'Makes a team: what its members spend counts against its plan too.',
+      input: NewTeam,
+      output: TeamObject,
+      makes: true,
+      answer: async ({ input }) => teams.add({ members: [], ...(await known(input)) }),
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists the teams, oldest first.',
+      query: TeamQuery,
+      output: Type.Object({ items: Type.Array(TeamObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ query: { limit = 50, cursor } }) {
+        const after = idBefore('teams', cursor);
+        return pageOf(await teams.list({ after, limit: limit + 1 }), limit, ({ id }) => cursorOf('teams', [id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'One team.',
+      output: TeamObject,
+      answer: async ({ params }) => there(await teams.find(idIn(params, 'id', 'team'))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PATCH',
+      path: `${root}/:id`,
+      summary: 'Changes a team; `members` are all of them.',
+      input: TeamPatch,
+      output: TeamObject,
+      answer: async ({ params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      summary: 'Deletes a team; its members stay.',
+      output: TeamObject,
+      answer: async ({ params }) => there(await teams.remove(idIn(params, 'id', 'team'))),
+    }),
+  ];
+}
+
+function changeOf({ name, plan, members }: Static<typeof TeamPatch>) {
+  return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members ? { members } : {}) };
+}
+
+function there(team: Team | undefined): Team {
+  if (!team) throw unknownThing('team');
+  return team;
+}

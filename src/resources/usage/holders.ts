@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import { randomText } from '#kit/ids';
+import { Fault } from '#model/fault';
+import type { Store } from '#store/open';
+
+/** A boot of a process that may hold leases. */
+export interface Holder {
+  readonly id: string;
+  /** Host and process, as it named itself. */
+  readonly machine: string;
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  readonly closedAt: Date | null;
+  /** closed by itself, adopted by another machine that shipped its journal, or written off by an administrator, `by` whom. */
+  readonly how: 'closed' | 'adopted' | 'written-off' | null;
+  readonly by: string | null;
+  /** How many accounts it still holds something of. */
+  readonly accounts: number;
+}
+
+export interface Holders {
+  /** @returns the new holder's id */
+  enter(holder: { readonly machine: string }): Promise<string>;
+  /** Says that the holder lives. @throws Fault `conflict` when it was closed by somebody else */
+  seen(id: string): Promise<void>;
+  /**
+   * Frees what it holds, after its journal was shipped; with `by` somebody else did that for it. One that is closed already stays as it is.
+   *
+   * @throws Fault `not-found`
+   */
+  close(id: string, by?: string): Promise<void>;
+  /** Frees what it holds although its journal is lost: what was in it will never be booked. @throws Fault `not-found`, `conflict` when it is closed already */
+  writeOff(id: string, by: string): Promise<void>;
+  /** Those that are not closed, and of the others the last hundred; newest first. */
+  list(): Promise<Holder[]>;
+}
+
+export function openHolders(store: Store): Holders {
+  /** Two statements: the second sees the leases of those whom the first waited for. */
+  const end = (id: string, how: NonNullable<Holder['how']>, by: string | null) =>
+    store.transaction(async ({ db }) => {
+      const closed = await sql`
+        update holders set closed_at = now(), closed_how = ${how}, closed_by = ${by} where id = ${id} and closed_at is null`.execute(db);
+      await sql`delete from leases where holder = ${id}`.execute(db);
+      if (closed.numAffectedRows === 1n) return true;
+      const { rows } = await sql`select from holders where id = ${id}`.execute(db);
+      if (rows.length === 0) throw new Fault('not-found', 'There is no such holder.', { field: 'holder' });
+      return false;
+    });
+
+  return {
+    async enter({ machine }) {
+      const id = randomText(16);
+      await sql`insert into holders (id, machine) values (${id}, ${machine})`.execute(store.db);
+      return id;
+    },
+    async seen(id) {
+      const { numAffectedRows } = await sql`update holders set seen_at = now() where id = ${id} and closed_at is null`.execute(store.db);
+      if (numAffectedRows !== 1n) throw closedHolder();
+    },
+    async close(id, by) {
+      await end(id, by === undefined ? 'closed' : 'adopted', by ?? null);
+    },
+    async writeOff(id, by) {
+      if (!(await end(id, 'written-off', by))) throw closedHolder();
+    },
+    async list() {
+      const { rows } = await sql<Omit<Holder, 'accounts'> & { accounts: number }>`
+        select id, machine, started_at as "startedAt", seen_at as "seenAt", closed_at as "closedAt", closed_how as how, closed_by as by,
+          (select count(*) from leases where holder = id and granted > settled) as accounts
+        from holders where closed_at is null or id in (select id from holders order by started_at desc limit 100)
+        order by started_at desc, id`.execute(store.db);
+      return rows;
+    },
+  };
+}
+
+/** The refusal of one whom somebody else has closed. */
+export function closedHolder(): Fault {
+  return new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
+}

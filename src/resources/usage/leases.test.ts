@@ -1,0 +1,268 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import type { Account } from '#model/account';
+import type { Ask } from '#model/lease';
+import { systemClock } from '#kit/clock';
+import { openStore, type Store } from '#store/open';
+import { onBothDatabases, onServer } from '../../../test/databases.ts';
+import { usageRow } from '../../../test/usage-rows.ts';
+import { openHolders } from './holders.ts';
+import { openLeases } from './leases.ts';
+import { openUsage } from './store.ts';
+
+const migrations = [new URL('.', import.meta.url)];
+const month = '2026-11';
+let names = 0;
+
+const tokens = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'inference', month });
+const minute = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'requests', month: '' });
+const asks = (account: Account, limit: number, least: number, more: Partial<Ask> = {}): Ask => ({
+  account,
+  limit,
+  least,
+  waiting: least,
+  wish: least,
+  ...more,
+});
+
+/** A holder and its source of leases. */
+async function machine(store: Store, now?: () => number) {
+  const holder = await openHolders(store).enter({ machine: `machine ${++names}` });
+  return { holder, ...openLeases({ store, holder, ...(now && { now }) }) };
+}
+
+onBothDatabases('leases', ({ shared }) => {
+  const store = shared({ migrations });
+  /** Alone in the house: how many holders there are changes what is granted. */
+  const alone = async () => {
+    const holders = openHolders(store());
+    for (const { id, closedAt } of await holders.list()) if (!closedAt) await holders.close(id);
+  };
+
+  test('far from the edge give the stock that is wished, an eighth of what is left at most', async () => {
+    await alone();
+    const { lease } = await machine(store());
+    const account = tokens();
+    expect(await lease([asks(account, 8000, 10, { wish: 500 })])).toEqual([{ granted: 500, spent: 0, left: 7500 }]);
+    expect(await lease([asks(account, 8500, 10, { wish: 5000 })])).toEqual([{ granted: 1000, spent: 0, left: 7000 }]);
+  });
+
+  test('near the edge give what the waiting calls need, and what is left to the last token', async () => {
+    await alone();
+    const { lease } = await machine(store());
+    const account = tokens();
+    expect(await lease([asks(account, 100, 30, { waiting: 90, wish: 500 })])).toEqual([{ granted: 90, spent: 0, left: 10 }]);
+    expect(await lease([asks(account, 100, 11)])).toEqual([{ granted: 0, spent: 0, left: 10 }]);
+    expect(await lease([asks(account, 100, 10, { waiting: 40 })])).toEqual([{ granted: 10, spent: 0, left: 0 }]);
+  });
+
+  test('two hundred asks for one account are one round trip, answered in order', async () => {
+    const { lease } = await machine(store());
+    const account = tokens();
+    const grants = await lease(Array.from({ length: 200 }, () => asks(account, 100, 10)));
+    expect(grants.map(({ granted }) => granted)).toEqual(Array.from({ length: 200 }, (_, at) => (at < 10 ? 10 : 0)));
+    expect(grants.at(-1)).toEqual({ granted: 0, spent: 0, left: 0 });
+  });
+
+  test('what was given back is there for others, and never more than is held', async () => {
+    const [one, other] = [await machine(store()), await machine(store())];
+    const account = tokens();
+    await one.lease([asks(account, 100, 100)]);
+    expect((await other.lease([asks(account, 100, 60)]))[0]).toMatchObject({ granted: 0, left: 0 });
+    await one.giveBack([{ account, amount: 70 }]);
+    expect((await other.lease([asks(account, 100, 60)]))[0]).toMatchObject({ granted: 60, left: 10 });
+    await one.giveBack([{ account, amount: 1000 }]);
+    await one.giveBack([{ account, amount: 1000 }]);
+    await one.giveBack([{ account, amount: -1000 }]);
+    expect((await other.lease([asks(account, 100, 0)]))[0]).toMatchObject({ left: 40 });
+  });
+
+  test('a holder that spent more than it was granted pays its debt without being refused what fits', async () => {
+    const { lease, holder } = await machine(store());
+    const account = tokens();
+    const userId = Number(account.owner.slice(5));
+    await lease([asks(account, 100, 50)]);
+    const rows = JSON.stringify([usageRow({ userId, planTokens: 80 })]);
+    await openUsage(store()).ship({ holder, journal: `${holder}/0`, from: 0, to: 1, rows });
+    // 20 are left; the holder needs 20 and owes 30
+    expect(await lease([asks(account, 100, 50)])).toEqual([{ granted: 50, spent: 80, left: 0 }]);
+    expect((await lease([asks(account, 100, 1)]))[0]).toMatchObject({ granted: 0 });
+  });
+
+  test('a limit that was lowered below what is spent and held grants nothing', async () => {
+    const { lease } = await machine(store());
+    const account = tokens();
+    await lease([asks(account, 100, 90)]);
+    expect(await lease([asks(account, 40, 1), asks(account, 0, 1)])).toEqual([
+      { granted: 0, spent: 0, left: -50 },
+      { granted: 0, spent: 0, left: -90 },
+    ]);
+  });
+
+  test('an ask that finds too little while another holder has some recalls that account from the others', async () => {
+    const [one, other] = [await machine(store()), await machine(store())];
+    const account = tokens();
+    const told: Account[][] = [[], []];
+    one.onRecall((recalled) => told[0]!.push(recalled));
+    other.onRecall((recalled) => told[1]!.push(recalled));
+    await one.lease([asks(account, 100, 100)]);
+    expect(told).toEqual([[], []]);
+    await other.lease([asks(account, 100, 10), asks(tokens(), 100, 200)]);
+    await expect.poll(() => told).toEqual([[account], []]);
+  });
+
+  test('requests of any minute stay within the limit, leased ones counted as used now', async () => {
+    let seconds = 1_800_000_000.5;
+    const { lease, giveBack } = await machine(store(), () => seconds);
+    const account = minute();
+    expect((await lease([asks(account, 10, 8)]))[0]).toEqual({ granted: 8, spent: 0, left: 2 });
+    seconds += 120; // still unreported
+    expect((await lease([asks(account, 10, 3)]))[0]).toEqual({ granted: 0, spent: 0, left: 2 });
+    const used = [
+      { count: 2, ageSeconds: 50 },
+      { count: 3, ageSeconds: 0.2 },
+      { count: 1, ageSeconds: 100 },
+    ];
+    expect((await lease([asks(account, 10, 3, { used })]))[0]).toEqual({ granted: 3, spent: 5, left: 0 });
+    await giveBack([{ account, amount: 5 }]);
+    expect((await lease([asks(account, 10, 6)]))[0]).toEqual({ granted: 0, spent: 5, left: 5 });
+    seconds += 11.5;
+    expect((await lease([asks(account, 10, 7)]))[0]).toEqual({ granted: 7, spent: 3, left: 0 });
+    seconds += 60;
+    expect((await lease([asks(account, 10, 0)]))[0]).toEqual({ granted: 0, spent: 0, left: 3 });
+  });
+
+  test('streams count while they are held', async () => {
+    const { lease, giveBack } = await machine(store());
+    const account: Account = { owner: `user:${++names}`, kind: 'streams', month: '' };
+    expect((await lease([asks(account, 2, 1), asks(account, 2, 1), asks(account, 2, 1)])).map(({ granted }) => granted)).toEqual([1, 1, 0]);
+    await giveBack([{ account, amount: 1 }]);
+    expect((await lease([asks(account, 2, 1)]))[0]).toEqual({ granted: 1, spent: 0, left: 0 });
+  });
+
+  test('in a month that has no partition yet are granted', async () => {
+    const { lease, giveBack } = await machine(store());
+    const account: Account = { owner: `user:${++names}`, kind: 'usd', month: '2031-05' };
+    expect(await lease([asks(account, 0.75, 0.5)])).toEqual([{ granted: 0.5, spent: 0, left: 0.25 }]);
+    await giveBack([{ account: { ...account, month: '2031-06' }, amount: 1 }]);
+    await expect(lease([asks({ ...account, month: 'x; drop table usage' }, 1, 1)])).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('a closed holder gets a conflict, what it held is free, and what it still ships is booked', async () => {
+    const holders = openHolders(store());
+    const [one, other] = [await machine(store()), await machine(store())];
+    const account = tokens();
+    const userId = Number(account.owner.slice(5));
+    await one.lease([asks(account, 100, 100)]);
+    await holders.close(one.holder, 'machine b');
+    await holders.close(one.holder);
+    await expect(one.lease([asks(account, 100, 1)])).rejects.toMatchObject({ code: 'conflict' });
+    await expect(one.giveBack([{ account, amount: 1 }])).rejects.toMatchObject({ code: 'conflict' });
+    await expect(holders.seen(one.holder)).rejects.toMatchObject({ code: 'conflict' });
+    const rows = JSON.stringify([usageRow({ userId, planTokens: 25 })]);
+    await openUsage(store()).ship({ holder: one.holder, journal: `${one.holder}/0`, from: 0, to: 1, rows });
+    expect((await other.lease([asks(account, 100, 75)]))[0]).toEqual({ granted: 75, spent: 25, left: 0 });
+    expect(await holders.list()).toContainEqual(expect.objectContaining({ id: one.holder, how: 'adopted', by: 'machine b', accounts: 0 }));
+  });
+
+  test('a holder that was written off says by whom, and cannot be written off twice', async () => {
+    const holders = openHolders(store());
+    const { holder, lease } = await machine(store());
+    const account = tokens();
+    await lease([asks(account, 100, 40)]);
+    await holders.seen(holder);
+    expect(await holders.list()).toContainEqual(expect.objectContaining({ id: holder, how: null, accounts: 1 }));
+    await holders.writeOff(holder, 'admin@localhost');
+    await expect(holders.writeOff(holder, 'me')).rejects.toMatchObject({ code: 'conflict' });
+    await expect(holders.writeOff('nobody', 'me')).rejects.toMatchObject({ code: 'not-found' });
+    expect(await holders.list()).toContainEqual(expect.objectContaining({ id: holder, how: 'written-off', by: 'admin@localhost' }));
+  });
+});
+
+const address = inject('postgres');
+
+test.skipIf(!address)(
+  'two hundred asks at once from two machines against what ten need are granted exactly ten times, in each of fifty rounds',
+  async () => {
+    const [a, b] = await twoMachines();
+    for (let round = 0; round < 50; round++) {
+      const account = tokens();
+      const ask = asks(account, 1000, 100, { waiting: 100, wish: 400 });
+      const grants = (await Promise.all(Array.from({ length: 200 }, (_, at) => (at % 2 ? a : b).lease([ask])))).flat();
+      // a grant may be of several calls' worth: none may be left, none too many
+      expect(grants.reduce((sum, { granted }) => sum + granted, 0)).toBeLessThanOrEqual(1000);
+      expect(grants.reduce((sum, { granted }) => sum + Math.floor(granted / 100), 0)).toBe(10);
+    }
+  },
+  60_000,
+);
+
+test.skipIf(!address)(
+  'leases, returns, shipments and closings of several machines at once neither deadlock nor spend more than the limit',
+  async () => {
+    const [a, b, store, other] = await twoMachines();
+    const holders = openHolders(store);
+    const accounts = Array.from({ length: 12 }, () => tokens());
+    const pick = () => accounts[Math.floor(Math.random() * accounts.length)]!;
+    const limit = 500;
+    const free = { a: new Map<Account, number>(), b: new Map<Account, number>() };
+    /** Up to so many tokens of an account that the machine holds. */
+    const taken = (who: 'a' | 'b', account: Account, most: number) => {
+      const amount = Math.min(most, Math.floor(free[who].get(account) ?? 0));
+      free[who].set(account, (free[who].get(account) ?? 0) - amount);
+      return amount;
+    };
+    const act = async (who: 'a' | 'b', at: number) => {
+      const { lease, giveBack, holder } = who === 'a' ? a : b;
+      const some = Array.from({ length: 5 }, pick);
+      if (at % 10 < 5) {
+        const grants = await lease(some.map((account) => asks(account, limit, 5, { wish: 50 })));
+        for (const [one, { granted }] of grants.entries()) taken(who, some[one]!, -granted);
+      } else if (at % 10 < 8) await giveBack(some.map((account) => ({ account, amount: taken(who, account, 3) })));
+      else {
+        const rows = some.map((account) => usageRow({ userId: Number(account.owner.slice(5)), planTokens: taken(who, account, 2), teamIds: [1, 2] }));
+        const usage = openUsage(who === 'a' ? store : other);
+        await usage.ship({ holder, journal: `${holder}/${at}`, from: 0, to: 1, rows: JSON.stringify(rows) });
+      }
+      if (at % 50 === 0) {
+        const third = await machine(store);
+        await Promise.all([third.lease([asks(pick(), limit, 5, { wish: 50 })]).catch(() => {}), holders.close(third.holder)]);
+      }
+      if (at % 7 === 0) await holders.seen(holder);
+    };
+    for (let round = 0; round < 10; round++)
+      await Promise.all(Array.from({ length: 100 }, (_, at) => act(at % 2 ? 'a' : 'b', Math.floor((round * 100 + at) / 2))));
+    const { rows } = await sql<{ held: number; spent: number; strays: number; deadlocks: number }>`
+    select (select max(total) from (select sum(greatest(granted - settled, 0)) + max(inference) as total
+        from leases join spent using (owner, month) where kind = 'inference' group by owner) as one) as held,
+      (select sum(inference) from spent where owner like 'user:%') as spent,
+      (select count(*) from leases join holders on id = holder where closed_at is not null) as strays,
+      (select deadlocks from pg_stat_database where datname = current_database()) as deadlocks`.execute(store.db);
+    expect(Number(rows[0]!.held)).toBeLessThanOrEqual(limit);
+    expect(Number(rows[0]!.spent)).toBeGreaterThan(0);
+    expect(rows[0]).toMatchObject({ strays: 0, deadlocks: 0 });
+  },
+  60_000,
+);
+
+test.skipIf(!address)('a recall reaches another machine', async () => {
+  const [a, b] = await twoMachines();
+  const account = tokens();
+  const recalled = new Promise((resolve) => a.onRecall(resolve));
+  await a.lease([asks(account, 10, 10)]);
+  await b.lease([asks(account, 10, 1)]);
+  expect(await Promise.race([recalled, sleep(2000, 'nothing')])).toEqual(account);
+});
+
+/** Two stores on one database, as two machines have. */
+async function twoMachines() {
+  const place = await onServer(address!).place();
+  const open = async () => {
+    const store = await openStore({ ...place, migrations, clock: systemClock });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const [one, other] = [await open(), await open()];
+  return [await machine(one), await machine(other), one, other] as const;
+}

@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import type { Account } from '#model/account';
+import { isObject } from '#model/json';
+import type { Ask, Grant, LeaseSource } from '#model/lease';
+import type { Store } from '#store/open';
+import { closedHolder } from './holders.ts';
+import { withMonths } from './months.ts';
+
+export interface LeasesOptions {
+  readonly store: Store;
+  readonly holder: string;
+  /** Seconds since 1970, where somebody else makes the time; else the database's. */
+  readonly now?: () => number;
+}
+
+const topic = 'leases';
+/** Of a change's payload, which has 7,900 bytes. */
+const mostTold = 50;
+
+/** Leases of one holder, taken from the database: one round trip for all asks, exact whoever else asks at the same time. */
+export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
+  const at = () => now?.() ?? null;
+  return {
+    async lease(asks) {
+      if (asks.length === 0) return [];
+      const asked = JSON.stringify(asks.map(({ account, ...ask }) => ({ ...account, ...ask })));
+      const { rows } = await withMonths(
+        store,
+        async () => monthsOf(asks),
+        () =>
+          sql<Grant & { contested: boolean }>`
+          select granted, spent, "left", contested from account_lease(${holder}, ${asked}::jsonb, ${at()}::double precision)`.execute(store.db),
+      );
+      if (rows.length === 0) throw closedHolder();
+      await recall(asks.filter((_, one) => rows[one]!.contested));
+      return rows.map(({ granted, spent, left }) => ({ granted, spent, left }));
+    },
+    async giveBack(returns) {
+      if (returns.length === 0) return;
+      const given = JSON.stringify(returns.map(({ account, ...one }) => ({ ...account, ...one })));
+      const { rows } = await withMonths(
+        store,
+        async () => monthsOf(returns),
+        () => sql<{ open: boolean }>`select account_give_back(${holder}, ${given}::jsonb, ${at()}::double precision) as open`.execute(store.db),
+      );
+      if (!rows[0]!.open) throw closedHolder();
+    },
+    onRecall(listen) {
+      store.subscribe(topic, (change) => {
+        if (change.type !== 'change') return; // one that was missed is told again with the next ask
+        const told: unknown = change.payload;
+        if (isRecall(told) && told.holder !== holder) for (const account of told.accounts) listen(account);
+      });
+    },
+  };
+
+  async function recall(asks: readonly Ask[]): Promise<void> {
+    const accounts = asks.slice(0, mostTold).map(({ account: { owner, kind, month } }) => ({ owner, kind, month }));
+    // the grant stands, told or not
+    if (accounts.length > 0) await store.publish(topic, { holder, accounts }).catch(() => {});
+  }
+}
+
+interface Recall {
+  readonly holder: string;
+  readonly accounts: readonly Account[];
+}
+
+function isRecall(payload: unknown): payload is Recall {
+  return isObject(payload) && typeof payload['holder'] === 'string' && Array.isArray(payload['accounts']);
+}
+
+function monthsOf(about: readonly { readonly account: Account }[]): string[] {
+  return about.map(({ account }) => account.month).filter((month) => month !== '');
+}

@@ -1,0 +1,133 @@
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/clock';
+import { jobs } from '#store/jobs';
+import type { Store } from '#store/open';
+import { onBothDatabases } from '../../../test/databases.ts';
+import { usageRow } from '../../../test/usage-rows.ts';
+import { openHolders } from './holders.ts';
+import { openLeases } from './leases.ts';
+import { dropMonthsBefore, makeMonths, makeMonthsAhead } from './months.ts';
+import { reconcile } from './reconcile.ts';
+import { openUsage } from './store.ts';
+import { keepBooks } from './upkeep.ts';
+
+const migrations = [new URL('.', import.meta.url)];
+
+async function partitions({ db }: Store): Promise<string[]> {
+  const { rows } = await sql<{
+    name: string;
+  }>`select inhrelid::regclass::text as name from pg_inherits join pg_class on oid = inhrelid where relkind = 'r' order by 1`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+onBothDatabases('months', ({ open }) => {
+  test('are made ahead, also by several at once and in December, and dropped whole with all that is in them', async () => {
+    const store = await open({ migrations });
+    await Promise.all([makeMonthsAhead(store, Date.UTC(2025, 11, 31)), makeMonths(store, ['2025-12']), makeMonthsAhead(store, Date.UTC(2026, 0, 1))]);
+    const usage = openUsage(store);
+    await usage.record([usageRow({ at: Date.UTC(2025, 11, 30) }), usageRow({ at: Date.UTC(2026, 1, 1) })]);
+    expect(await partitions(store)).toEqual(
+      ['spent', 'usage', 'usage_hour'].flatMap((table) => [
+        ...['2025_12', '2026_01', '2026_02'].map((month) => `${table}_${month}`),
+        ...(table === 'spent' ? ['spent_always'] : []),
+      ]),
+    );
+    expect(await dropMonthsBefore(store, '2026-02')).toHaveLength(6);
+    expect(await dropMonthsBefore(store, '2026-02')).toEqual([]);
+    expect((await usage.logs({ limit: 10 })).items.map(({ at }) => at)).toEqual(['2026-02-01T00:00:00.000Z']);
+    expect(await usage.spentOf('user:1', '2025-12')).toMatchObject({ requests: 0 });
+    await expect(makeMonths(store, ["2026-13'"])).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('a month that somebody reads is not waited for: it is dropped the next time', async () => {
+    const store = await open({ migrations });
+    if (store.kind === 'embedded') return; // one connection: nobody else reads meanwhile
+    await openUsage(store).record([usageRow({ at: Date.UTC(2025, 0, 1) })]);
+    let worst = 0;
+    await store.transaction(async ({ db }) => {
+      await sql`select count(*) from usage`.execute(db);
+      const dropping = dropMonthsBefore(store, '2025-02');
+      let isDone = false;
+      void dropping.finally(() => (isDone = true));
+      while (!isDone) {
+        const since = performance.now();
+        await openUsage(store).record([usageRow()]);
+        worst = Math.max(worst, performance.now() - since);
+      }
+      expect(await dropping).toEqual(['usage_hour_2025_01', 'spent_2025_01']);
+    });
+    expect(worst).toBeLessThan(1000);
+    expect(await dropMonthsBefore(store, '2025-02')).toEqual(['usage_2025_01']);
+  });
+
+  test('the round of the books makes months, drops what is too old, folds, and a job finds no drift', async () => {
+    const store = await open({ migrations });
+    const now = systemClock.now();
+    await openUsage(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
+    const work = jobs({ store, clock: systemClock });
+    const said: unknown[] = [];
+    const log = { info: () => {}, debug: () => {}, warn: (what: object) => said.push(what), error: (what: object) => said.push(what) };
+    const end = keepBooks({ store, jobs: work, clock: systemClock, log, months: () => 13, reconcileSeconds: 0 });
+    onTestFinished(async () => {
+      end();
+      await work.close();
+    });
+    await expect
+      .poll(async () => (await sql<{ state: string; drifts: unknown[] }>`select state, result -> 'drifts' as drifts from job`.execute(store.db)).rows, {
+        timeout: 10_000,
+      })
+      .toEqual([
+        { state: 'done', drifts: [] },
+        { state: 'done', drifts: [] },
+      ]);
+    const made = await partitions(store);
+    expect(made).not.toContain('usage_2020_01');
+    expect(made.filter((name) => name.startsWith('usage_2'))).toHaveLength(2);
+    expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
+    expect(said).toEqual([]);
+  });
+});
+
+onBothDatabases('reconciling', ({ open }) => {
+  test('finds nothing in sound books, and each sum that somebody has changed', async () => {
+    const store = await open({ migrations });
+    const usage = openUsage(store);
+    const at = Date.UTC(2026, 10, 21, 12);
+    await usage.record(Array.from({ length: 450 }, (_, one) => usageRow({ at: at + one, userId: one + 1, teamIds: [one % 3], costUsd: 0.1, planTokens: 1 })));
+    expect(await reconcile(store, '2026-11')).toEqual([]);
+    expect(await reconcile(store, '2026-12')).toEqual([]);
+    for (const change of [
+      `update spent set inference = inference + 5 where owner = 'user:7'`,
+      `update spent set usd = usd - 0.05 where owner = 'team:2'`,
+      `delete from spent where owner = 'user:300'`,
+      `delete from usage where user_id = 450`,
+    ])
+      await sql.raw(change).execute(store.db);
+    const drifts = await reconcile(store, '2026-11');
+    const sumsOf = (of: string) => drifts.filter((drift) => drift.of === of).map(({ requests, planTokens, costUsd }) => [requests, planTokens, costUsd]);
+    expect(sumsOf('user:7')).toEqual([[0, 5, 0]]);
+    expect(sumsOf('team:2')).toEqual([[1, 1, 0.05]]);
+    expect(sumsOf('user:300')).toEqual([[-1, -1, -0.1]]);
+    expect(sumsOf('user:450')).toEqual([[1, 1, 0.1]]);
+    expect(sumsOf(new Date(at).toISOString())).toEqual([[1, 1, 0.1]]);
+    expect(drifts).toHaveLength(5);
+  });
+
+  test('finds nothing while others book', async () => {
+    const store = await open({ migrations });
+    const usage = openUsage(store);
+    const holder = await openHolders(store).enter({ machine: 'test' });
+    await openLeases({ store, holder }).lease([{ account: { owner: 'team:1', kind: 'usd', month: '2026-11' }, limit: 5, least: 1, waiting: 1, wish: 1 }]);
+    let isDone = false;
+    const booking = (async () => {
+      for (let at = 0; !isDone; at++) {
+        const rows = JSON.stringify(Array.from({ length: 10 }, () => usageRow({ userId: 1 + (at % 9), teamIds: [1], costUsd: 0.1 })));
+        await usage.ship({ holder, journal: `${holder}/0`, from: at, to: at + 1, rows });
+      }
+    })();
+    for (let times = 0; times < 3; times++) expect(await reconcile(store, '2026-11')).toEqual([]);
+    isDone = true;
+    await booking;
+  });
+});

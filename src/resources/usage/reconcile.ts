@@ -1,0 +1,102 @@
+import { sql } from 'kysely';
+import type { Database, Store } from '#store/open';
+
+/** Something that is not the sum of its rows. */
+export interface Drift {
+  /** `user:12`, `team:3`, or for the sums of an hour its instant, ISO 8601. */
+  readonly of: string;
+  /** What the sums say beyond the rows: negative where they say less. */
+  readonly requests: number;
+  readonly planTokens: number;
+  readonly costUsd: number;
+}
+
+const page = 200;
+const seconds = 600;
+const hour = 3_600_000;
+
+/**
+ * Holds the sums of a month (`2026-11`) against its rows: each user and hour by itself, so that nobody waits for long, and the teams, which are few, at once.
+ * Each is compared as of one moment: what is booked meanwhile is no drift.
+ *
+ * @param signal stops between two pages
+ * @returns what does not agree: nothing, or something was done to the database that we did not do
+ */
+export async function reconcile(store: Store, month: string, signal?: AbortSignal): Promise<Drift[]> {
+  const { db } = store.long(seconds);
+  const drifts: Drift[] = [];
+  for (let after: string | undefined = ''; after !== undefined;) {
+    signal?.throwIfAborted();
+    const compared = await users(db, month, after);
+    drifts.push(...compared.filter(isDrift));
+    after = compared.length < page ? undefined : compared.at(-1)!.of;
+  }
+  drifts.push(...(await teams(db, month)));
+  for (let at = await nextHour(db, month, 0); at !== undefined; at = await nextHour(db, month, at + hour)) {
+    signal?.throwIfAborted();
+    drifts.push(...(await hourSums(db, month, new Date(at))), ...(await strangers(db, month, new Date(at))));
+  }
+  return drifts;
+}
+
+const isDrift = ({ requests, planTokens, costUsd }: Drift) => requests !== 0 || planTokens !== 0 || costUsd !== 0;
+
+const difference = sql`
+  (coalesce(sum.requests, 0) - coalesce(found.requests, 0))::bigint as requests,
+  (coalesce(sum.inference + sum.train, 0) - coalesce(found.tokens, 0))::bigint as "planTokens",
+  (coalesce(sum.usd, 0) - coalesce(found.usd, 0))::double precision as "costUsd"`;
+
+const found = sql`count(*) as requests, sum(plan_tokens) as tokens, sum(cost_usd) as usd`;
+
+async function users(db: Database, month: string, after: string): Promise<Drift[]> {
+  const { rows } = await sql<Drift>`
+    select sum.owner as of, ${difference}
+    from (select * from spent where month = ${month} and owner > ${after} and owner like 'user:%' order by owner limit ${sql.lit(page)}) as sum,
+      lateral (select ${found} from usage where month = ${month} and user_id = substr(sum.owner, 6)::bigint) as found
+    order by sum.owner`.execute(db);
+  return rows;
+}
+
+async function teams(db: Database, month: string): Promise<Drift[]> {
+  const { rows } = await sql<Drift>`
+    with found as (select 'team:' || team as owner, ${found} from usage, unnest(team_ids) as team where month = ${month} group by team),
+      sum as (select * from spent where month = ${month} and owner like 'team:%')
+    select coalesce(sum.owner, found.owner) as of, ${difference} from sum full join found on sum.owner = found.owner`.execute(db);
+  return rows.filter(isDrift);
+}
+
+/** The next hour for which there is a row or a sum. */
+async function nextHour(db: Database, month: string, from: number): Promise<number | undefined> {
+  const after = new Date(from);
+  const { rows } = await sql<{ at: Date | null }>`
+    select date_trunc('hour', least(
+      (select min(at) from usage where month = ${month} and at >= ${after}),
+      (select min(hour) from usage_hour where month = ${month} and hour >= ${after}),
+      (select min(hour) from usage_fresh where month = ${month} and hour >= ${after})), 'UTC') as at`.execute(db);
+  return rows[0]?.at?.getTime();
+}
+
+async function hourSums(db: Database, month: string, start: Date): Promise<Drift[]> {
+  const key = sql`user_id, key_id, app, face, model, provider, region`;
+  const sums = (table: string) => sql`
+    select ${key}, requests, plan_tokens, cost_usd, input_tokens, output_tokens, errors from ${sql.table(table)} where month = ${month} and hour = ${start}`;
+  const { rows } = await sql<Drift>`
+    select ${start.toISOString()} as of, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
+    from (
+      ${sums('usage_hour')} union all ${sums('usage_fresh')} union all
+      select ${key}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400)::int
+      from usage where month = ${month} and at >= ${start} and at < ${new Date(start.getTime() + hour)}
+    ) as one group by ${key}
+    having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors)) <> (0, 0, 0, 0, 0, 0)`.execute(db);
+  return rows;
+}
+
+/** Users who have rows in an hour and no sum at all. */
+async function strangers(db: Database, month: string, start: Date): Promise<Drift[]> {
+  const { rows } = await sql<Drift>`
+    select 'user:' || user_id as of, -count(*) as requests, -sum(plan_tokens)::bigint as "planTokens", -coalesce(sum(cost_usd), 0)::double precision as "costUsd"
+    from usage where month = ${month} and at >= ${start} and at < ${new Date(start.getTime() + hour)}
+      and not exists (select from spent where owner = 'user:' || user_id and month = ${month})
+    group by user_id`.execute(db);
+  return rows;
+}

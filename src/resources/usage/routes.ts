@@ -1,0 +1,194 @@
+import { Type } from 'typebox';
+import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/clock';
+import { instantOf } from '#kit/instant';
+import { Fault } from '#model/fault';
+import type { UsageRow } from '#model/usage-row';
+
+const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
+export type Group = (typeof groups)[number];
+
+/** What is shown of a row of the books. */
+export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts' | 'teamIds' | 'cachedTokens' | 'thoughtTokens' | 'balance'> {
+  /** ISO 8601. */
+  readonly at: string;
+  /** How many targets were tried. */
+  readonly attempts: number;
+}
+
+export interface LogDetail extends Omit<LoggedRow, 'attempts'> {
+  readonly attempts: UsageRow['attempts'];
+}
+
+export interface UsageSum extends Partial<Record<Group, string | number>> {
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly planTokens: number;
+  readonly costUsd: number;
+  readonly errors: number;
+}
+
+/** The books, as administrators read them. */
+export interface UsageReading {
+  /** Sums of the rows from an instant to before another (milliseconds since 1970), for each combination of the grouped words. */
+  usage(asked: { from: number; to: number; groupBy: readonly Group[] }): Promise<readonly UsageSum[]>;
+  /** Newest first. @throws Fault `invalid` where the cursor is none of this list */
+  logs(asked: LogsAsked): Promise<{ items: readonly LoggedRow[]; nextCursor: string | null }>;
+  /** The steps of a request, in order. */
+  log(requestId: string): Promise<readonly LogDetail[]>;
+}
+
+export interface LogsAsked {
+  readonly userId?: number;
+  readonly model?: string;
+  readonly status?: number;
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description }));
+
+const UsageQuery = Type.Object(
+  {
+    from: time('ISO 8601; absent: the first of this month, UTC.'),
+    to: time('ISO 8601, not included; absent: the first of the next month, UTC.'),
+    groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')}, with commas between them.` })),
+  },
+  { additionalProperties: false },
+);
+
+const sums = {
+  requests: Type.Integer(),
+  inputTokens: Type.Integer(),
+  outputTokens: Type.Integer(),
+  planTokens: Type.Integer(),
+  costUsd: Type.Number({ description: 'US dollars.' }),
+  errors: Type.Integer({ description: 'Requests that were refused or failed.' }),
+};
+
+const UsageItem = Type.Object({
+  model: Type.Optional(Type.String()),
+  user: Type.Optional(Type.Integer()),
+  key: Type.Optional(Type.Integer()),
+  app: Type.Optional(Type.String()),
+  face: Type.Optional(Type.String()),
+  region: Type.Optional(Type.String()),
+  day: Type.Optional(Type.String({ description: '2026-11-21, UTC.' })),
+  ...sums,
+});
+
+const LogsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the page before.' })),
+    userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'As the client wrote it.' })),
+    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+  },
+  { additionalProperties: false },
+);
+
+const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
+
+const logItem = {
+  requestId: Type.String(),
+  step: Type.Integer(),
+  at: Type.String({ description: 'When it was admitted.' }),
+  userId: Type.Integer(),
+  keyId: Type.Integer(),
+  app: Type.String(),
+  face: Type.String(),
+  model: Type.String({ description: 'As the client wrote it.' }),
+  servedModel: Type.String({ description: 'What answered.' }),
+  provider: Type.String(),
+  region: Type.String(),
+  attempts: Type.Integer(),
+  status: Type.Integer(),
+  end: Type.String(),
+  inputTokens: Type.Integer(),
+  outputTokens: Type.Integer(),
+  provenance: Type.Enum(['provider', 'estimated', 'partial']),
+  planTokens: Type.Integer(),
+  costUsd: numberOrNull,
+  queueMs: Type.Number(),
+  firstTokenMs: numberOrNull,
+  totalMs: Type.Number(),
+};
+
+const Detail = Type.Object({
+  ...logItem,
+  tries: Type.Array(
+    Type.Object({
+      provider: Type.String(),
+      region: Type.Optional(Type.String()),
+      model: Type.String(),
+      milliseconds: Type.Optional(Type.Number()),
+      fault: Type.Optional(Type.String()),
+    }),
+    { description: 'Each attempt, in order.' },
+  ),
+});
+
+const common = { method: 'GET', scope: 'admin', owner: 'admin' } as const;
+
+/** What was used, and the log of requests, for administrators. */
+export function usageRoutes(reading: UsageReading, clock: Clock): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      path: '/server/admin/usage',
+      summary: 'What was used in a time, in sums.',
+      query: UsageQuery,
+      output: Type.Object({ items: Type.Array(UsageItem) }),
+      async answer({ query: { from, to, groupBy } }) {
+        const now = new Date(clock.now());
+        const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+        const begin = from === undefined ? Date.UTC(year, month) : instant(from, 'from');
+        const end = to === undefined ? Date.UTC(year, month + 1) : instant(to, 'to');
+        if (end < begin) throw new Fault('invalid', 'to must not be before from.', { field: 'to' });
+        return { items: await reading.usage({ from: begin, to: end, groupBy: groupsIn(groupBy ?? '') }) };
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/server/admin/logs',
+      summary: 'The log of requests, newest first.',
+      query: LogsQuery,
+      output: Type.Object({ items: Type.Array(Type.Object(logItem)), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      answer({ query }) {
+        return reading.logs({ ...query, limit: query.limit ?? 50 });
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/server/admin/logs/:requestId',
+      summary: 'One request with each attempt; the further steps of one that took several stand in `steps`.',
+      output: Type.Object({ ...Detail.properties, steps: Type.Optional(Type.Array(Detail)) }),
+      async answer({ params: { requestId = '' } }) {
+        if (!/^[\w-]{1,100}$/.test(requestId)) throw unknownThing('request');
+        const [first, ...steps] = await reading.log(requestId);
+        if (!first) throw unknownThing('request');
+        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}) };
+      },
+    }),
+  ];
+}
+
+const detail = (row: LogDetail) => ({ ...row, attempts: row.attempts.length, tries: row.attempts });
+
+function instant(text: string, field: string): number {
+  const found = instantOf(text);
+  if (found === undefined) throw new Fault('invalid', `${field} must be a time in ISO 8601 such as 2026-11-01 or 2026-11-01T12:00:00Z.`, { field });
+  return found;
+}
+
+function groupsIn(text: string): readonly Group[] {
+  const words = text.split(',').map((word) => word.trim());
+  const given = words.length === 1 && words[0] === '' ? [] : words;
+  const isGroup = (word: string): word is Group => groups.some((group) => group === word);
+  return [...new Set(given)].map((word) => {
+    if (!isGroup(word)) throw new Fault('invalid', `groupBy must be words out of ${groups.join(', ')}, with commas between them.`, { field: 'groupBy' });
+    return word;
+  });
+}

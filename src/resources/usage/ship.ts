@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import { Fault } from '#model/fault';
+import { SqlError } from '#store/sql-error';
+import type { Access, Database, Store } from '#store/open';
+import { withMonths } from './months.ts';
+
+/** A piece of a journal on its way into the database. */
+export interface Shipment {
+  /** Whose leases the rows were spent from. */
+  readonly holder: string;
+  /** `<holder>/<writer>` */
+  readonly journal: string;
+  /** The bytes of the journal that are shipped with this, from where the position must stand. */
+  readonly from: number;
+  readonly to: number;
+  /** JSON: an array of UsageRow. */
+  readonly rows: string;
+  /** JSON: an array of what else is to be kept; empty where there is nothing. */
+  readonly kept?: string;
+}
+
+/** Writes what else a journal keeps, in the transaction of its rows. */
+export type Keep = (kept: string, inside: Access) => Promise<void>;
+
+export interface Shipping {
+  /**
+   * Books rows, their sums, what the holder has settled and the journal's position, all or nothing; what was shipped before does nothing.
+   *
+   * @throws Fault `conflict` when the position stands elsewhere, `invalid` for rows that the database cannot take, `overloaded`
+   */
+  ship(shipment: Shipment): Promise<void>;
+  /** How far a journal has been shipped, in bytes; 0 for one that is unknown. */
+  position(journal: string): Promise<number>;
+  /** Books rows that no journal has. A row that is there already changes nothing. */
+  book(rows: string): Promise<void>;
+}
+
+export function openShipping(store: Store, keep?: Keep): Shipping {
+  const booked = <Result>(rows: string, work: () => Promise<Result>) =>
+    withMonths(store, () => monthsIn(store.db, rows), work).catch((error: unknown) => {
+      throw refusedRows(error);
+    });
+  return {
+    async ship({ holder, journal, from, to, rows, kept = '[]' }) {
+      const shipped = async (db: Database) => {
+        const answer = await sql<{ stands: number | null }>`select usage_ship(${holder}, ${journal}, ${from}, ${to}, ${rows}::json) as stands`.execute(db);
+        return answer.rows[0]!.stands;
+      };
+      const keeps = keep && kept !== '' && kept !== '[]';
+      const stands = await booked(rows, () =>
+        keeps
+          ? store.transaction(async (inside) => {
+              const stands = await shipped(inside.db);
+              if (stands === null) await keep(kept, inside);
+              return stands;
+            })
+          : shipped(store.db),
+      );
+      if (stands !== null && stands < to) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
+    },
+    async position(journal) {
+      const { rows } = await sql<{ byte: number }>`select byte from journal_position where journal = ${journal}`.execute(store.db);
+      return rows[0]?.byte ?? 0;
+    },
+    book: (rows) => booked(rows, async () => void (await sql`select usage_book(null, ${rows}::json)`.execute(store.db))),
+  };
+}
+
+async function monthsIn(db: Database, rows: string): Promise<string[]> {
+  const answer = await sql<{ month: string | null }>`
+    select distinct to_char(to_timestamp(at / 1000) at time zone 'UTC', 'YYYY-MM') as month
+    from json_to_recordset(${rows}::json) as row(at double precision)`.execute(db);
+  return answer.rows.map(({ month }) => month ?? '');
+}
+
+/** Data out of range, of another type, missing or against a rule is a mistake of the row; the same row will never be taken. */
+function refusedRows(error: unknown): unknown {
+  if (!(error instanceof SqlError) || !/^(22|23)/.test(error.code)) return error;
+  return new Fault('invalid', 'The database does not take a row of the books.', { cause: error, ...(error.column ? { field: error.column } : {}) });
+}

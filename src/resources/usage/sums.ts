@@ -1,0 +1,86 @@
+import { sql, type RawBuilder } from 'kysely';
+import { Fault } from '#model/fault';
+import { monthOf } from '#model/plan';
+import type { Store } from '#store/open';
+
+/** What usage can be grouped by; `day` is a day in UTC. */
+export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
+export type Group = (typeof groups)[number];
+
+/** One group's usage. Of the words it was grouped by it has the values: `user` and `key` as ids, `day` as `2026-11-21`. */
+export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key'>, string>> {
+  readonly user?: number;
+  readonly key?: number;
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly planTokens: number;
+  readonly costUsd: number;
+  readonly errors: number;
+}
+
+export interface UsageWanted {
+  /** Milliseconds since 1970: from this instant, until before that one. */
+  readonly from: number;
+  readonly to: number;
+  readonly groupBy: readonly Group[];
+  readonly userId?: number | undefined;
+}
+
+export interface Sums {
+  /**
+   * What the rows of a time add up to, the largest first. Whole hours come from their sums, the ragged ends from the rows.
+   *
+   * @throws Fault `too-large` for more than 100,000 groups
+   */
+  usage(wanted: UsageWanted): Promise<UsageItem[]>;
+}
+
+const mostItems = 100_000;
+const hour = 3_600_000;
+
+const columns: Readonly<Record<Group, RawBuilder<unknown>>> = {
+  model: sql`model`,
+  user: sql`user_id`,
+  key: sql`key_id`,
+  app: sql`app`,
+  face: sql`face`,
+  region: sql`region`,
+  day: sql`to_char(hour at time zone 'UTC', 'YYYY-MM-DD')`,
+};
+
+export function openSums(store: Store): Sums {
+  return {
+    async usage({ from, to, groupBy, userId }) {
+      if (!(from < to)) return [];
+      const [first, last] = [Math.ceil(from / hour) * hour, Math.floor(to / hour) * hour];
+      const months = sql`month between ${monthOf(from)} and ${monthOf(to)}`;
+      const its = userId === undefined ? sql`` : sql` and user_id = ${userId}`;
+      const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
+      const whole = (table: RawBuilder<unknown>) => sql`
+        select user_id, key_id, app, face, model, region, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors
+        from ${table} where ${months} and ${within(sql`hour`, first, last)}${its}`;
+      const ragged = (start: number, end: number) => sql`
+        select user_id, key_id, app, face, model, region, at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400)::int
+        from usage where ${months} and ${within(sql`at`, start, end)}${its}`;
+      const parts = [
+        ...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []),
+        ...(first <= last ? [ragged(from, first), ragged(last, to)] : [ragged(from, to)]),
+      ];
+      const words = groupBy.map((group) => sql`${columns[group]} as ${sql.id(group)}`);
+      const places = groupBy.map((_, at) => sql.lit(at + 1));
+      const { rows } = await sql<UsageItem>`
+        select ${words.length > 0 ? sql`${sql.join(words)},` : sql``}
+          coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as "inputTokens",
+          coalesce(sum(output_tokens), 0)::bigint as "outputTokens", coalesce(sum(plan_tokens), 0)::bigint as "planTokens",
+          coalesce(sum(cost_usd), 0)::double precision as "costUsd", coalesce(sum(errors), 0)::bigint as errors
+        from (${sql.join(parts, sql` union all `)}) as part(
+          user_id, key_id, app, face, model, region, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors)
+        ${places.length > 0 ? sql`group by ${sql.join(places)}` : sql``}
+        order by sum(plan_tokens) desc nulls last, sum(requests) desc${places.length > 0 ? sql`, ${sql.join(places)}` : sql``}
+        limit ${sql.lit(mostItems + 1)}`.execute(store.db);
+      if (rows.length > mostItems) throw new Fault('too-large', `There are more than ${mostItems} groups: choose a shorter time or fewer words to group by.`);
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { sql } from 'kysely';
+import type { Clock } from '#kit/clock';
+import { isObject, textOf } from '#model/json';
+import { monthOf } from '#model/plan';
+import type { Jobs } from '#store/jobs';
+import type { StoreLog } from '#store/log';
+import type { Store } from '#store/open';
+import { dropMonthsBefore, makeMonthsAhead } from './months.ts';
+import { reconcile } from './reconcile.ts';
+
+export interface UpkeepParts {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly log: StoreLog;
+  /** How many months are kept, this one counted (`retention.usageMonths`). */
+  readonly months: () => number;
+  /** How long the day's reconciliation waits (600): a start has better things to do. */
+  readonly reconcileSeconds?: number;
+}
+
+const foldMilliseconds = 30_000;
+const roundMilliseconds = 3_600_000;
+const foldSize = 20_000;
+const foldSeconds = 60;
+const reconcileKind = 'usage-reconcile';
+
+/**
+ * The daily round of the books: what was booked last goes to the sums of its hour, the next month is made ahead, old months are dropped, and once a day a job
+ * holds the sums of this and the last month against the rows. Any number of machines may do it.
+ *
+ * @returns what ends it
+ */
+export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepParts): () => void {
+  let ended = false;
+  let cancel = () => {};
+  let rounded = -Infinity;
+  let reconciled = '';
+
+  async function look(): Promise<void> {
+    try {
+      await fold(store);
+      if (clock.monotonic() - rounded < roundMilliseconds) return;
+      const now = clock.now();
+      await makeMonthsAhead(store, now);
+      const dropped = await dropMonthsBefore(store, monthBefore(now, months() - 1));
+      if (dropped.length > 0) log.info({ dropped }, 'months of the books were dropped');
+      await prune(store, months());
+      const day = new Date(now).toISOString().slice(0, 10);
+      const runAt = new Date(now + reconcileSeconds * 1000);
+      if (day !== reconciled)
+        for (const month of [monthBefore(now, 1), monthOf(now)]) await jobs.add(reconcileKind, { month }, { unique: month, runAt, tries: 2 });
+      reconciled = day;
+      rounded = clock.monotonic();
+    } catch (error) {
+      if (!ended) log.warn({ err: error }, 'the round of the books failed');
+    }
+  }
+
+  jobs.work(reconcileKind, async ({ payload, signal }) => {
+    const month = isObject(payload) ? textOf(payload['month']) : '';
+    const drifts = await reconcile(store, month, signal);
+    if (drifts.length > 0) log.error({ month, drifts: drifts.slice(0, 20), count: drifts.length }, 'sums of the books are not those of their rows');
+    return { month, drifts: drifts.slice(0, 100).map(({ of, requests, planTokens, costUsd }) => ({ of, requests, planTokens, costUsd })) };
+  });
+
+  const again = () => {
+    if (!ended) cancel = clock.after(foldMilliseconds, () => void look().then(again));
+  };
+  void look().then(again);
+  return () => {
+    ended = true;
+    cancel();
+  };
+}
+
+/** Moves what was booked last to the sums of its hours, in pieces. */
+export async function fold(store: Store): Promise<void> {
+  const { db } = store.long(foldSeconds);
+  for (;;) {
+    const { rows } = await sql<{ moved: number }>`select usage_fold(${foldSize}) as moved`.execute(db);
+    if (rows[0]!.moved < foldSize) return;
+  }
+}
+
+/** Removes what nobody asks for any more: leases of past months, requests of past minutes, holders that were closed long ago with their positions. */
+async function prune({ db }: Store, months: number): Promise<void> {
+  await sql`delete from request_second where second < extract(epoch from now()) - 120`.execute(db);
+  await sql`delete from leases where month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`.execute(db);
+  await sql`
+    with gone as (
+      delete from holders where closed_at < now() - make_interval(months => ${months}) and closed_how <> 'written-off' returning id
+    )
+    delete from journal_position where split_part(journal, '/', 1) in (select id from gone)`.execute(db);
+}
+
+function monthBefore(milliseconds: number, months: number): string {
+  const date = new Date(milliseconds);
+  return monthOf(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - months));
+}

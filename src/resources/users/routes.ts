@@ -1,0 +1,136 @@
+import { Type, type Static } from 'typebox';
+import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { Fault } from '#model/fault';
+import { limits, optionalLimits } from '#model/limits';
+import type { Store } from '#store/open';
+import { openUsers, type User } from './store.ts';
+
+export interface UserRoutesParts {
+  readonly store: Store;
+  readonly hasPlan: (name: string) => Promise<boolean>;
+  /** The plan of who is added without a word about it. */
+  readonly newUserPlan: () => string;
+}
+
+const role = Type.Enum(['user', 'admin']);
+const status = Type.Enum(['active', 'suspended']);
+const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
+
+/** What one sees of a mailbox in ASCII, as browsers check it: an address that only looks like another one is none. https://html.spec.whatwg.org/#e-mail-state-(type=email) */
+const email = Type.String({
+  maxLength: 254,
+  pattern: "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
+  expected: 'must be an e-mail address such as ada@example.org, in ASCII',
+});
+
+const NewUser = Type.Object({ email, plan: Type.Optional(plan), role: Type.Optional(role) }, { additionalProperties: false });
+
+const orPlans = <Limit extends (typeof limits)[keyof typeof limits]>(limit: Limit) => Type.Optional(Type.Union([limit, Type.Null()]));
+
+/** A limit of the user's own stands above the plan's; null takes it away. */
+const UserPatch = Type.Object(
+  {
+    plan: Type.Optional(plan),
+    role: Type.Optional(role),
+    status: Type.Optional(status),
+    monthlyTokens: orPlans(limits.monthlyTokens),
+    monthlyTrainTokens: orPlans(limits.monthlyTrainTokens),
+    monthlyUsd: orPlans(limits.monthlyUsd),
+    requestsPerMinute: orPlans(limits.requestsPerMinute),
+    concurrentStreams: orPlans(limits.concurrentStreams),
+  },
+  { additionalProperties: false },
+);
+
+const UserObject = Type.Object({ id: Type.Integer(), email: Type.String(), plan, role, status, ...optionalLimits });
+
+const UserQuery = Type.Object(
+  {
+    query: Type.Optional(Type.String({ maxLength: 254, description: 'A part of the e-mail address.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+const root = '/server/admin/users';
+const common = { scope: 'admin', owner: 'admin' } as const;
+
+/** The users of the house, for its administrators. */
+export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
+  const users = openUsers(store);
+  const known = async (name: string) => {
+    if (!(await hasPlan(name))) throw new Fault('invalid', `plan must name a plan: there is none called "${name}".`, { field: 'plan' });
+    return name;
+  };
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: 'Adds a user.',
+      input: NewUser,
+      output: UserObject,
+      makes: true,
+      answer: async ({ input }) => shown(await users.add({ email: input.email, role: input.role ?? 'user', plan: await known(input.plan ?? newUserPlan()) })),
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists the users, oldest first.',
+      query: UserQuery,
+      output: Type.Object({ items: Type.Array(UserObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ query: { query: text = '', limit = 50, cursor } }) {
+        const after = idBefore('users', cursor);
+        return pageOf((await users.list({ text, after, limit: limit + 1 })).map(shown), limit, ({ id }) => cursorOf('users', [id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'One user.',
+      output: UserObject,
+      answer: async ({ params }) => shown(there(await users.find(idIn(params, 'id', 'user')))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PATCH',
+      path: `${root}/:id`,
+      summary: "Changes a user. A limit stands above the plan's; null gives the plan's back.",
+      input: UserPatch,
+      output: UserObject,
+      async answer({ params, input }) {
+        const id = idIn(params, 'id', 'user');
+        if (input.plan !== undefined) await known(input.plan);
+        return shown(there(await store.transaction((inside) => openUsers(inside).change(id, changeOf(input)))));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      summary: 'Deletes a user with all keys; what was booked stays.',
+      output: UserObject,
+      async answer({ params }) {
+        const id = idIn(params, 'id', 'user');
+        return shown(there(await store.transaction((inside) => openUsers(inside).remove(id))));
+      },
+    }),
+  ];
+}
+
+function changeOf({ plan, role, status, ...limits }: Static<typeof UserPatch>) {
+  return { ...(plan === undefined ? {} : { plan }), ...(role ? { role } : {}), ...(status ? { status } : {}), limits };
+}
+
+function shown({ id, email, plan, role, status, limits }: User) {
+  return { id, email, plan, role, status, ...limits };
+}
+
+function there(user: User | undefined): User {
+  if (!user) throw unknownThing('user');
+  return user;
+}

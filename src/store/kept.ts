@@ -1,0 +1,64 @@
+import type { Clock } from '#kit/clock';
+import type { Store } from '#store/open';
+
+/** Something small of the database that is wanted without waiting: it stands in memory, and the change feed keeps it true. */
+export interface Kept<Value> {
+  readonly value: Value;
+  /** Resolves when what was published before the call is in `value`, or could not be read: it is tried again by itself then. */
+  upToDate(): Promise<void>;
+  close(): void;
+}
+
+interface KeptParts<Value> {
+  readonly store: Pick<Store, 'subscribe'>;
+  /** Of the change feed. */
+  readonly topic: string;
+  readonly clock: Clock;
+  readonly read: (before: Value | undefined) => Promise<Value>;
+  /** Told when `value` is another one. */
+  readonly changed?: () => void;
+}
+
+const againMilliseconds = 500;
+
+/** Reads it once, and anew after each change of the topic. @throws what `read` throws the first time */
+export async function keep<Value>({ store, topic, clock, read, changed }: KeptParts<Value>): Promise<Kept<Value>> {
+  let reading: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  let isClosed = false;
+
+  // what comes while it is being read may have been missed by that: all who come then share one more reading
+  const refresh = (): Promise<void> => {
+    if (!reading) return (reading = once().finally(() => (reading = undefined)));
+    next ??= reading.then(() => {
+      next = undefined;
+      return refresh();
+    });
+    return next;
+  };
+  const once = async (): Promise<void> => {
+    try {
+      value = await read(value);
+      changed?.();
+    } catch {
+      clock.after(againMilliseconds, () => isClosed || void refresh()); // the database is away
+    }
+  };
+  const early: { heard: boolean } = { heard: false };
+  let ready = false;
+  const forget = store.subscribe(topic, () => (ready ? void refresh() : (early.heard = true)));
+  let value = await read(undefined);
+  ready = true;
+  if (early.heard) await refresh();
+
+  return {
+    get value() {
+      return value;
+    },
+    upToDate: async () => void (await (next ?? reading)),
+    close() {
+      isClosed = true;
+      forget();
+    },
+  };
+}

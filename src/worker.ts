@@ -1,0 +1,97 @@
+/*
+ * The program of a worker: one of several processes that serve on one port. `workers.ts` starts it and speaks to it over its channel; when that closes the
+ * parent is gone, and the worker follows within a second.
+ */
+import cluster from 'node:cluster';
+import { bareThroughout } from '#config/bare';
+import { openChannel } from './kit/channel.ts';
+import { causeOf, openLog } from './log.ts';
+import type { Account } from './model/account.ts';
+import { startServer, type ServingProcess } from './server.ts';
+import { refusals, type ParentAnswers, type WorkerAnswers } from './worker-words.ts';
+
+/** Milliseconds in which a worker without parent says its last words. */
+const orphanMilliseconds = 800;
+
+const log = openLog('info', 'shared');
+const { promise: server, resolve: serves } = Promise.withResolvers<ServingProcess>();
+let isEmployed = false;
+const recalled = new Set<(account: Account) => void>();
+
+const answers: WorkerAnswers = {
+  async start({ settings: sent, localToken, journal }) {
+    isEmployed = true;
+    const settings = bareThroughout(sent);
+    log.level(settings.logLevel);
+    const started = await explained(
+      startServer({
+        settings,
+        log,
+        parent: {
+          localToken,
+          journal,
+          leases: {
+            lease: (asks) => parent.ask('lease', asks),
+            giveBack: (returns) => parent.ask('giveBack', returns),
+            onRecall: (listen) => void recalled.add(listen),
+          },
+          metrics: () => parent.ask('metrics'),
+          missing: () => parent.ask('missing'),
+        },
+      }),
+    );
+    serves(started);
+    return { url: started.url, models: started.models() };
+  },
+  async change(settings) {
+    const changing = await server;
+    await explained((async () => changing.change(bareThroughout(settings)))());
+    return changing.models();
+  },
+  figures: async () => (await server).figures(),
+  recall: (account) => {
+    for (const listen of recalled) listen(account);
+  },
+  async drain(graceSeconds) {
+    await (await server).close(graceSeconds);
+    setImmediate(() => process.exit(0)); // the answer goes out first
+  },
+};
+
+/** What goes wrong here is for this log: over the channel goes only what a client may read. */
+async function explained<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    log.error(causeOf(error), 'A worker could not do what its parent asked.');
+    await log.flush();
+    throw error;
+  }
+}
+
+const parent = openChannel<ParentAnswers>(
+  {
+    send: (message) => void process.send?.(message, undefined, {}, () => undefined),
+    onMessage: (listen) => void process.on('message', listen),
+    onClose: (listen) => void process.once('disconnect', listen),
+  },
+  answers,
+  refusals,
+);
+
+// Node would end a worker at once when its channel closes, in the middle of what it says.
+cluster.worker!.exitedAfterDisconnect = true;
+process.once('disconnect', () => {
+  setTimeout(() => process.exit(1), isEmployed ? orphanMilliseconds : 0);
+  void server.then(({ close }) => close(0)).finally(() => process.exit(1));
+});
+
+// A terminal sends its signals to the whole family: what they mean is for the parent to say.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+
+const last = (mistake: unknown) => {
+  log.error(causeOf(mistake), 'Unexpected: a worker ends.');
+  void log.flush().then(() => process.exit(1));
+};
+process.on('uncaughtException', last);
+process.on('unhandledRejection', last);

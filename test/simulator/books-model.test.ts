@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest';
+import type { Account } from '#model/account';
+import { Fault } from '#model/fault';
+import type { Ask, Grant, LeaseSource } from '#model/lease';
+import { openHolders } from '#resources/usage/holders';
+import { openLeases } from '#resources/usage/leases';
+import { openUsage } from '#resources/usage/store';
+import { onBothDatabases } from '../databases.ts';
+import { usageRow } from '../usage-rows.ts';
+import { booksModel } from './books-model.ts';
+
+const seeds = 25;
+const operations = 60;
+
+onBothDatabases('the model of the books', ({ shared }) => {
+  const store = shared({ migrations: [new URL('../../src/resources/usage/', import.meta.url)] });
+
+  test.each(Array.from({ length: seeds }, (_, seed) => seed + 1))('and the database grant, book and refuse the same, seed %i', async (seed) => {
+    const chance = generator(seed);
+    const upTo = (most: number) => Math.floor(chance() * (most + 1));
+    const oneOf = <One>(list: readonly One[]) => list[upTo(list.length - 1)]!;
+    let seconds = Date.UTC(2026, 10, 21) / 1000;
+    const now = () => seconds;
+
+    const usage = openUsage(store());
+    const holders = openHolders(store());
+    for (const one of await holders.list()) if (!one.closedAt) await holders.close(one.id); // those of the seed before
+    const model = booksModel(now);
+    const pairs: { id: string; modelled: string; real: LeaseSource; model: LeaseSource; journal: string; byte: number }[] = [];
+    const enter = async () => {
+      const [id, modelled] = [await holders.enter({ machine: 'test' }), model.enter()];
+      pairs.push({ id, modelled, real: openLeases({ store: store(), holder: id, now }), model: model.source(modelled), journal: `${id}/0`, byte: 0 });
+    };
+    await enter();
+    await enter();
+
+    const base = seed * 1000;
+    const [users, teams] = [[base, base + 1], [base]];
+    const owners = [...users.map((id) => `user:${id}` as const), ...teams.map((id) => `team:${id}` as const)];
+    const months = ['2026-11', '2026-12'];
+    const account = (): Account => {
+      const kind = oneOf(['inference', 'inference', 'train', 'usd', 'requests', 'streams'] as const);
+      return { owner: oneOf(owners), kind, month: kind === 'requests' || kind === 'streams' ? '' : oneOf(months) };
+    };
+    const used = ({ kind }: Account): Pick<Ask, 'used'> =>
+      kind === 'requests' && chance() < 0.5 ? { used: Array.from({ length: 1 + upTo(2) }, () => ({ count: 1 + upTo(3), ageSeconds: upTo(70) })) } : {};
+    const ask = (): Ask => {
+      const one = account();
+      const least = upTo(40) / 4;
+      const waiting = least + upTo(40);
+      return { account: one, limit: oneOf([0, 40, 500, 10_000]), least, waiting, wish: waiting + upTo(2000), ...used(one) };
+    };
+    const both = async <Result>(real: () => Promise<Result>, modelled: () => Promise<Result>) => {
+      const [one, other] = [await outcome(real), await outcome(modelled)];
+      expect(one).toEqual(other);
+    };
+
+    for (let step = 0; step < operations; step++) {
+      const pair = oneOf(pairs);
+      const what = chance();
+      if (what < 0.45) {
+        const asks = Array.from({ length: 1 + upTo(3) }, ask);
+        await both<readonly Grant[]>(
+          () => pair.real.lease(asks),
+          () => pair.model.lease(asks),
+        );
+      } else if (what < 0.6) {
+        const returns = Array.from({ length: 1 + upTo(2) }, () => {
+          const one = account();
+          return { account: one, amount: upTo(60) / 2, ...used(one) };
+        });
+        await both(
+          () => pair.real.giveBack(returns),
+          () => pair.model.giveBack(returns),
+        );
+      } else if (what < 0.9) {
+        const rows = Array.from({ length: upTo(4) }, () => {
+          const numbers = { planTokens: upTo(60), inputTokens: upTo(60), outputTokens: upTo(60), costUsd: chance() < 0.3 ? null : upTo(64) / 8 };
+          const at = Date.parse(oneOf(months)) + upTo(86_400_000);
+          return usageRow({ at, userId: oneOf(users), teamIds: chance() < 0.5 ? teams : [], balance: oneOf(['inference', 'train']), ...numbers });
+        });
+        const again = chance() < 0.2 ? model.rows.slice(0, 1) : [];
+        const from = chance() < 0.9 ? pair.byte : Math.max(0, pair.byte - 5);
+        const shipment = { journal: pair.journal, from, to: from + 10, rows: [...rows, ...again] };
+        await both(
+          () => usage.ship({ ...shipment, holder: pair.id, rows: JSON.stringify(shipment.rows) }),
+          async () => model.ship({ ...shipment, holder: pair.modelled }),
+        );
+        pair.byte = model.position(pair.journal);
+        expect(await usage.position(pair.journal)).toBe(pair.byte);
+      } else if (what < 0.94) {
+        await holders.close(pair.id);
+        model.close(pair.modelled);
+      } else if (what < 0.97) await enter();
+      seconds += upTo(20) / 4;
+    }
+    for (const owner of owners) for (const month of months) expect(await usage.spentOf(owner, month)).toEqual(model.spentOf(owner, month));
+  });
+});
+
+async function outcome<Result>(work: () => Promise<Result>): Promise<Result | string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  }
+}
+
+/** Mulberry32: the same numbers from 0 to 1 for the same seed. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,160 @@
+import { accountName, type Account, type Owner } from '#model/account';
+import { Fault } from '#model/fault';
+import { grantOf, type Ask, type Grant, type LeaseSource } from '#model/lease';
+import { monthOf } from '#model/plan';
+import type { UsageRow } from '#model/usage-row';
+
+/** The rules of the books on disk, in memory: what the database must do, for the simulator and to hold the database against. */
+export interface BooksModel {
+  enter(): string;
+  /** Frees what a holder holds. */
+  close(holder: string): void;
+  source(holder: string): LeaseSource;
+  /** What `ship` of resources/usage does. @throws Fault `conflict` when the journal's position stands elsewhere */
+  ship(shipment: { holder: string; journal: string; from: number; to: number; rows: readonly UsageRow[] }): void;
+  position(journal: string): number;
+  spentOf(owner: Owner, month: string): BookedSums;
+  readonly rows: readonly UsageRow[];
+  /** What all open holders hold of an account and have not settled. */
+  outstanding(account: Account): number;
+}
+
+interface BookedSums {
+  inference: number;
+  train: number;
+  usd: number;
+  requests: number;
+  inputTokens: number;
+  outputTokens: number;
+}
+
+interface Lease {
+  readonly holder: string;
+  readonly account: Account;
+  granted: number;
+  settled: number;
+}
+
+/** @param now seconds since 1970 */
+export function booksModel(now: () => number): BooksModel {
+  const open = new Set<string>();
+  const listeners = new Map<string, (account: Account) => void>();
+  const leases = new Map<string, Lease>();
+  const spent = new Map<string, BookedSums>();
+  const rows = new Map<string, UsageRow>();
+  const positions = new Map<string, number>();
+  const uses: { readonly owner: Owner; readonly second: number; readonly count: number }[] = [];
+  let entered = 0;
+
+  const nameOf = (holder: string, account: Account) => `${holder} ${accountName(account)}`;
+  const leasesOf = (account: Account) => [...leases.values()].filter((lease) => accountName(lease.account) === accountName(account));
+  const heldOf = (lease: Lease | undefined) => (lease ? lease.granted - lease.settled : 0);
+  const sum = (amounts: readonly number[]) => amounts.reduce((all, one) => all + one, 0);
+
+  function leaseOf(holder: string, account: Account): Lease {
+    const lease = leases.get(nameOf(holder, account)) ?? { holder, account, granted: 0, settled: 0 };
+    leases.set(nameOf(holder, account), lease);
+    return lease;
+  }
+
+  function sumsOf(owner: string, month: string): BookedSums {
+    const sums = spent.get(`${owner} ${month}`) ?? { inference: 0, train: 0, usd: 0, requests: 0, inputTokens: 0, outputTokens: 0 };
+    spent.set(`${owner} ${month}`, sums);
+    return sums;
+  }
+
+  function spentNow({ owner, kind, month }: Account): number {
+    if (kind === 'streams') return 0;
+    if (kind !== 'requests') return sumsOf(owner, month)[kind];
+    return sum(uses.filter((use) => use.owner === owner && use.second >= Math.floor(now()) - 60).map(({ count }) => count));
+  }
+
+  /** Permits that were used count from the second of their use. @returns how many there were */
+  function noteUsed({ owner }: Account, used: Ask['used'] = []): number {
+    for (const { count, ageSeconds } of used) uses.push({ owner, second: Math.floor(now() - ageSeconds), count });
+    return sum(used.map(({ count }) => count));
+  }
+
+  function requireOpen(holder: string): void {
+    if (!open.has(holder)) throw new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
+  }
+
+  function grant(holder: string, ask: Ask): Grant {
+    const used = noteUsed(ask.account, ask.used);
+    if (used > 0) leaseOf(holder, ask.account).settled += used;
+    const held = heldOf(leases.get(nameOf(holder, ask.account)));
+    const others = sum(
+      leasesOf(ask.account)
+        .filter((lease) => lease.holder !== holder)
+        .map((lease) => Math.max(heldOf(lease), 0)),
+    );
+    const booked = spentNow(ask.account);
+    const granted = grantOf(ask, ask.limit - booked - others - held, open.size);
+    if (granted > 0) leaseOf(holder, ask.account).granted += granted;
+    if (others > 0 && granted < Math.max(ask.least, ask.waiting)) for (const [other, listen] of listeners) if (other !== holder) listen(ask.account);
+    return { granted, spent: booked, left: ask.limit - booked - others - Math.max(held + granted, 0) };
+  }
+
+  return {
+    enter() {
+      const holder = `holder-${++entered}`;
+      open.add(holder);
+      return holder;
+    },
+    close(holder) {
+      open.delete(holder);
+      listeners.delete(holder);
+      for (const [name, lease] of leases) if (lease.holder === holder) leases.delete(name);
+    },
+    source: (holder) => ({
+      async lease(asks) {
+        requireOpen(holder);
+        return asks.map((ask) => grant(holder, ask));
+      },
+      async giveBack(returns) {
+        requireOpen(holder);
+        for (const { account, amount, used } of returns) {
+          const count = noteUsed(account, used);
+          const lease = leases.get(nameOf(holder, account));
+          if (!lease) continue;
+          lease.settled += count;
+          lease.granted = Math.min(lease.granted, Math.max(lease.granted - Math.max(amount, 0), lease.settled));
+          if (lease.granted === lease.settled) leases.delete(nameOf(holder, account));
+        }
+      },
+      onRecall: (listen) => void listeners.set(holder, listen),
+    }),
+    ship({ holder, journal, from, to, rows: shipped }) {
+      const stands = positions.get(journal) ?? 0;
+      if (stands >= to) return;
+      if (stands !== from) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
+      positions.set(journal, to);
+      for (const row of shipped) {
+        const name = `${row.requestId} ${row.step} ${monthOf(row.at)}`;
+        if (rows.has(name)) continue;
+        rows.set(name, row);
+        for (const owner of [`user:${row.userId}` as const, ...row.teamIds.map((team) => `team:${team}` as const)]) book(holder, owner, row);
+      }
+    },
+    position: (journal) => positions.get(journal) ?? 0,
+    spentOf: (owner, month) => ({ ...sumsOf(owner, month) }),
+    get rows() {
+      return [...rows.values()];
+    },
+    outstanding: (account) => sum(leasesOf(account).map((lease) => Math.max(heldOf(lease), 0))),
+  };
+
+  function book(holder: string, owner: Owner, row: UsageRow): void {
+    const month = monthOf(row.at);
+    const sums = sumsOf(owner, month);
+    const amounts = { [row.balance]: row.planTokens, usd: row.costUsd ?? 0 };
+    for (const kind of ['inference', 'train', 'usd'] as const) {
+      sums[kind] += amounts[kind] ?? 0;
+      const lease = leases.get(nameOf(holder, { owner, kind, month }));
+      if (lease) lease.settled += amounts[kind] ?? 0;
+    }
+    sums.requests++;
+    sums.inputTokens += row.inputTokens;
+    sums.outputTokens += row.outputTokens;
+  }
+}
