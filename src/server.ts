@@ -26,6 +26,7 @@ import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
+import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -38,6 +39,7 @@ import { announced } from './announced.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { regionRoutes } from './region-routes.ts';
+import { openKeeping } from './resources/stored-responses/index.ts';
 import { requestLine } from './request-line.ts';
 import { secretRow } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -114,6 +116,14 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
+  const keeping = openKeeping<Kept>({
+    store,
+    seal,
+    clock,
+    retentionDays: () => settings.responses.retentionDays,
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+
   const upstreams = openUpstreams({
     clock,
     connectSeconds: () => settings.limits.connectSeconds,
@@ -171,6 +181,8 @@ export async function startServer({
   let document: OpenApiDocument | undefined;
   const faces: readonly Face[] = [
     chatcompat({
+      ...keeping,
+      storing: () => settings.responses.store,
       generate,
       embed: embedding(generate),
       pass: passing(generate),
@@ -231,6 +243,7 @@ export async function startServer({
     async close(graceSeconds) {
       stopping = true;
       await door.close(graceSeconds);
+      await keeping.close();
       await idempotency.close();
       await ledger.close();
       await books.close();

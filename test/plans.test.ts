@@ -26,6 +26,21 @@ test('a plan without tokens stops the first call: 429 insufficient_quota, with t
   expect(answer.headers.get('x-ratelimit-limit-tokens')).toBe('0');
 });
 
+test('it stops the responses interface too, whole, streamed and in the background [responses.429-quota]', async () => {
+  const { ask } = await withPlan('{ monthlyTokens: 0 }');
+  const responses = '/server/chatcompat/v1/responses';
+  const asked = { model: 'built-in', input: 'Say exactly: hello' };
+  for (const more of [{}, { stream: true }]) {
+    const answer = await ask(responses, { ...asked, ...more });
+    expect(answer.status).toBe(429);
+    expect(await answer.json()).toMatchObject({ error: { type: 'insufficient_quota' } });
+  }
+  const { id } = (await (await ask(responses, { ...asked, background: true })).json()) as { id: string };
+  const read = async () => (await (await ask(`${responses}/${id}`)).json()) as { status: string; error: unknown };
+  await expect.poll(async () => (await read()).status, { timeout: 5000 }).toBe('failed');
+  expect((await read()).error).toMatchObject({ code: 'insufficient_quota' });
+});
+
 test('the openai SDK raises it as RateLimitError and does not try again', async () => {
   const { url, key } = await withPlan('{ monthlyTokens: 0 }');
   let asked = 0;

@@ -31,3 +31,11 @@ const mostTokens = 1_000_000_000;
 
 /** A number of tokens that can be. */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;
+
+/** `data:image/png;base64,…`; other data URLs (with parameters, not base64) stay the addresses they are. */
+export function dataOf(url: string): { readonly mediaType: string; readonly base64: string } | undefined {
+  if (!url.startsWith('data:')) return undefined;
+  const comma = url.indexOf(',');
+  const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
+  return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
+}

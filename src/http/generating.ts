@@ -27,10 +27,10 @@ export interface Understood {
 }
 
 export interface Words {
-  /** A whole answer, ready for JSON. */
+  /** A whole answer, ready for JSON; perhaps after something else was done with it. */
   whole(result: GenerateResult): unknown;
-  /** An encoder of frames, for one stream. */
-  frames(): { encode(event: GenerateEvent): string; end(): string };
+  /** An encoder of frames, for one stream. What `end` promises is awaited: it may keep the answer before the client is told that it is complete. */
+  frames(): { encode(event: GenerateEvent): string; end(): string | Promise<string> };
   /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
   /** What ends a stream whose frames passed as they came. */
@@ -118,7 +118,7 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
   const started = said.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
-  else exchange.sendJson(200, words.whole(fold(said)), headers);
+  else exchange.sendJson(200, await words.whole(fold(said)), headers);
 }
 
 const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
@@ -144,7 +144,7 @@ async function stream({ generate, clock, limits }: GeneratingParts, exchange: Ex
       }
       if (text !== '' && !out.write(text)) await out.drained();
     }
-    out.end(passing ? words.passedEnd : frames.end());
+    out.end(passing ? words.passedEnd : await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
     out.write(words.fault(faultOf(error)));

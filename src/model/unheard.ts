@@ -1,9 +1,10 @@
 import type { GenerateCall } from './call.ts';
-import type { Extra } from './json.ts';
+import { own, type Extra } from './json.ts';
 
 /**
  * The fields that only other dialects would have understood: a target of this dialect ignores them. Those of thoughts are left out: whether a thought
  * itself can be given back decides.
+ * A field that a sister dialect has under the same name is carried for both.
  * A name that begins with a dot is a dialect's note to itself and no field of the client.
  */
 export function unheard({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
@@ -22,8 +23,9 @@ export function unheard({ extra, turns, tools }: GenerateCall, dialect: string):
 
 function note(extra: Extra | undefined, dialect: string, names: Set<string>): void {
   if (extra === undefined) return;
+  const heard = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect) continue;
-    for (const name in extra[other]) if (!name.startsWith('.')) names.add(name);
+    for (const name in extra[other]) if (!name.startsWith('.') && !(name in heard)) names.add(name);
   }
 }

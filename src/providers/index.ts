@@ -4,12 +4,14 @@ import type { TargetGroup } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
 import { gemini } from './gemini/index.ts';
 import type { Maker, ModelSettings, ProviderSettings } from './maker.ts';
+import { openaiResponses } from './openai-responses/index.ts';
 import { openai } from './openai/index.ts';
 import { vertex } from './vertex/index.ts';
 
 /** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
 const makers: ReadonlyMap<string, Maker> = new Map([
   ['openai-chat', openai],
+  ['openai-responses', openaiResponses],
   ['anthropic-messages', anthropic],
   ['gemini', gemini],
   ['gemini vertex', vertex],

@@ -31,7 +31,7 @@ const provider = record('Somebody who answers.', {
 });
 
 export const providers = named(
-  'Who answers, by a name of your choice; openai-chat is any OpenAI-compatible address, anthropic-messages any that speaks as Anthropic does, gemini any that speaks as the Gemini API or, with kind vertex, Google Cloud. openai-responses: used by providers to come, not yet in this version.',
+  'Who answers, by a name of your choice; openai-chat is any OpenAI-compatible address, openai-responses any that has the responses interface, anthropic-messages any that speaks as Anthropic does, gemini any that speaks as the Gemini API or, with kind vertex, Google Cloud.',
   provider,
   {
     examples: [

@@ -20,8 +20,8 @@ const check = record('A check of what is said.', {
 
 /** What holds for calls, answers and what is kept of them. */
 export const responses = group('Stored answers of the responses interface.', {
-  store: later('the responses interface', yes('Are answers stored unless a request says otherwise?', true)),
-  retentionDays: later('the responses interface', count('Kept for so long', 'days', 1, { default: 30 })),
+  store: yes('Are answers stored unless a request says otherwise?', true),
+  retentionDays: count('Kept for so long', 'days', 1, { default: 30 }),
 });
 
 export const bodies = later(

@@ -1,5 +1,6 @@
 import type { MediaPart } from '#model/conversation';
 import { own, type Json, type JsonObject } from '#model/json';
+import { dataOf } from '../reading.ts';
 import { dialect } from './wire.ts';
 
 /** Images, sounds and files of the chat completion wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
@@ -52,12 +53,4 @@ function formatOf(mediaType = 'audio/wav'): string {
   const format = mediaType.slice(mediaType.indexOf('/') + 1);
   if (format === 'mpeg') return 'mp3';
   return format === 'x-wav' || format === 'wave' ? 'wav' : format;
-}
-
-/** `data:image/png;base64,…`; other data URLs (with parameters, not base64) stay the addresses they are. */
-function dataOf(url: string): { readonly mediaType: string; readonly base64: string } | undefined {
-  if (!url.startsWith('data:')) return undefined;
-  const comma = url.indexOf(',');
-  const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
-  return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
 }

@@ -23,7 +23,7 @@ export function signIn(settings: CredentialSettings = {}, upstreams: Upstreams, 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** One renewal for all who wait, and none of them can break it off for the others. */
-function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
+export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
   let kept: { readonly token: Token; readonly at: number } | undefined;
   let renewing: Promise<Token> | undefined;
 

@@ -25,6 +25,7 @@ import type { Wire } from './wire.ts';
 import { anthropicMessages } from './wires/anthropic-messages.ts';
 import { gemini } from './wires/gemini.ts';
 import { openaiChat } from './wires/openai-chat.ts';
+import { openaiResponses } from './wires/openai-responses.ts';
 
 export { always, on, times, type Behaviour } from './behaviour.ts';
 export * from './broken.ts';
@@ -36,7 +37,7 @@ export * from './refusals.ts';
 export * from './vectors.ts';
 export { secretWord } from './secret-word.ts';
 
-const wires: readonly Wire[] = [openaiChat, anthropicMessages, gemini];
+const wires: readonly Wire[] = [openaiChat, openaiResponses, anthropicMessages, gemini];
 
 export interface Upstream {
   /** `http://127.0.0.1:port`, without a path. */

@@ -1,0 +1,147 @@
+import { Fault, type FaultCode, type FaultDetails } from '#model/fault';
+import { isObject } from '#model/json';
+import { proseOf, retryAfterOf, wordOf, type Headers } from './refusals.ts';
+
+/** Faults in the words of OpenAI's wires, and a provider's refusals as faults. */
+export interface OpenAIError {
+  readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string };
+}
+
+type Words = readonly [type: string, code: string];
+
+const words: Readonly<Record<FaultCode, Words>> = {
+  invalid: ['invalid_request_error', 'invalid_value'],
+  unauthenticated: ['invalid_request_error', 'invalid_api_key'],
+  forbidden: ['invalid_request_error', 'insufficient_scope'],
+  'not-found': ['invalid_request_error', 'not_found'],
+  'wrong-method': ['invalid_request_error', 'wrong_method'],
+  'slow-client': ['invalid_request_error', 'slow_client'],
+  conflict: ['invalid_request_error', 'conflict'],
+  'too-large': ['invalid_request_error', 'too_large'],
+  'unsupported-type': ['invalid_request_error', 'unsupported_type'],
+  unprocessable: ['invalid_request_error', 'unprocessable'],
+  'quota-spent': ['insufficient_quota', 'insufficient_quota'],
+  'rate-limited': ['rate_limit_error', 'rate_limit_exceeded'],
+  internal: ['server_error', 'internal_error'],
+  unsupported: ['invalid_request_error', 'unsupported'],
+  'upstream-failed': ['server_error', 'upstream_error'],
+  overloaded: ['server_error', 'overloaded'],
+  'timed-out': ['server_error', 'timeout'],
+};
+
+/** Narrower words than the fault's own. A stream that was cut is an upstream's failure like others. */
+const narrower: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, string>>> = {
+  missing: 'missing_required_parameter',
+  model: 'model_not_found',
+  scope: 'insufficient_scope',
+  'content-policy': 'content_policy_violation',
+  'context-length': 'context_length_exceeded',
+};
+
+export function encodeFault({ code, message, details }: Fault): OpenAIError {
+  const [type, word] = words[code];
+  return { error: { message, type, param: details.field ?? null, code: (details.reason && narrower[details.reason]) ?? word } };
+}
+
+// ——— what a provider says ———
+
+/** What a refusal says of itself, as far as it is a word and not prose. */
+interface Refusal {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string;
+  readonly param: string;
+  /** Prose: looked into, never repeated. */
+  readonly message: string;
+}
+
+/**
+ * An upstream's refusal → fault. Its text goes neither to the client nor into the log: it may repeat a prompt or a part of a key.
+ *
+ * @param status HTTP, not 2xx
+ * @param body its text, or the beginning of it
+ */
+export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    value = undefined;
+  }
+  return faultOfRefusal(refusalOf(value, status), retryAfterOf(headers));
+}
+
+/** An error inside of an answer that began as a good one. Its own words stand for the status it did not have. */
+export function faultOfError(error: unknown): Fault {
+  const refusal = refusalOf(error, 0);
+  return faultOfRefusal({ ...refusal, status: statusOf(refusal) }, undefined);
+}
+
+function statusOf({ code, type }: Refusal): number {
+  const number = Number(code);
+  if (Number.isInteger(number) && number >= 400 && number < 600) return number;
+  if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
+  if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
+  if (/invalid_request|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
+  if (/authentication|permission|invalid_api_key/i.test(`${type} ${code}`)) return 401;
+  return 500;
+}
+
+function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined): Fault {
+  const { status, type, code, param } = refusal;
+  const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
+  const wait = retryAfter === undefined ? {} : { retryAfter };
+  const spent = code === 'insufficient_quota' || type === 'insufficient_quota';
+  if (status === 429)
+    return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...(spent ? { key: true } : {}), ...wait, cause });
+  if (status === 503 || status === 529 || (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)))
+    return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
+  if (status === 401 || status === 402 || status === 403)
+    return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
+  if (namesModel(refusal)) return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
+  if (status === 400 || status === 422) return faultOfMistake(refusal, cause);
+  if (status === 413) return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
+  if (status === 404 || (status > 404 && status < 500 && status !== 408))
+    return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
+  return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+}
+
+/** Absent there: a 404 that speaks of a model or a deployment, or that very code with another status. */
+function namesModel({ status, type, code, param, message }: Refusal): boolean {
+  if (/^(model_not_found|invalid_model|unknown_model|DeploymentNotFound|model_not_available)$/i.test(code) || /^(model_not_found|invalid_model)$/i.test(type))
+    return status < 500;
+  return status === 404 && (param === 'model' || /\b(model|models|deployment)\b/i.test(message));
+}
+
+/** The caller's mistake, in a sentence of ours. */
+function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown): Fault {
+  if (/context_length|string_above_max_length/.test(code) || /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message))
+    return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
+  if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`))
+    return new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
+  const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
+  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
+  return new Fault('invalid', `The provider did not accept ${field}.`, { field, cause });
+}
+
+/** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
+function refusedField(message: string): string | undefined {
+  if (!/unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i.test(message)) return undefined;
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
+}
+
+/** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
+function refusalOf(value: unknown, status: number): Refusal {
+  const outer: unknown = Array.isArray(value) ? value[0] : value;
+  const shell = isObject(outer) ? outer : {};
+  const error = isObject(shell['error']) ? shell['error'] : shell;
+  const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};
+  const location = Array.isArray(detail['loc']) ? detail['loc'].filter((one: unknown) => one !== 'body').join('.') : '';
+  return {
+    status,
+    type: proseOf(error['type']) || proseOf(error['status']),
+    code: proseOf(error['code']),
+    param: proseOf(error['param']) || location,
+    message: proseOf(error['message']) || proseOf(shell['error']) || proseOf(error['detail']) || proseOf(detail['msg']) || proseOf(value),
+  };
+}

@@ -1,0 +1,133 @@
+import type { GenerateCall, Sampling } from '#model/call';
+import type { Tool, ToolChoice, Turn } from '#model/conversation';
+import { isEmpty, own, type Json, type JsonObject } from '#model/json';
+import { unheard } from '#model/unheard';
+import { flatGrammar } from './decode-tools.ts';
+import { encodeInput, withoutNotes } from './encode-input.ts';
+import { dialect, sisterFields } from './wire.ts';
+
+/** How a provider's model differs from the others of this wire. */
+export interface Quirks {
+  /** False: it gives no encrypted thoughts and refuses to be asked for them. */
+  readonly encrypted?: boolean;
+}
+
+const encrypted = 'reasoning.encrypted_content';
+
+/**
+ * Call → a responses request, with the whole conversation: nothing is kept upstream, so thoughts are asked for in their encrypted form. A field the client did
+ * not send is not sent, but for these two.
+ *
+ * @param model the model's name upstream
+ * @returns `ignored`: what this wire has no words for, as `field: reason`
+ */
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
+  const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
+  const ignored = new Set(
+    unheard(call, dialect)
+      .filter((name) => !(name in sister))
+      .map((name) => `${name}: the provider's interface does not have this field.`),
+  );
+  const notes = own(call.extra, dialect);
+  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
+  const { instructions, turns } = instructionsOf(call.turns);
+  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const asked = (notes['.include'] ?? []) as readonly Json[];
+  const include = [...new Set(quirks.encrypted === false ? asked.filter((one) => one !== encrypted) : [...asked, encrypted])];
+  const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
+  const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
+  const choice = hostedChoice ?? (call.toolChoice && encodeToolChoice(call.toolChoice, call.tools));
+  const body: Record<string, Json> = {
+    ...carried,
+    model,
+    ...(instructions === undefined ? {} : { instructions }),
+    input: encodeInput(turns, ignored),
+    ...encodeSampling(call.sampling, ignored),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
+    ...(tools.length === 0 || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
+    ...(isEmpty(reasoning) ? {} : { reasoning }),
+    ...(isEmpty(text) ? {} : { text }),
+    ...(include.length === 0 ? {} : { include }),
+    store: false,
+  };
+  if (call.stream) body['stream'] = true;
+  return { body, ignored: [...ignored] };
+}
+
+/** What the request itself called its instructions. */
+function instructionsOf(turns: readonly Turn[]): { readonly instructions?: string; readonly turns: readonly Turn[] } {
+  const [first, ...others] = turns;
+  const [part] = first?.parts ?? [];
+  if (!first || own(first.extra, dialect)['.instructions'] !== true || part?.type !== 'text') return { turns };
+  return { instructions: part.text, turns: others };
+}
+
+function encodeSampling({ temperature, topP, maxTokens, logprobs, ...others }: Sampling, ignored: Set<string>): JsonObject {
+  const { topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logitBias } = others;
+  const unknown = { top_k: topK, frequency_penalty: frequencyPenalty, presence_penalty: presencePenalty, n: candidates, seed, stop, logit_bias: logitBias };
+  for (const [name, value] of Object.entries(unknown)) if (value !== undefined) ignored.add(`${name}: the provider's interface does not have this field.`);
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...(logprobs === undefined ? {} : { top_logprobs: logprobs }),
+  };
+}
+
+function encodeOutput({ output }: GenerateCall): JsonObject {
+  switch (output.type) {
+    case 'text':
+      return {};
+    case 'json':
+      return { format: { type: 'json_object' } };
+    case 'schema': {
+      const { name = 'answer', description, schema, strict } = output;
+      const more = { ...(description === undefined ? {} : { description }), ...(strict === undefined ? {} : { strict }) };
+      return { format: { type: 'json_schema', name, schema, ...more } };
+    }
+    default:
+      return output satisfies never;
+  }
+}
+
+function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
+  switch (tool.type) {
+    case 'function': {
+      const { name, description, parameters, strict, extra } = tool;
+      const described = description === undefined ? {} : { description };
+      return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, parameters: parameters ?? noParameters, strict: strict ?? false }];
+    }
+    case 'custom': {
+      const { name, description, format } = tool;
+      return [
+        { type: 'custom', name, ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) },
+      ];
+    }
+    case 'foreign':
+      if (tool.dialect === dialect) return [tool.value];
+      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      return [];
+    default:
+      return tool satisfies never;
+  }
+}
+
+/** The wire wants parameters, and takes a schema for strict where nothing is said: it is not what clients of other wires meant. */
+const noParameters = { type: 'object', properties: {} };
+
+function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
+  const named = (name: string) => ({ type: tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function', name });
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type;
+    case 'tool':
+      return named(choice.name);
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(named) };
+    default:
+      return choice satisfies never;
+  }
+}

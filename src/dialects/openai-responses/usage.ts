@@ -1,0 +1,39 @@
+import type { Usage } from '#model/event';
+import { isEmpty, isObject, own, type JsonObject } from '#model/json';
+import { isCount } from '../reading.ts';
+import { dialect } from './wire.ts';
+
+/** @returns undefined where the provider's numbers are missing or can't be: somebody else estimates then */
+export function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const { input_tokens: input, output_tokens: output, total_tokens: _total, input_tokens_details: prompt, output_tokens_details: said, ...others } = value;
+  if (!isCount(input) || !isCount(output)) return undefined;
+  const { cached_tokens: cached, cache_write_tokens: written, ...details } = isObject(prompt) ? prompt : {};
+  const promptOthers = isCount(written) && written > 0 ? { ...details, cache_write_tokens: written } : details;
+  const { reasoning_tokens: thought, ...saidOthers } = isObject(said) ? said : {};
+  const carried = {
+    ...(others as JsonObject),
+    ...(isEmpty(promptOthers) ? {} : { input_tokens_details: promptOthers as JsonObject }),
+    ...(isEmpty(saidOthers) ? {} : { output_tokens_details: saidOthers as JsonObject }),
+  };
+  return {
+    input,
+    output,
+    ...(isCount(cached) && cached <= input ? { cached } : {}),
+    ...(isCount(thought) && thought <= output ? { thought } : {}),
+    source: 'provider',
+    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
+  };
+}
+
+export function encodeUsage({ input, output, cached, thought, extra }: Usage): JsonObject {
+  const { input_tokens_details: prompt, output_tokens_details: said, ...others } = own(extra, dialect);
+  return {
+    input_tokens: input,
+    input_tokens_details: { cache_write_tokens: 0, ...(prompt as JsonObject | undefined), cached_tokens: cached ?? 0 },
+    output_tokens: output,
+    output_tokens_details: { ...(said as JsonObject | undefined), reasoning_tokens: thought ?? 0 },
+    total_tokens: input + output,
+    ...others,
+  };
+}

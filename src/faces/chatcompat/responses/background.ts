@@ -1,0 +1,181 @@
+import { encodeFault } from '#dialects/openai-faults';
+import { callOf } from '#dialects/openai-responses/decode-request';
+import { Encoder, noFrame } from '#dialects/openai-responses/encoder';
+import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import type { Exchange } from '#http/exchange';
+import type { GeneratingParts } from '#http/generating';
+import type { GenerateCall } from '#model/call';
+import { speaks } from '#model/event';
+import { Fault, faultOf } from '#model/fault';
+import { fold } from '#model/fold';
+import type { Caller, Context } from '#model/generate';
+import { textOf, type JsonObject } from '#model/json';
+import { entryOf, givesEncrypted } from './create.ts';
+import { isRunning, turnsIn, type Ground } from './ground.ts';
+import type { Entry, KeepingParts, Run } from './kept.ts';
+import { Live } from './live.ts';
+import { streamEntry } from './replay.ts';
+
+export interface Beginning {
+  readonly exchange: Exchange;
+  readonly request: ResponsesRequest;
+  /** As it is while nothing is known. */
+  readonly response: JsonObject;
+  readonly ground: Ground;
+  readonly call: GenerateCall;
+  readonly context: Context;
+}
+
+/** Responses that nobody waits for on an open connection. */
+export interface Background {
+  /** Queues a run and answers with it, or with its stream. @throws Fault `not-found` for an unknown model */
+  begin(beginning: Beginning): Promise<void>;
+  /** Ends a run. @returns the response as it ended */
+  cancel(entry: Entry): Promise<JsonObject>;
+  /** A run of this process. */
+  live(id: string): Live | undefined;
+}
+
+export interface BackgroundParts extends GeneratingParts, KeepingParts {
+  readonly models: (caller: Caller) => { find(name: string): { readonly kind: string } | undefined };
+}
+
+const cancelMilliseconds = 2000;
+const lookMilliseconds = 20;
+
+export function openBackground(parts: BackgroundParts): Background {
+  const { responses, conversations, runs, clock, generate, limits } = parts;
+  const lives = new Map<string, Live>();
+
+  async function begin({ exchange, request, response, ground, call, context }: Beginning): Promise<void> {
+    if (parts.models(context.caller).find(call.model)?.kind !== 'chat')
+      throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+    const { previousId, conversationId, said } = ground;
+    const { caller, app, strict, headers, requestId } = context;
+    const id = textOf(response['id']);
+    await runs.begin((job) => {
+      const run: Run = { job, request, requestId, caller, app, strict, headers, ...(conversationId === undefined ? {} : { conversationId }) };
+      return {
+        userId: caller.userId,
+        id,
+        ...(previousId === undefined ? {} : { previousId }),
+        status: 'queued',
+        items: said.length,
+        body: { response, said, run },
+      };
+    });
+    if (!request.stream) return exchange.sendJson(200, response);
+    await streamEntry({ clock, limits, find: () => responses.find(caller.userId, id), live: () => lives.get(id) }, exchange, -1);
+  }
+
+  /** Where a run was killed: it begins again, unless something was said. */
+  async function work({ userId, id, tries, signal }: { userId: number; id: string; tries: number; signal: AbortSignal }): Promise<void> {
+    const entry = await responses.find(userId, id);
+    const run = entry?.body.run;
+    if (!entry || !run || !isRunning(entry.status)) return;
+    const now = () => Math.floor(clock.now() / 1000);
+    const encoder = new Encoder({ response: entry.body.response, encrypted: givesEncrypted(run.request), now, frame: noFrame });
+    if (run.cancelWanted) encoder.cancel();
+    else if (run.spoke) encoder.fail(restarted);
+    else return speak({ entry, run, encoder, tries, signal });
+    await conclude(entry, run, encoder, new Live());
+  }
+
+  interface Speaking {
+    readonly entry: Entry;
+    readonly run: Run;
+    readonly encoder: Encoder;
+    readonly tries: number;
+    readonly signal: AbortSignal;
+  }
+
+  async function speak(speaking: Speaking): Promise<void> {
+    const { entry, run, encoder } = speaking;
+    const live = new Live();
+    lives.set(entry.id, live);
+    try {
+      await listen(speaking, live);
+      await conclude(entry, run, encoder, live);
+    } finally {
+      live.end();
+      lives.delete(entry.id);
+    }
+  }
+
+  /** Takes down what is said, until it has ended one way or another. @throws what stops the process: another one goes on then */
+  async function listen({ entry, run, encoder, tries, signal }: Speaking, live: Live): Promise<void> {
+    const over = new AbortController();
+    const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
+    try {
+      const context = contextOf(run, tries, AbortSignal.any([signal, over.signal]));
+      const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
+      const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
+      let spoke = false;
+      for await (const events of generate(call, context)) {
+        for (const event of events) encoder.encode(event);
+        if (!spoke && events.some(speaks)) {
+          spoke = true;
+          signal.throwIfAborted();
+          await responses.keep({ ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } });
+        }
+        for (const event of events) live.say(event);
+      }
+      encoder.finish();
+    } catch (error) {
+      if (signal.aborted && !(await isCancelled(entry))) throw error;
+      if (signal.aborted) encoder.cancel();
+      else encoder.fail(encodeFault(faultOf(error)).error);
+    } finally {
+      cancelTimer();
+    }
+  }
+
+  async function isCancelled({ userId, id }: Entry): Promise<boolean> {
+    const entry = await responses.find(userId, id);
+    return !entry || entry.body.run?.cancelWanted === true;
+  }
+
+  async function conclude(entry: Entry, run: Run, { response }: Encoder, { events }: Live): Promise<void> {
+    const { userId, id, previousId, body } = entry;
+    if (!(await responses.find(userId, id))) return; // deleted meanwhile
+    const ground = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
+    const ended = entryOf(userId, ground, response, fold(events).candidates[0]?.parts ?? []);
+    const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
+    const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
+    if (!goesOn) return responses.keep(whole);
+    try {
+      await conversations.add(run.conversationId, whole);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
+      await responses.keep(whole); // the conversation went on without it
+    }
+  }
+
+  async function cancel(entry: Entry): Promise<JsonObject> {
+    const { userId, id, body } = entry;
+    const { run } = body;
+    if (!run) throw new Fault('invalid', 'Only a response that was made with background can be cancelled.', { field: 'response_id' });
+    if (!isRunning(entry.status)) return body.response;
+    await responses.keep({ ...entry, body: { ...body, run: { ...run, cancelWanted: true } } });
+    await runs.cancel(run.job);
+    for (let waited = 0; waited < cancelMilliseconds; waited += lookMilliseconds) {
+      const now = await responses.find(userId, id);
+      if (now && !isRunning(now.status)) return now.body.response;
+      if (!lives.has(id) && entry.status === 'queued') break; // it never began
+      await clock.sleep(lookMilliseconds);
+    }
+    const response = { ...body.response, status: 'cancelled' };
+    await responses.keep({ ...entry, status: 'cancelled', body: { ...body, response } });
+    return response;
+  }
+
+  runs.work(work);
+  return { begin, cancel, live: (id) => lives.get(id) };
+}
+
+const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+
+/** Inner steps of a request count on, so that each try is booked by itself. */
+function contextOf({ requestId, caller, app, strict, headers }: Run, tries: number, signal: AbortSignal): Context {
+  return { requestId, step: tries - 1, caller, face: 'chatcompat', app, signal, strict, headers, progress: { attempts: [] } };
+}

@@ -1,0 +1,144 @@
+import { Type } from 'typebox';
+import { nothingBefore, turnsOf } from '#dialects/openai-responses/decode-input';
+import { checkMetadata, itemsOf } from '#dialects/openai-responses/decode-request';
+import { listedItems } from '#dialects/openai-responses/listed-items';
+import { Item, Metadata } from '#dialects/openai-responses/wire';
+import type { Asked, Route } from '#http/route';
+import { checked } from '#kit/check';
+import { randomText } from '#kit/ids';
+import { Fault } from '#model/fault';
+import { isObject } from '#model/json';
+import { root } from '../root.ts';
+import { turnsIn } from './ground.ts';
+import { itemsOnly, type Conversation, type Entry, type KeepingParts } from './kept.ts';
+import { ItemPage, itemsIn, page, queryOf } from './reading.ts';
+
+const ConversationObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('conversation'),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  metadata: Metadata,
+});
+const metadata = Type.Optional(Type.Union([Metadata, Type.Null()]));
+const items = Type.Array(Item, { maxItems: 20 });
+const NewConversation = Type.Object({ items: Type.Optional(Type.Union([items, Type.Null()])), metadata });
+const ChangedConversation = Type.Object({ metadata });
+const NewItems = Type.Object({ items: Type.Array(Item, { minItems: 1, maxItems: 20 }) });
+
+const refuse = ({ field, message, missing }: { field: string; message: string; missing: boolean }) =>
+  new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) });
+const checkNew = checked(NewConversation, refuse);
+const checkChanged = checked(ChangedConversation, refuse);
+const checkItems = checked(NewItems, refuse);
+
+/** What a user may have without spending quota. */
+const mostConversations = 10_000;
+const mostBytes = 256 * 2 ** 20;
+const full = (what: string) => new Fault('rate-limited', `Too many ${what} are kept in conversations of this user: delete some first.`, { retryAfter: 3600 });
+
+/** Items of a type that there is not, before they are taken for messages without one. */
+function refuseUnknown(json: unknown): void {
+  if (isObject(json) && Array.isArray(json['items'])) itemsOf(json['items']);
+}
+
+const shared = { scope: 'passthrough', owner: 'caller' } as const;
+const one = `${root}/conversations/:id`;
+
+/** Conversations: kept items that responses are added to, named by `conversation` in a request. */
+export function conversationRoutes(parts: KeepingParts): readonly Route[] {
+  const { conversations, responses } = parts;
+  const found = async ({ caller, exchange }: Asked): Promise<Conversation> => {
+    const conversation = await conversations.find(caller.userId, exchange.params['id'] ?? '');
+    if (!conversation) throw new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
+    return conversation;
+  };
+  const entriesOf = async (userId: number, { head }: Conversation): Promise<readonly Entry[]> =>
+    head === null ? [] : responses.chain(userId, head, 'conversation_id');
+
+  /** @returns the items as they are listed */
+  const add = async (userId: number, conversation: Conversation, given: unknown) => {
+    const before = (await entriesOf(userId, conversation)).flatMap(turnsIn);
+    const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
+    const { bytes } = await responses.used(userId, itemsOnly);
+    if (bytes > mostBytes) throw full('items');
+    const id = `resp_${randomText(22)}`;
+    const previous = conversation.head === null ? {} : { previousId: conversation.head };
+    await conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
+    return listedItems(id, said);
+  };
+
+  return [
+    {
+      ...shared,
+      method: 'POST',
+      path: `${root}/conversations`,
+      summary: 'Makes a conversation, empty or with up to 20 items.',
+      input: NewConversation,
+      output: ConversationObject,
+      async answer({ caller, json }) {
+        refuseUnknown(json);
+        const { items: first, metadata: labels } = checkNew(json ?? {});
+        checkMetadata(labels);
+        if (first) turnsOf(itemsOf(first), nothingBefore, 'items'); // refused before there is a conversation
+        if ((await conversations.count(caller.userId)) >= mostConversations) throw full('conversations');
+        const conversation = await conversations.make(caller.userId, labels ?? {});
+        if (first && first.length > 0) await add(caller.userId, conversation, first);
+        return shown(conversation);
+      },
+    },
+    { ...shared, method: 'GET', path: one, summary: 'A conversation.', output: ConversationObject, answer: async (asked) => shown(await found(asked)) },
+    {
+      ...shared,
+      method: 'POST',
+      path: one,
+      summary: 'Changes the metadata of a conversation.',
+      input: ChangedConversation,
+      output: ConversationObject,
+      async answer(asked) {
+        const labels = checkChanged(asked.json).metadata ?? {};
+        checkMetadata(labels);
+        const conversation = await found(asked);
+        await conversations.describe(asked.caller.userId, conversation.id, labels);
+        return shown({ ...conversation, metadata: labels });
+      },
+    },
+    {
+      ...shared,
+      method: 'DELETE',
+      path: one,
+      summary: 'Deletes a conversation. Responses that were made in it stay until they are deleted or their time is over.',
+      output: Type.Object({ id: Type.String(), object: Type.Literal('conversation.deleted'), deleted: Type.Literal(true) }),
+      async answer(asked) {
+        const { id } = await found(asked);
+        await conversations.remove(asked.caller.userId, id);
+        return { id, object: 'conversation.deleted', deleted: true };
+      },
+    },
+    {
+      ...shared,
+      method: 'GET',
+      path: `${one}/items`,
+      summary: 'The items of a conversation.',
+      output: ItemPage,
+      answer: async (asked) => page((await entriesOf(asked.caller.userId, await found(asked))).flatMap(itemsIn), queryOf(asked)),
+    },
+    {
+      ...shared,
+      method: 'POST',
+      path: `${one}/items`,
+      summary: 'Adds up to 20 items to a conversation.',
+      input: NewItems,
+      output: ItemPage,
+      async answer(asked) {
+        refuseUnknown(asked.json);
+        const { items: given } = checkItems(asked.json);
+        const data = await add(asked.caller.userId, await found(asked), given);
+        return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };
+      },
+    },
+  ];
+}
+
+function shown({ id, createdAt, metadata: labels }: Conversation) {
+  return { id, object: 'conversation', created_at: Math.floor(createdAt.getTime() / 1000), metadata: labels };
+}

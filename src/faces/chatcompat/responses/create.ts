@@ -1,0 +1,102 @@
+import { encodeFault } from '#dialects/openai-faults';
+import { callOf, requestOf } from '#dialects/openai-responses/decode-request';
+import { Encoder, type Answering } from '#dialects/openai-responses/encoder';
+import { outputOf } from '#dialects/openai-responses/listed-items';
+import { queued } from '#dialects/openai-responses/response';
+import { encodeResult } from '#dialects/openai-responses/result';
+import { ResponseObject, ResponsesRequest } from '#dialects/openai-responses/wire';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '#http/generating';
+import type { Asked, Route } from '#http/route';
+import type { Part } from '#model/conversation';
+import type { GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import { fold } from '#model/fold';
+import { textOf, type JsonObject } from '#model/json';
+import { root } from '../root.ts';
+import type { Background } from './background.ts';
+import { groundOf, type Ground } from './ground.ts';
+import type { Entry, KeepingParts } from './kept.ts';
+
+/** `POST /responses`. */
+export function responseRoute(parts: GeneratingParts & KeepingParts, background: Background): Route {
+  return {
+    method: 'POST',
+    path: `${root}/responses`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: 'Answers a conversation, whole, as server-sent events or in the background; the response is kept unless store is false.',
+    input: ResponsesRequest,
+    output: ResponseObject,
+    answer: (asked) => answer(parts, background, asked),
+  };
+}
+
+async function answer(parts: GeneratingParts & KeepingParts, background: Background, asked: Asked): Promise<void> {
+  const { exchange, caller, json } = asked;
+  const { app, body } = unlabelled(json);
+  const request = requestOf(body);
+  const stored = request.store ?? parts.storing();
+  if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
+  const ground = await groundOf(parts, caller.userId, request);
+  const call = callOf(request, [...ground.before, ...ground.said]);
+  const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
+  const id = `resp_${exchange.id.slice(4)}`;
+  const created = Math.floor(parts.clock.now() / 1000);
+  const response = queued(request, { id, created }, stored || request.background === true);
+  if (request.background) return background.begin({ exchange, request, response, ground, call, context });
+  const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(parts.clock.now() / 1000) };
+  const words = wordsOf(answering, stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined);
+  await answerCall(parts, exchange, { call, context, words });
+}
+
+export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
+
+/** Keeps a response with the parts of its answer. @returns false where it could not be kept */
+type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
+
+function wordsOf(answering: Answering, keep: Keep = () => Promise.resolve(false)): Words {
+  const encoder = new Encoder(answering);
+  const said: GenerateEvent[] = [];
+  return {
+    async whole(result) {
+      const response = encodeResult(result, answering);
+      return (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
+    },
+    frames: () => ({
+      encode(event) {
+        said.push(event);
+        return encoder.encode(event);
+      },
+      async end() {
+        const frames = encoder.finish();
+        return frames + encoder.last(await keep(encoder.response, fold(said).candidates[0]?.parts ?? []));
+      },
+    }),
+    passedEnd: '',
+    fault: (fault) => encoder.fail(encodeFault(fault).error),
+  };
+}
+
+/** A response that has ended, as it is kept. */
+export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
+  return {
+    userId,
+    id: textOf(response['id']),
+    ...(previousId === undefined ? {} : { previousId }),
+    status: textOf(response['status']),
+    items: said.length + outputOf(response).length,
+    body: { response, said, answer },
+  };
+}
+
+/** An answer that cannot be kept is an answer all the same: it says so itself. */
+async function keep({ responses, conversations, log }: KeepingParts, entry: Entry, { conversationId }: Pick<Ground, 'conversationId'>): Promise<boolean> {
+  try {
+    await (conversationId === undefined ? responses.keep(entry) : conversations.add(conversationId, entry));
+    return true;
+  } catch (error) {
+    log('A response was not kept.', error);
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import type { Part, Turn } from '#model/conversation';
+import type { GenerateEvent } from '#model/event';
+import type { Caller } from '#model/generate';
+import type { JsonObject } from '#model/json';
+
+/** What is kept of a response: what the client is shown, and what the next turn needs. */
+export interface Kept {
+  /** The response object; empty for items that were put into a conversation without one. */
+  readonly response: JsonObject;
+  /** What the client said, without what it goes on from. */
+  readonly said: readonly Turn[];
+  readonly answer?: readonly Part[];
+  readonly run?: Run;
+}
+
+/** Work in the background. */
+export interface Run {
+  readonly job: string;
+  readonly request: ResponsesRequest;
+  readonly conversationId?: string;
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly app: string;
+  readonly strict: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Something was said: it cannot be begun again. */
+  readonly spoke?: true;
+  readonly cancelWanted?: true;
+  /** What was said, event by event, so that a stream of it can be gone on with. */
+  readonly events?: readonly GenerateEvent[];
+}
+
+export interface Entry {
+  readonly userId: number;
+  readonly id: string;
+  readonly previousId?: string;
+  readonly status: string;
+  readonly items: number;
+  readonly body: Kept;
+}
+
+/** Where responses are kept (resources/stored-responses). Another user's is not there. */
+export interface StoredResponses {
+  keep(entry: Entry): Promise<void>;
+  find(userId: number, id: string): Promise<Entry | undefined>;
+  chain(userId: number, id: string, field: string): Promise<readonly Entry[]>;
+  remove(userId: number, id: string): Promise<boolean>;
+  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
+}
+
+export interface Conversation {
+  readonly id: string;
+  readonly head: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+}
+
+export interface Conversations {
+  make(userId: number, metadata: Conversation['metadata']): Promise<Conversation>;
+  find(userId: number, id: string): Promise<Conversation | undefined>;
+  describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
+  remove(userId: number, id: string): Promise<boolean>;
+  add(conversationId: string, entry: Entry): Promise<void>;
+  count(userId: number): Promise<number>;
+}
+
+export interface Runs {
+  begin(make: (job: string) => Entry): Promise<void>;
+  cancel(job: string): Promise<void>;
+  work(handler: (run: { readonly userId: number; readonly id: string; readonly tries: number; readonly signal: AbortSignal }) => Promise<void>): void;
+}
+
+/** What these routes need from the rest of the house, besides what answering takes. */
+export interface KeepingParts {
+  readonly responses: StoredResponses;
+  readonly conversations: Conversations;
+  readonly runs: Runs;
+  /** Are responses kept where a request does not say? */
+  readonly storing: () => boolean;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+/** The status of an entry that is no response: items that were put into a conversation. */
+export const itemsOnly = 'items';

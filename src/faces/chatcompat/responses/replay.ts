@@ -1,0 +1,120 @@
+import { Encoder, frameText } from '#dialects/openai-responses/encoder';
+import { eventsOf } from '#dialects/openai-responses/result';
+import { EventStream } from '#http/event-stream';
+import type { Exchange } from '#http/exchange';
+import type { GeneratingParts } from '#http/generating';
+import type { GenerateEvent } from '#model/event';
+import { Fault } from '#model/fault';
+import { isObject, textOf, type JsonObject } from '#model/json';
+import { isRunning } from './ground.ts';
+import type { Entry } from './kept.ts';
+import type { Live } from './live.ts';
+
+export interface StreamingParts extends Pick<GeneratingParts, 'clock' | 'limits'> {
+  readonly find: () => Promise<Entry | undefined>;
+  readonly live: () => Live | undefined;
+}
+
+/** A run of another process is looked at so often. */
+const lookMilliseconds = 500;
+
+/**
+ * The stream of a kept response: what was said so far, then what is said while it is worked on.
+ *
+ * @param after the number of the last frame that the client has; −1: none
+ */
+export async function streamEntry({ clock, limits, find, live }: StreamingParts, exchange: Exchange, after: number): Promise<void> {
+  const { holdHeadersSeconds: holdSeconds, streamSeconds } = limits();
+  exchange.expire(streamSeconds);
+  const out = new EventStream(exchange, {
+    clock,
+    holdSeconds,
+    keepAlive: ': keep-alive\n\n',
+    contentType: 'text/event-stream; charset=utf-8',
+    headers: () => [],
+  });
+  try {
+    let entry = await find();
+    if (!entry) throw gone();
+    const encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
+    let said = 0;
+    while (isRunning(entry.status)) {
+      exchange.signal.throwIfAborted();
+      const running = live();
+      if (running) {
+        for (; !running.ended || said < running.events.length; await running.more(said, exchange.signal)) {
+          exchange.signal.throwIfAborted();
+          for (; said < running.events.length; said++) {
+            const text = encoder.encode(running.events[said]!);
+            if (text !== '' && !out.write(text)) await out.drained();
+          }
+        }
+      } else await clock.sleep(lookMilliseconds, exchange.signal);
+      entry = await find();
+      if (!entry) throw gone();
+    }
+    const rest = eventsIn(entry).slice(said);
+    out.end(rest.map((event) => encoder.encode(event)).join('') + lastOf(encoder, entry));
+  } catch (error) {
+    if (exchange.opened) exchange.destroy();
+    throw error;
+  } finally {
+    out.close();
+  }
+}
+
+const gone = () => new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
+
+/** The same frames as ever, without those that the client has. */
+function encoderOf(response: JsonObject, after: number, completedAt: () => unknown): Encoder {
+  let number = 0;
+  const unsaid = { status: 'queued', output: [], usage: null, completed_at: null, error: null, incomplete_details: null };
+  return new Encoder({
+    response: { ...response, ...unsaid },
+    encrypted: true,
+    now: () => Number(completedAt() ?? 0),
+    frame: (type, members) => (number++ > after ? frameText(type, members) : ''),
+  });
+}
+
+function lastOf(encoder: Encoder, { body: { response } }: Entry): string {
+  switch (response['status']) {
+    case 'failed': {
+      const { code, message } = isObject(response['error']) ? response['error'] : {};
+      return encoder.fail({ type: 'server_error', code: textOf(code), message: textOf(message), param: null });
+    }
+    case 'cancelled':
+      return '';
+    default:
+      return encoder.finish() + encoder.last(true);
+  }
+}
+
+const reasons: Readonly<Record<string, 'length' | 'refused'>> = { max_output_tokens: 'length', content_filter: 'refused' };
+
+/** What was said, event by event where that was kept, else a part at a time. */
+function eventsIn({ body: { response, answer = [], run } }: Entry): readonly GenerateEvent[] {
+  if (run?.events) return run.events;
+  if (response['status'] === 'failed' || response['status'] === 'cancelled') return [];
+  const why = isObject(response['incomplete_details']) ? textOf(response['incomplete_details']['reason']) : '';
+  const usage = isObject(response['usage']) ? response['usage'] : undefined;
+  const count = (name: string) => Number(usage?.[name] ?? 0);
+  const detail = (group: string, name: string) => (isObject(usage?.[group]) ? Number(usage[group][name] ?? 0) : 0);
+  return [
+    ...eventsOf({
+      started: { type: 'started', model: textOf(response['model']), ignored: [] },
+      candidates: [{ parts: answer, reason: reasons[why] ?? 'stop', raw: '' }],
+      ...(usage
+        ? {
+            usage: {
+              input: count('input_tokens'),
+              output: count('output_tokens'),
+              cached: detail('input_tokens_details', 'cached_tokens'),
+              thought: detail('output_tokens_details', 'reasoning_tokens'),
+              source: 'provider',
+            },
+          }
+        : {}),
+    }),
+  ];
+}

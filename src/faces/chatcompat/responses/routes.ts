@@ -1,0 +1,13 @@
+import type { GeneratingParts } from '#http/generating';
+import type { Route } from '#http/route';
+import { openBackground, type BackgroundParts } from './background.ts';
+import { conversationRoutes } from './conversations.ts';
+import { responseRoute } from './create.ts';
+import type { KeepingParts } from './kept.ts';
+import { keptRoutes } from './reading.ts';
+
+/** The responses interface: answers that are kept, gone on from, and made in the background. */
+export function responsesRoutes(parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'models'>): readonly Route[] {
+  const background = openBackground(parts);
+  return [responseRoute(parts, background), ...keptRoutes(parts, background), ...conversationRoutes(parts)];
+}

@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import { randomText } from '#kit/ids';
+import { Fault } from '#model/fault';
+import type { Entry, StoredParts, StoredResponses } from './store.ts';
+
+export interface Conversation {
+  readonly id: string;
+  /** Its newest entry. */
+  readonly head: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+}
+
+/** Conversations of users: each a chain of stored responses that grows at its head. Another user's is not there. */
+export interface Conversations<Body> {
+  make(userId: number, metadata: Conversation['metadata']): Promise<Conversation>;
+  find(userId: number, id: string): Promise<Conversation | undefined>;
+  /** @returns false when it was not there */
+  describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
+  /** Deletes it; its entries stay until their time is over. @returns false when it was not there */
+  remove(userId: number, id: string): Promise<boolean>;
+  /** Adds an entry, which goes on from the head that it was made for. @throws Fault `conflict` when the conversation went on meanwhile, `not-found` */
+  add(conversationId: string, entry: Entry<Body>): Promise<void>;
+  /** How many a user has. */
+  count(userId: number): Promise<number>;
+}
+
+interface Row {
+  readonly id: string;
+  readonly head: string | null;
+  readonly metadata: Buffer;
+  readonly created_at: Date;
+}
+
+const dayMilliseconds = 86_400_000;
+
+export function openConversations<Body>({ store, seal, clock, retentionDays }: StoredParts, responses: StoredResponses<Body>): Conversations<Body> {
+  const expiry = () => new Date(clock.now() + retentionDays() * dayMilliseconds);
+  const sealed = (userId: number, id: string, metadata: object) => seal.seal(Buffer.from(JSON.stringify(metadata)), contextOf(userId, id));
+
+  return {
+    async make(userId, metadata) {
+      const id = `conv_${randomText(22)}`;
+      const createdAt = new Date(clock.now());
+      await sql`
+        insert into conversation (user_id, id, metadata, created_at, expires_at)
+        values (${userId}, ${id}, ${sealed(userId, id, metadata)}, ${createdAt}, ${expiry()})`.execute(store.db);
+      return { id, head: null, metadata, createdAt };
+    },
+
+    async find(userId, id) {
+      const { rows } = await sql<Row>`select id, head, metadata, created_at from conversation where user_id = ${userId} and id = ${id}`.execute(store.db);
+      const [row] = rows;
+      if (!row) return undefined;
+      const metadata = JSON.parse(seal.open(row.metadata, contextOf(userId, id)).toString('utf8')) as Conversation['metadata'];
+      return { id, head: row.head, metadata, createdAt: row.created_at };
+    },
+
+    async describe(userId, id, metadata) {
+      const changed = await sql`update conversation set metadata = ${sealed(userId, id, metadata)} where user_id = ${userId} and id = ${id}`.execute(store.db);
+      return changed.numAffectedRows === 1n;
+    },
+
+    async remove(userId, id) {
+      const gone = await sql`delete from conversation where user_id = ${userId} and id = ${id}`.execute(store.db);
+      return gone.numAffectedRows === 1n;
+    },
+
+    async count(userId) {
+      const { rows } = await sql<{ count: number }>`select count(*)::int8 as count from conversation where user_id = ${userId}`.execute(store.db);
+      return rows[0]!.count;
+    },
+
+    add(conversationId, entry) {
+      return store.transaction(async (inside) => {
+        const moved = await sql`
+          update conversation set head = ${entry.id}, expires_at = ${expiry()}
+          where user_id = ${entry.userId} and id = ${conversationId} and head is not distinct from ${entry.previousId ?? null}`.execute(inside.db);
+        if (moved.numAffectedRows !== 1n) throw new Fault('conflict', 'The conversation went on meanwhile, or was deleted.', { field: 'conversation' });
+        await responses.keep(entry, inside);
+      });
+    },
+  };
+}
+
+const contextOf = (userId: number, id: string) => `conversation/${userId}/${id}`;

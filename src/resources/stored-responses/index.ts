@@ -1,0 +1,45 @@
+import { jobs } from '#store/jobs';
+import { openConversations, type Conversations } from './conversations.ts';
+import { openRuns, type Runs } from './runs.ts';
+import { openStoredResponses, type StoredParts, type StoredResponses } from './store.ts';
+
+export interface Keeping<Body> {
+  readonly responses: StoredResponses<Body>;
+  readonly conversations: Conversations<Body>;
+  readonly runs: Runs<Body>;
+  readonly log: (problem: string, cause: unknown) => void;
+  /** Interrupts the runs; they are taken up again where this can be done. */
+  close(): Promise<void>;
+}
+
+const purgeMilliseconds = 600_000;
+
+/** Responses, conversations and runs of one store, with what is done from time to time: old ones are deleted. */
+export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'>): Keeping<Body> {
+  const { store, clock, log } = parts;
+  const responses = openStoredResponses<Body>(parts);
+  const working = jobs({ store, clock });
+  let isClosed = false;
+  let cancelTimer = () => {};
+  const purgeLater = () => {
+    if (isClosed) return;
+    cancelTimer = clock.after(purgeMilliseconds, () => {
+      void responses
+        .purge()
+        .catch((error: unknown) => log('Old responses could not be deleted.', error))
+        .then(purgeLater);
+    });
+  };
+  purgeLater();
+  return {
+    responses,
+    conversations: openConversations(parts, responses),
+    runs: openRuns(store, working, responses),
+    log,
+    async close() {
+      isClosed = true;
+      cancelTimer();
+      await working.close();
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely';
+import type { Clock } from '#kit/clock';
+import type { Sealer } from '#kit/sealing';
+import { Fault } from '#model/fault';
+import type { Access, Store } from '#store/open';
+
+/** A response of a user, or what else stands in a conversation. */
+export interface Entry<Body> {
+  readonly userId: number;
+  readonly id: string;
+  /** The entry it goes on from. */
+  readonly previousId?: string;
+  readonly status: string;
+  /** Items of its input and output. */
+  readonly items: number;
+  /** What was asked and answered: JSON, sealed at rest. */
+  readonly body: Body;
+}
+
+/** Another user's entry is not there. */
+export interface StoredResponses<Body> {
+  /** Makes it or writes it anew. @throws Fault `overloaded` */
+  keep(entry: Entry<Body>, inside?: Access): Promise<void>;
+  find(userId: number, id: string): Promise<Entry<Body> | undefined>;
+  /**
+   * An entry with everything that it goes on from, oldest first.
+   * @param field what the client calls the id
+   * @throws Fault `not-found`, also where an older one was deleted; `invalid` beyond 500 items or 32 MiB
+   */
+  chain(userId: number, id: string, field: string): Promise<readonly Entry<Body>[]>;
+  /** @returns false when it was not there */
+  remove(userId: number, id: string): Promise<boolean>;
+  /** Bytes that the entries of a user with this status take up. */
+  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
+  /** Deletes what is older than the retention and not needed by something younger. */
+  purge(): Promise<void>;
+}
+
+const mostItems = 500;
+const mostBytes = 32 * 2 ** 20;
+const purgeRows = 500;
+const dayMilliseconds = 86_400_000;
+
+export interface StoredParts {
+  readonly store: Store;
+  readonly seal: Sealer;
+  readonly clock: Clock;
+  readonly retentionDays: () => number;
+}
+
+interface Row {
+  readonly id: string;
+  readonly previous_id: string | null;
+  readonly status: string;
+  readonly items: number;
+  readonly body: Buffer;
+}
+
+/** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
+export function openStoredResponses<Body>({ store, seal, clock, retentionDays }: StoredParts): StoredResponses<Body> {
+  const expiry = () => new Date(clock.now() + retentionDays() * dayMilliseconds);
+  const entryOf = (userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> => ({
+    userId,
+    id,
+    ...(previousId === null ? {} : { previousId }),
+    status,
+    items,
+    body: JSON.parse(seal.open(body, contextOf(userId, id)).toString('utf8')) as Body,
+  });
+  const read = async (userId: number, ids: readonly string[]): Promise<Entry<Body>[]> => {
+    const { rows } = await sql<Row>`
+      select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(store.db);
+    return rows.map((row) => entryOf(userId, row));
+  };
+
+  return {
+    async keep({ userId, id, previousId = null, status, items, body }, { db } = store) {
+      const sealed = seal.seal(Buffer.from(JSON.stringify(body)), contextOf(userId, id));
+      await sql`
+        insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at)
+        values (${userId}, ${id}, ${previousId}, ${status}, ${items}, ${sealed}, ${sealed.length}, ${expiry()})
+        on conflict (user_id, id) do update set
+          status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at`.execute(db);
+    },
+
+    async find(userId, id) {
+      const [entry] = await read(userId, [id]);
+      return entry;
+    },
+
+    async chain(userId, id, field) {
+      const { rows } = await sql<{ id: string; previous_id: string | null; items: number; bytes: number }>`
+        with recursive chain as (
+          select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
+          union all
+          select older.id, older.previous_id, older.items, older.bytes, chain.length + 1
+          from stored_response older join chain on older.id = chain.previous_id
+          where older.user_id = ${userId} and chain.length <= ${mostItems}
+        )
+        select id, previous_id, items, bytes from chain order by length desc`.execute(store.db);
+      const items = rows.reduce((sum, row) => sum + row.items, 0);
+      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+      if (rows.length > mostItems || items > mostItems || bytes > mostBytes)
+        throw new Fault('invalid', `What ${field} goes on from is longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
+      if (rows.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
+      if (rows[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
+      const entries = new Map(
+        (
+          await read(
+            userId,
+            rows.map((row) => row.id),
+          )
+        ).map((entry) => [entry.id, entry]),
+      );
+      return rows.flatMap((row) => entries.get(row.id) ?? []);
+    },
+
+    async remove(userId, id) {
+      const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(store.db);
+      return gone.numAffectedRows === 1n;
+    },
+
+    async used(userId, status) {
+      const { rows } = await sql<{ bytes: number }>`
+        select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId} and status = ${status}`.execute(store.db);
+      return rows[0]!;
+    },
+
+    async purge() {
+      const now = new Date(clock.now());
+      await sql`delete from conversation where expires_at <= ${now}`.execute(store.db);
+      for (let gone = 1n; gone > 0n;) {
+        const deleted = await sql`
+          delete from stored_response where (user_id, id) in (
+            select old.user_id, old.id from stored_response old
+            where old.expires_at <= ${now}
+              and not exists (select from stored_response younger where younger.user_id = old.user_id and younger.previous_id = old.id)
+              and not exists (select from conversation where conversation.user_id = old.user_id and conversation.head = old.id)
+            limit ${purgeRows} for update skip locked)`.execute(store.db);
+        gone = deleted.numAffectedRows ?? 0n;
+      }
+    },
+  };
+}
+
+const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;

@@ -1,0 +1,152 @@
+import { sql } from 'kysely';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { sealer } from '#kit/sealing';
+import { jobs } from '#store/jobs';
+import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
+import { onBothDatabases } from '../../../test/databases.ts';
+import { openConversations, type Conversations } from './conversations.ts';
+import { openRuns } from './runs.ts';
+import { openStoredResponses, type Entry, type StoredResponses } from './store.ts';
+
+const migrations = ['../users/', './'].map((folder) => new URL(folder, import.meta.url));
+const seal = sealer(Buffer.alloc(32, 7));
+const day = 86_400_000;
+
+interface Body {
+  readonly text: string;
+}
+
+onBothDatabases('stored responses', ({ shared }) => {
+  const store = shared({ migrations });
+  let clock: TestClock;
+  let responses: StoredResponses<Body>;
+  let conversations: Conversations<Body>;
+  let ada: number;
+  let bob: number;
+
+  beforeEach(async () => {
+    const { rows } = await sql<{ id: number }>`
+      insert into users (email, plan) values (gen_random_uuid()::text, 'unlimited'), (gen_random_uuid()::text, 'unlimited') returning id`.execute(store().db);
+    [ada, bob] = rows.map(({ id }) => id) as [number, number];
+    clock = testClock();
+    const parts = { store: store(), seal, clock, retentionDays: () => 30 };
+    responses = openStoredResponses<Body>(parts);
+    conversations = openConversations(parts, responses);
+  });
+  const entry = (id: string, more: Partial<Entry<Body>> = {}): Entry<Body> => ({
+    userId: ada,
+    id,
+    status: 'completed',
+    items: 2,
+    body: { text: `of ${id}` },
+    ...more,
+  });
+  const keepChain = async (count: number, items = 2) => {
+    for (let at = 0; at < count; at++) await responses.keep(entry(`r${at}`, { items, ...(at > 0 ? { previousId: `r${at - 1}` } : {}) }));
+  };
+
+  test('what was kept comes back, and what is kept again is written anew', async () => {
+    await responses.keep(entry('r'));
+    expect(await responses.find(ada, 'r')).toEqual(entry('r'));
+    await responses.keep(entry('r', { status: 'failed', body: { text: 'anew' } }));
+    expect(await responses.find(ada, 'r')).toEqual(entry('r', { status: 'failed', body: { text: 'anew' } }));
+  });
+
+  test('nothing of it can be read in the table, and another row with its bytes does not open', async () => {
+    await responses.keep(entry('r', { body: { text: 'a secret canary' } }));
+    const { rows } = await sql<{ body: Buffer }>`select body from stored_response where user_id = ${ada}`.execute(store().db);
+    expect(rows[0]!.body.toString('latin1')).not.toContain('canary');
+    await responses.keep(entry('other'));
+    await sql`update stored_response set body = ${rows[0]!.body} where user_id = ${ada} and id = 'other'`.execute(store().db);
+    await expect(responses.find(ada, 'other')).rejects.toThrow('does not open');
+  });
+
+  test("another user's is not there: not to be read, gone on from, written or deleted", async () => {
+    await responses.keep(entry('r'));
+    expect(await responses.find(bob, 'r')).toBeUndefined();
+    await expect(responses.chain(bob, 'r', 'previous_response_id')).rejects.toMatchObject({ code: 'not-found', details: { field: 'previous_response_id' } });
+    expect(await responses.remove(bob, 'r')).toBe(false);
+    await responses.keep(entry('mine', { userId: bob, previousId: 'r' }));
+    await expect(responses.chain(bob, 'mine', 'id')).rejects.toMatchObject({ code: 'not-found' });
+    await responses.keep(entry('r', { userId: bob, body: { text: 'of bob' } }));
+    expect((await responses.find(ada, 'r'))!.body.text).toBe('of r');
+  });
+
+  test('a chain comes oldest first', async () => {
+    await keepChain(5);
+    expect((await responses.chain(ada, 'r4', 'id')).map(({ id }) => id)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4']);
+  });
+
+  test('a chain of 500 items is taken, one more is refused and names the field', async () => {
+    await keepChain(5, 100);
+    expect(await responses.chain(ada, 'r4', 'id')).toHaveLength(5);
+    await responses.keep(entry('r5', { items: 1, previousId: 'r4' }));
+    await expect(responses.chain(ada, 'r5', 'previous_response_id')).rejects.toMatchObject({ code: 'invalid', details: { field: 'previous_response_id' } });
+  });
+
+  test('a chain of more than 32 MiB is refused before it is read', async () => {
+    for (let at = 0; at < 3; at++)
+      await responses.keep(entry(`big${at}`, { body: { text: 'x'.repeat(12 * 2 ** 20) }, ...(at > 0 ? { previousId: `big${at - 1}` } : {}) }));
+    expect(await responses.chain(ada, 'big1', 'id')).toHaveLength(2);
+    await expect(responses.chain(ada, 'big2', 'id')).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('what is old is deleted, but not what something younger goes on from', async () => {
+    await keepChain(2);
+    await responses.keep(entry('alone'));
+    clock.advance(29 * day);
+    await responses.keep(entry('r2', { previousId: 'r1' }));
+    clock.advance(2 * day);
+    await responses.purge();
+    expect(await responses.find(ada, 'alone')).toBeUndefined();
+    expect(await responses.chain(ada, 'r2', 'id')).toHaveLength(3);
+    clock.advance(30 * day);
+    await responses.purge();
+    for (const id of ['r0', 'r1', 'r2']) expect(await responses.find(ada, id)).toBeUndefined();
+  });
+
+  describe('a conversation', () => {
+    test('grows at its head; of two that add at once one gets a conflict', async () => {
+      const { id } = await conversations.make(ada, { topic: 'x' });
+      const added = await Promise.allSettled([conversations.add(id, entry('a')), conversations.add(id, entry('b'))]);
+      expect(added.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const found = (await conversations.find(ada, id))!;
+      expect(found.metadata).toEqual({ topic: 'x' });
+      expect(await responses.chain(ada, found.head!, 'id')).toHaveLength(1);
+      await conversations.add(id, entry('c', { previousId: found.head! }));
+      expect(await responses.chain(ada, 'c', 'id')).toHaveLength(2);
+    });
+
+    test('of another user is not there', async () => {
+      const { id } = await conversations.make(ada, {});
+      expect(await conversations.find(bob, id)).toBeUndefined();
+      expect(await conversations.describe(bob, id, {})).toBe(false);
+      expect(await conversations.remove(bob, id)).toBe(false);
+      await expect(conversations.add(id, entry('x', { userId: bob }))).rejects.toMatchObject({ code: 'conflict' });
+      expect(await conversations.remove(ada, id)).toBe(true);
+    });
+  });
+
+  test('a run is queued together with its entry, and cancelled while it runs', async () => {
+    const working = jobs({ store: store(), clock });
+    const runs = openRuns(store(), working, responses);
+    const begun = Promise.withResolvers<string>();
+    const ended = Promise.withResolvers<void>();
+    runs.work(async ({ id, signal }) => {
+      begun.resolve(id);
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      ended.resolve();
+      throw new Error('cancelled');
+    });
+    let job = '';
+    await runs.begin((made) => {
+      job = made;
+      return entry('run', { status: 'queued' });
+    });
+    expect(await begun.promise).toBe('run');
+    expect((await responses.find(ada, 'run'))!.status).toBe('queued');
+    await runs.cancel(job);
+    await ended.promise;
+    await working.close();
+  });
+});
