@@ -92,7 +92,7 @@ export function openJournalOf({
     folder: join(journalsIn(settings().data), holder),
     writer,
     minFreeBytes: () => settings().limits.minFreeBytes,
-    log: said(log),
+    ...said(log),
   });
 }
 
@@ -113,7 +113,7 @@ async function openMachine<Own extends Journal | undefined>(
     folder: journalsIn(data),
     holder,
     ...(journal ? { own: journal } : {}),
-    log: said(log),
+    ...said(log),
   });
   const jobs = openJobs({ store, clock, log });
   const stopKeeping = keepBooks({ store, jobs, clock, log: { ...log, info: log.debug }, months: () => settings().retention.usageMonths });
@@ -166,5 +166,7 @@ export function shippedBooks(store: Store, holders: Holders, by?: string): Shipp
   };
 }
 
-/** Problems have a cause; good news has none. */
-const said = (log: Log) => (what: string, cause: unknown) => (cause === undefined ? log.info({}, what) : log.error(causeOf(cause), what));
+const said = (log: Log) => ({
+  log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
+  mended: (what: string) => log.info({}, what),
+});

@@ -26,6 +26,8 @@ export interface Shipper {
 
 export interface ShipperParts extends Omit<AdoptParts, 'refused'> {
   readonly clock: Clock;
+  /** Told when what was a problem is none any more. */
+  readonly mended: (what: string) => void;
   /** This boot: all other holders with a folder here are dead, for a data folder has one process at a time. */
   readonly holder: string;
   /** The journal that this process writes itself, if it does. */
@@ -38,7 +40,7 @@ const longestPause = 10_000;
 const batchesInTurn = 16;
 
 export function openShipper(given: ShipperParts): Shipper {
-  const { clock, disk, holder, own, log } = given;
+  const { clock, disk, holder, own, log, mended } = given;
   const parts = { ...given, refused: join(given.folder, 'refused.jsonl'), removing: true };
   const folder = join(given.folder, holder);
   const consignments = new Map<string, Consignment>();
@@ -53,7 +55,7 @@ export function openShipper(given: ShipperParts): Shipper {
     if (failure && clock.monotonic() < failure.until) return;
     try {
       await work();
-      if (failing.delete(name)) log(`The journal ${name} is shipped again.`, undefined);
+      if (failing.delete(name)) mended(`The journal ${name} is shipped again.`);
     } catch (error) {
       if (!failure) log(`The journal ${name} cannot be shipped; it waits.`, error);
       const times = (failure?.times ?? 0) + 1;
