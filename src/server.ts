@@ -16,6 +16,7 @@ import { serve } from './http/serve.ts';
 import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
+import { allInTurn } from './kit/in-turn.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
@@ -189,15 +190,17 @@ export async function startServer({
     },
     async close(graceSeconds) {
       stopping = true;
-      await door.close(graceSeconds);
-      await idempotency.close();
-      await ledger.close();
-      await books.close();
-      await upstreams.close();
-      administration.close();
-      await store.close();
-      await withdraw?.();
-      await log.flush();
+      await allInTurn([
+        () => door.close(graceSeconds),
+        () => idempotency.close(),
+        () => ledger.close(),
+        () => books.close(),
+        () => upstreams.close(),
+        () => administration.close(),
+        () => store.close(),
+        () => withdraw?.(),
+        () => log.flush(),
+      ]);
     },
   };
 }
