@@ -20,7 +20,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');
   // What nobody caught is a mistake of ours: what is in flight may finish, and whoever watches us starts us again.
   const last = (mistake: unknown) => {
-    log.error(causeOf(mistake), 'Unexpected: the server ends.');
+    log.fatal(causeOf(mistake), 'Unexpected: the server ends.');
     end();
   };
   process.on('uncaughtException', last);

@@ -96,7 +96,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal
 
 const end = () => void log.flush().then(() => process.exit(1));
 const last = (mistake: unknown) => {
-  log.error(causeOf(mistake), 'Unexpected: a worker ends.');
+  log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
   if (hasErred) return;
   hasErred = true;
   if (!serving) return end();
