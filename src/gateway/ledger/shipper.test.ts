@@ -40,6 +40,18 @@ describe('shipping', () => {
     expect(shipper.pendingRows).toBe(0);
   });
 
+  test('rows of workers that the database does not take count as pending until it does', async () => {
+    const { books, clock, shipper, write } = await house();
+    const worker = await write('w1');
+    books.fails = away;
+    for (const id of names(3)) worker.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(shipper.pendingRows).toBe(3);
+    books.fails = () => undefined;
+    await pass(clock, 10_500);
+    expect(shipper.pendingRows).toBe(0);
+  });
+
   test('a row is exactly what was settled', async () => {
     const { books, clock, journal } = await house();
     const row = settled(began('a', { model: 'ä€😀' }));

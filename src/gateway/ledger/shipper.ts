@@ -8,7 +8,7 @@ import type { Booked } from './replay.ts';
 
 /** Brings the journals of this machine into the database: those being written, and those that earlier processes left. One a machine. */
 export interface Shipper {
-  /** Rows of this process that are not in the database yet. */
+  /** Rows that are not in the database yet: all of this process, and of its workers those that were read from their journals. */
   readonly pendingRows: number;
   /**
    * A worker is dead: books what ran in it, and forgets its journal when all is shipped.
@@ -122,7 +122,9 @@ export function openShipper(given: ShipperParts): Shipper {
 
   return {
     get pendingRows() {
-      return own ? Math.max(0, own.rows - (consignments.get(own.writer)?.rows ?? 0)) : 0;
+      const shipped = own ? (consignments.get(own.writer)?.rows ?? 0) : 0;
+      const read = [...consignments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
+      return read + Math.max(0, (own?.rows ?? 0) - shipped);
     },
     adoptWriter: (writer) => new Promise((resolve) => adopting.set(writer, resolve)),
     async flush(milliseconds) {
