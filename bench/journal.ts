@@ -27,6 +27,7 @@ export const journal: Question = {
       writer: 'main',
       minFreeBytes: () => 0,
       log: (problem, cause) => console.error(problem, cause),
+      mended: (what) => console.error(what),
     });
     const microseconds = { 'a bare write': 0, began: 0, spoke: 0, settled: 0 };
     const timed = <Item>(name: keyof typeof microseconds, items: readonly Item[], act: (item: Item, at: number) => void) => {

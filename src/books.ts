@@ -8,6 +8,7 @@ import { openJournal, type Journal } from './gateway/ledger/journal.ts';
 import { openShipper } from './gateway/ledger/shipper.ts';
 import type { Settled } from './gateway/ledger/sub-leases.ts';
 import type { Clock } from './kit/clock.ts';
+import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
 import { Fault } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
@@ -66,10 +67,7 @@ export async function openBooks(parts: BooksParts): Promise<Books> {
     get pending() {
       return machine.pending;
     },
-    async close() {
-      await journal.close();
-      await machine.close();
-    },
+    close: () => allInTurn([() => journal.close(), () => machine.close()]),
   };
 }
 
@@ -92,7 +90,7 @@ export function openJournalOf({
     folder: join(journalsIn(settings().data), holder),
     writer,
     minFreeBytes: () => settings().limits.minFreeBytes,
-    log: said(log),
+    ...said(log),
   });
 }
 
@@ -113,10 +111,14 @@ async function openMachine<Own extends Journal | undefined>(
     folder: journalsIn(data),
     holder,
     ...(journal ? { own: journal } : {}),
-    log: said(log),
+    ...said(log),
   });
   const jobs = openJobs({ store, clock, log });
   const stopKeeping = keepBooks({ store, jobs, clock, log: { ...log, info: log.debug }, months: () => settings().retention.usageMonths });
+  const shipAll = async () => {
+    if (await shipper.flush(shippingSeconds * 1000)) return;
+    log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
+  };
   const stopLiving = living(holders, holder, clock, lost);
   const machine: MachineBooks = {
     source: openLeases({ store, holder }),
@@ -125,14 +127,7 @@ async function openMachine<Own extends Journal | undefined>(
       return shipper.pendingRows;
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
-    async close() {
-      stopLiving();
-      stopKeeping();
-      await jobs.close();
-      if (!(await shipper.flush(shippingSeconds * 1000)))
-        log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
-      unlock();
-    },
+    close: () => allInTurn([stopLiving, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
 }
@@ -166,5 +161,7 @@ export function shippedBooks(store: Store, holders: Holders, by?: string): Shipp
   };
 }
 
-/** Problems have a cause; good news has none. */
-const said = (log: Log) => (what: string, cause: unknown) => (cause === undefined ? log.info({}, what) : log.error(causeOf(cause), what));
+const said = (log: Log) => ({
+  log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
+  mended: (what: string) => log.info({}, what),
+});

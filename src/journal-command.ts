@@ -42,7 +42,7 @@ async function adopt(folder: string, { json }: { json?: true }): Promise<void> {
         disk: systemDisk,
         folder: journalsIn(foreign),
         refused: join(journalsIn(settings.data), 'refused.jsonl'),
-        log: (problem, cause) => (cause === undefined ? log.info({}, problem) : log.error(causeOf(cause), problem)),
+        log: (problem, cause) => log.error(cause === undefined ? {} : causeOf(cause), problem),
       },
       () => lockFolder(foreign),
     );

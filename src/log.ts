@@ -1,3 +1,4 @@
+import { logLevels, type LogLevel } from './kit/log-levels.ts';
 import { logLines } from './log-lines.ts';
 
 const lastWordsMilliseconds = 1000;
@@ -6,18 +7,16 @@ const mostWaiting = 16_777_216;
 /** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
 const pieceBytes = { alone: 16_384, shared: 4096 };
 
-/** Worse ones have higher numbers; `silent` is above all. */
-const levels = { debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const;
-type Level = Exclude<keyof typeof levels, 'silent'>;
-
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** The last words of a process that ends of it. */
+  fatal(fields: object, message: string): void;
   /** From now on this and worse. */
-  level(level: string): void;
+  level(level: LogLevel | 'silent'): void;
   /** Writes what is still in memory, as far as somebody reads it within a second. */
   flush(): Promise<void>;
 }
@@ -25,17 +24,17 @@ export interface Log {
 /**
  * A line is made in one go, by the engine's own JSON: a fifth of what a logging library takes, and every request has one.
  *
- * @param level `debug`, `info`, `warn`, `error` or `silent`
+ * @param level this is logged, and worse; `silent`: nothing
  * @param place `shared`: other processes write to the same stderr
  */
-export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {
+export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceBytes = 'alone'): Log {
   const lines = logLines(2, { pieceBytes: pieceBytes[place], mostWaiting });
   const timer = setInterval(() => lines.flush(), 250);
   timer.unref();
   const who = place === 'shared' ? `,"pid":${process.pid}` : '';
-  let least = numberOf(level);
-  const write = (of: Level, fields: object, message: string) => {
-    if (levels[of] < least) return;
+  let least = rankOf(level);
+  const write = (of: LogLevel, fields: object, message: string) => {
+    if (logLevels.indexOf(of) < least) return;
     const json = JSON.stringify(fields);
     lines.add(`{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`);
   };
@@ -44,8 +43,9 @@ export function openLog(level: string, place: keyof typeof pieceBytes = 'alone')
     info: (fields, message) => write('info', fields, message),
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
+    fatal: (fields, message) => write('fatal', fields, message),
     level(changed) {
-      least = numberOf(changed);
+      least = rankOf(changed);
     },
     flush: () =>
       new Promise((resolve) => {
@@ -58,8 +58,8 @@ export function openLog(level: string, place: keyof typeof pieceBytes = 'alone')
   };
 }
 
-function numberOf(level: string): number {
-  return Object.hasOwn(levels, level) ? levels[level as keyof typeof levels] : levels.info;
+function rankOf(level: LogLevel | 'silent'): number {
+  return level === 'silent' ? Infinity : logLevels.indexOf(level);
 }
 
 /** ISO 8601 to the millisecond; what is the same for a whole second is made once a second. */

@@ -8,6 +8,7 @@ import { isReady, openDatabase } from './database.ts';
 import { subLeases } from './gateway/ledger/sub-leases.ts';
 import { counted, merged, openMetrics, summed, type Figures } from './http/metrics.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
+import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
 import { newLocalToken } from './local-token.ts';
 import { unchangeable, type Server } from './server.ts';
@@ -111,12 +112,14 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     },
     async close(graceSeconds) {
       stopping = true;
-      await workers.close(({ channel }) => channel.ask('drain', graceSeconds), graceSeconds + closingSeconds);
-      await leases.close();
-      await books.close();
-      await store.close();
-      await withdraw();
-      await log.flush();
+      await allInTurn([
+        () => workers.close(({ channel }) => channel.ask('drain', graceSeconds), graceSeconds + closingSeconds),
+        () => leases.close(),
+        () => books.close(),
+        () => store.close(),
+        withdraw,
+        () => log.flush(),
+      ]);
     },
   };
 }

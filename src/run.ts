@@ -8,6 +8,8 @@ import { version } from './version.ts';
 
 /** Seconds that what is in flight may take after a signal to stop. */
 const graceSeconds = 30;
+/** And everything, after a mistake. */
+const endSeconds = 45;
 
 /** `dragoman serve`: starts the server, greets, takes new settings when the file changes, stops on signals. */
 export async function run(args: SettingsArgs): Promise<void> {
@@ -16,20 +18,20 @@ export async function run(args: SettingsArgs): Promise<void> {
   const start = read();
   const { settings } = start;
   const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');
-  // What nobody caught is a mistake of ours: the last words go out, and whoever watches us starts us again.
+  // What nobody caught is a mistake of ours: what is in flight may finish, and whoever watches us starts us again.
   const last = (mistake: unknown) => {
-    log.error(causeOf(mistake), 'Unexpected: the server ends.');
-    void log.flush().then(() => process.exit(1));
+    log.fatal(causeOf(mistake), 'Unexpected: the server ends.');
+    end();
   };
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);
 
   const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: last }) : startServer({ settings, log, lost: last });
   let stopWatching = () => {};
-  stopOnSignals(async () => {
+  const end = stopOnSignals(async () => {
     stopWatching();
     await (await starting).close(graceSeconds);
-  });
+  }, endSeconds);
   const server = await starting;
   const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.');
   const watched = watchSettings({

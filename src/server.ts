@@ -22,6 +22,7 @@ import { serve } from './http/serve.ts';
 import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
+import { allInTurn } from './kit/in-turn.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
@@ -242,16 +243,18 @@ export async function startServer({
     },
     async close(graceSeconds) {
       stopping = true;
-      await door.close(graceSeconds);
-      await keeping.close();
-      await idempotency.close();
-      await ledger.close();
-      await books.close();
-      await upstreams.close();
-      administration.close();
-      await store.close();
-      await withdraw?.();
-      await log.flush();
+      await allInTurn([
+        () => door.close(graceSeconds),
+        () => keeping.close(),
+        () => idempotency.close(),
+        () => ledger.close(),
+        () => books.close(),
+        () => upstreams.close(),
+        () => administration.close(),
+        () => store.close(),
+        () => withdraw?.(),
+        () => log.flush(),
+      ]);
     },
   };
 }

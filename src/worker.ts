@@ -12,10 +12,14 @@ import { refusals, type ParentAnswers, type WorkerAnswers } from './worker-words
 
 /** Milliseconds in which a worker without parent says its last words. */
 const orphanMilliseconds = 800;
+/** Seconds for what is in flight after a mistake of ours: another process takes this one's place only when it has ended. */
+const lastSeconds = 10;
 
 const log = openLog('info', 'shared');
 const { promise: server, resolve: serves } = Promise.withResolvers<ServingProcess>();
+let serving: ServingProcess | undefined;
 let isEmployed = false;
+let hasErred = false;
 const recalled = new Set<(account: Account) => void>();
 
 const answers: WorkerAnswers = {
@@ -40,6 +44,7 @@ const answers: WorkerAnswers = {
         },
       }),
     );
+    serving = started;
     serves(started);
     return { url: started.url, models: started.models() };
   },
@@ -89,9 +94,14 @@ process.once('disconnect', () => {
 // A terminal sends its signals to the whole family: what they mean is for the parent to say.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
+const end = () => void log.flush().then(() => process.exit(1));
 const last = (mistake: unknown) => {
-  log.error(causeOf(mistake), 'Unexpected: a worker ends.');
-  void log.flush().then(() => process.exit(1));
+  log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
+  if (hasErred) return;
+  hasErred = true;
+  if (!serving) return end();
+  setTimeout(end, (lastSeconds + 5) * 1000);
+  void serving.close(lastSeconds).finally(end);
 };
 process.on('uncaughtException', last);
 process.on('unhandledRejection', last);

@@ -97,6 +97,7 @@ export const rows: readonly Row[] = Object.entries({
   'A-02': 'kill -9 at random points: every acknowledged request is accounted for, the cut ones within 30 s',
   'A-03': 'kill -9 at each named point between the end of the upstream and the commit',
   'A-04': 'one of two workers is killed: the other never fails, another takes its place within a second, what it held and did not spend is free again',
+  'A-05': 'an uncaught mistake: it is logged, what is in flight ends well, the process exits and leaves no lock',
   'A-06': 'an idempotency key sent again, at once, after a restart or a kill: one upstream call, the same bytes, booked once',
   'A-07': 'an idempotency key with another body is refused with 422, without an upstream call',
   'A-08': 'the same idempotency key of another user is independent',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { LightSignal } from './light-signal.ts';
 
 test('whoever listens is told once, with the reason there to be read', () => {
@@ -23,4 +23,27 @@ test('the platform takes it for a signal', async () => {
   const sleeping = sleep(60_000, undefined, { signal });
   signal.abort(new Error('over'));
   await expect(sleeping).rejects.toMatchObject({ name: 'AbortError', cause: { message: 'over' } });
+});
+
+test('a listener that throws keeps nobody else from hearing, and its mistake is not lost', async () => {
+  const signal = new LightSignal();
+  const heard: string[] = [];
+  const mistakes: unknown[] = [];
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => mistakes.push(error));
+  onTestFinished(() => {
+    process.removeAllListeners('uncaughtException');
+    for (const other of others) process.on('uncaughtException', other);
+  });
+  signal.onabort = () => {
+    throw new Error('first');
+  };
+  signal.addEventListener('abort', () => {
+    throw new Error('second');
+  });
+  signal.addEventListener('abort', () => heard.push('third'));
+  signal.abort('why');
+  expect(heard).toEqual(['third']);
+  await expect.poll(() => mistakes).toEqual([new Error('first'), new Error('second')]);
 });

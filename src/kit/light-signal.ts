@@ -14,7 +14,7 @@ export class LightSignal implements AbortSignal {
   onabort: ((event: Event) => void) | null = null;
   #listeners: Listener[] | undefined;
 
-  /** Tells everybody who listens, once. */
+  /** Tells everybody who listens, once; what one of them throws is a mistake of its own, which nobody catches. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
@@ -36,11 +36,19 @@ export class LightSignal implements AbortSignal {
   }
 
   dispatchEvent(event: Event): boolean {
-    this.onabort?.(event);
-    for (const listener of this.#listeners?.slice() ?? []) {
-      if (typeof listener === 'function') listener(event);
-      else listener?.handleEvent(event);
-    }
+    if (this.onabort) tell(this.onabort, event);
+    for (const listener of this.#listeners?.slice() ?? []) tell(listener, event);
     return true;
+  }
+}
+
+function tell(listener: Listener, event: Event): void {
+  try {
+    if (typeof listener === 'function') listener(event);
+    else listener?.handleEvent(event);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }

@@ -1,3 +1,4 @@
+import { logLevels } from '#kit/log-levels';
 import { Type, type Static } from 'typebox';
 import { bodies, auth, cache, compat, cors, guard, responses, retention } from './rules.ts';
 import { limits, routing } from './limits.ts';
@@ -15,7 +16,7 @@ export const fileSettings = Type.Object(
     data: word('Data folder: embedded database, journal, blobs; a relative path starts at the folder of this file.', { default: './data' }),
     databaseUrl: Type.Optional(word('PostgreSQL 15 or newer, as postgres://…; absent: the embedded database.', { examples: ['${DATABASE_URL}'] })),
     workers: Type.Integer({ minimum: 1, maximum: 1024, description: 'Processes on this machine; more than 1 need databaseUrl.', default: 1 }),
-    logLevel: oneOf('What is logged: this and worse.', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], { default: 'info' }),
+    logLevel: oneOf('What is logged: this and worse.', logLevels, { default: 'info' }),
     publicUrl: later('access tokens, callbacks and the console', text('The address that clients see; empty: made from host and port.')),
     trustedProxies: list('Addresses or networks that may say X-Forwarded-*.', word('An address, or a network as 10.0.0.0/8.')),
     providers,

@@ -49,6 +49,11 @@ export class Consignment {
     this.#replay = new Replay(parts.counting);
   }
 
+  /** Rows that were read and are not in the books yet. */
+  get waitingRows(): number {
+    return this.#waiting.filter(({ kind }) => kind === 'settled').length;
+  }
+
   /** What was settled in this journal since it began. */
   get booked(): readonly Booked[] {
     return this.#replay.booked;

@@ -53,8 +53,8 @@ test('a journal on a real disk is shipped while it is written, over many files, 
   const told: string[] = [];
   const log = (problem: string) => void told.push(problem);
   const [books, disk, clock] = [testBooks(), systemDisk, systemClock];
-  const journal = await openJournal({ disk, clock, folder: join(folder, 'h1'), writer: 'main', minFreeBytes: () => 1, segmentBytes: 65_536, log });
-  const shipper = openShipper({ books, disk, clock, folder, holder: 'h1', own: journal, log });
+  const journal = await openJournal({ disk, clock, folder: join(folder, 'h1'), writer: 'main', minFreeBytes: () => 1, segmentBytes: 65_536, log, mended: log });
+  const shipper = openShipper({ books, disk, clock, folder, holder: 'h1', own: journal, log, mended: log });
   await writeFile(join(folder, 'h1', 'note.txt'), 'mine');
   for (let n = 0; n < 2000; n++) {
     journal.began(began(`r${n}`));

@@ -11,6 +11,7 @@ const segmentBytes = 8192;
 async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0 } = {}) {
   const clock = testClock();
   const told: string[] = [];
+  const mended: string[] = [];
   const journal = await openJournal({
     disk,
     clock,
@@ -19,9 +20,10 @@ async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0 } =
     minFreeBytes: () => minFreeBytes,
     segmentBytes,
     log: (problem) => told.push(problem),
+    mended: (what) => mended.push(what),
   });
   await pass(clock, 0);
-  return { disk, clock, journal, told };
+  return { disk, clock, journal, told, mended };
 }
 
 /** What the books say after a start that finds this disk. */
@@ -176,7 +178,7 @@ describe('a journal', () => {
 
 describe('on a disk in trouble', () => {
   test('a full one refuses new calls with 503 and a time, takes what runs into the file made before, and all is well when there is room again', async () => {
-    const { disk, clock, journal, told } = await opened();
+    const { disk, clock, journal, told, mended } = await opened();
     const running = Array.from({ length: 12 }, (_, n) => `r${n}`);
     for (const id of running) journal.began(began(id));
     disk.capacity = disk.paths.length * segmentBytes;
@@ -191,7 +193,7 @@ describe('on a disk in trouble', () => {
     await pass(clock, 1100);
     expect(journal.trouble).toBeUndefined();
     journal.began(began('new'));
-    expect(told).toEqual([expect.stringMatching(/in trouble/), 'The journal is well again.']);
+    expect([told, mended]).toEqual([[expect.stringMatching(/in trouble/)], ['The journal is well again.']]);
     expect((await replayed(disk)).rows).toContain('new/0 gateway-died 0');
   });
 

@@ -39,6 +39,8 @@ export interface JournalParts {
   /** With less room no call that spends is admitted; 0: no matter. */
   readonly minFreeBytes: () => number;
   readonly log: (problem: string, cause: unknown) => void;
+  /** Told when what was a problem is none any more. */
+  readonly mended: (what: string) => void;
   /** How long a file becomes, written ahead with zeros. */
   readonly segmentBytes?: number;
 }
@@ -83,7 +85,7 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
     problems.set(what, cause);
   };
   const mended = (what: string) => {
-    if (problems.delete(what) && problems.size === 0) parts.log('The journal is well again.', undefined);
+    if (problems.delete(what) && problems.size === 0) parts.mended('The journal is well again.');
   };
   const isWell = () => problems.size === 0 && held.length === 0 && !closed;
   const trouble = () => {

@@ -12,12 +12,14 @@ const away = () => ({ instead: new Fault('overloaded', 'The database is away.') 
 
 async function house({ disk = testDisk(), books = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
   const told: string[] = [];
+  const mendings: string[] = [];
   const log = (problem: string) => void told.push(problem);
-  const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log });
+  const mended = (what: string) => void mendings.push(what);
+  const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log, mended });
   const journal = await write(writer);
-  const shipper = openShipper({ books, disk, clock, folder: 'journal', holder, own: journal, log });
+  const shipper = openShipper({ books, disk, clock, folder: 'journal', holder, own: journal, log, mended });
   const booked = () => [...books.rows.values()].map(inShort).toSorted();
-  return { disk, books, clock, journal, shipper, told, booked, write };
+  return { disk, books, clock, journal, shipper, told, mendings, booked, write };
 }
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`);
@@ -35,6 +37,18 @@ describe('shipping', () => {
     await pass(clock, 2000);
     expect(booked()).toEqual(['a/0 completed 5']);
     expect(books.batches).toHaveLength(1);
+    expect(shipper.pendingRows).toBe(0);
+  });
+
+  test('rows of workers that the database does not take count as pending until it does', async () => {
+    const { books, clock, shipper, write } = await house();
+    const worker = await write('w1');
+    books.fails = away;
+    for (const id of names(3)) worker.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(shipper.pendingRows).toBe(3);
+    books.fails = () => undefined;
+    await pass(clock, 10_500);
     expect(shipper.pendingRows).toBe(0);
   });
 
@@ -60,7 +74,7 @@ describe('shipping', () => {
   });
 
   test('a database that is away costs no row, one line when it goes and one when it is back, and is asked less and less often', async () => {
-    const { books, clock, journal, shipper, told, booked } = await house();
+    const { books, clock, journal, shipper, told, mendings, booked } = await house();
     let asked = 0;
     books.fails = () => (asked++, away());
     const ids = names(700);
@@ -74,7 +88,7 @@ describe('shipping', () => {
     books.fails = () => undefined;
     await pass(clock, 10_500);
     expect(booked()).toEqual(completed(ids));
-    expect(told).toEqual([expect.stringMatching(/cannot be shipped/), expect.stringMatching(/is shipped again/)]);
+    expect([told, mendings]).toEqual([[expect.stringMatching(/cannot be shipped/)], [expect.stringMatching(/is shipped again/)]]);
   });
 
   test('a file that was overtaken while it was made ready is not used: its rows would never be found', async () => {

@@ -8,7 +8,7 @@ import type { Booked } from './replay.ts';
 
 /** Brings the journals of this machine into the database: those being written, and those that earlier processes left. One a machine. */
 export interface Shipper {
-  /** Rows of this process that are not in the database yet. */
+  /** Rows that are not in the database yet: all of this process, and of its workers those that were read from their journals. */
   readonly pendingRows: number;
   /**
    * A worker is dead: books what ran in it, and forgets its journal when all is shipped.
@@ -26,6 +26,8 @@ export interface Shipper {
 
 export interface ShipperParts extends Omit<AdoptParts, 'refused'> {
   readonly clock: Clock;
+  /** Told when what was a problem is none any more. */
+  readonly mended: (what: string) => void;
   /** This boot: all other holders with a folder here are dead, for a data folder has one process at a time. */
   readonly holder: string;
   /** The journal that this process writes itself, if it does. */
@@ -38,7 +40,7 @@ const longestPause = 10_000;
 const batchesInTurn = 16;
 
 export function openShipper(given: ShipperParts): Shipper {
-  const { clock, disk, holder, own, log } = given;
+  const { clock, disk, holder, own, log, mended } = given;
   const parts = { ...given, refused: join(given.folder, 'refused.jsonl'), removing: true };
   const folder = join(given.folder, holder);
   const consignments = new Map<string, Consignment>();
@@ -53,7 +55,7 @@ export function openShipper(given: ShipperParts): Shipper {
     if (failure && clock.monotonic() < failure.until) return;
     try {
       await work();
-      if (failing.delete(name)) log(`The journal ${name} is shipped again.`, undefined);
+      if (failing.delete(name)) mended(`The journal ${name} is shipped again.`);
     } catch (error) {
       if (!failure) log(`The journal ${name} cannot be shipped; it waits.`, error);
       const times = (failure?.times ?? 0) + 1;
@@ -120,7 +122,9 @@ export function openShipper(given: ShipperParts): Shipper {
 
   return {
     get pendingRows() {
-      return own ? Math.max(0, own.rows - (consignments.get(own.writer)?.rows ?? 0)) : 0;
+      const shipped = own ? (consignments.get(own.writer)?.rows ?? 0) : 0;
+      const read = [...consignments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
+      return read + Math.max(0, (own?.rows ?? 0) - shipped);
     },
     adoptWriter: (writer) => new Promise((resolve) => adopting.set(writer, resolve)),
     async flush(milliseconds) {

@@ -3,14 +3,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/clock';
 import { jobs } from '#store/jobs';
 import type { Store } from '#store/open';
+import { SqlError } from '#store/sql-error';
 import { onBothDatabases } from '../../../test/databases.ts';
 import { usageRow } from '../../../test/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
-import { dropMonthsBefore, makeMonths, makeMonthsAhead } from './months.ts';
+import { dropMonthsBefore, makeMonths, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 import { openUsage } from './store.ts';
-import { keepBooks } from './upkeep.ts';
+import { fold, keepBooks } from './upkeep.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 
@@ -59,6 +60,57 @@ onBothDatabases('months', ({ open }) => {
     });
     expect(worst).toBeLessThan(1000);
     expect(await dropMonthsBefore(store, '2025-02')).toEqual(['usage_2025_01']);
+  });
+
+  test('a missing one is known by its code, in whatever language the server speaks; a broken rule of a row is none', async () => {
+    const store = await open({ migrations });
+    const failing = (constraint?: string) => {
+      let times = 0;
+      const raw = { message: 'keine Partition von Relation »usage« für die Zeile gefunden', code: '23514', table: 'usage', constraint };
+      return async () => {
+        if (times++ === 0) throw new SqlError(raw);
+        return 'done again';
+      };
+    };
+    expect(await withMonths(store, async () => ['2031-01'], failing())).toBe('done again');
+    expect(await partitions(store)).toContain('usage_2031_01');
+    await expect(withMonths(store, async () => ['2031-02'], failing('usage_input_tokens_check'))).rejects.toThrow('keine Partition');
+    const db = store.db;
+    await expect(withMonths(store, async () => [], () => sql`insert into spent (owner, month) values ('user:1', '2031-03')`.execute(db))).rejects.toMatchObject({
+      table: 'spent',
+      constraint: undefined,
+    });
+  });
+
+  test('a sum of a month that is gone stops no round: it is folded into the month made again, and goes with it when it is dropped', async () => {
+    const store = await open({ migrations });
+    await makeMonthsAhead(store, systemClock.now());
+    const usage = openUsage(store);
+    await usage.record([usageRow({ at: Date.UTC(2020, 0) }), usageRow()]);
+    await sql`drop table usage_hour_2020_01`.execute(store.db);
+    await fold(store);
+    expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
+    expect(await partitions(store)).toContain('usage_hour_2020_01');
+    await usage.record([usageRow({ at: Date.UTC(2020, 0), requestId: 'late' })]);
+    await dropMonthsBefore(store, '2020-02');
+    expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
+  });
+
+  test('a step of the round that fails holds up no other', async () => {
+    const store = await open({ migrations });
+    const now = systemClock.now();
+    await openUsage(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
+    await sql`alter table usage_hour rename to usage_elsewhere`.execute(store.db); // so that folding fails
+    const work = jobs({ store, clock: systemClock });
+    const failed: unknown[] = [];
+    const log = { info: () => {}, debug: () => {}, warn: (what: object) => failed.push('step' in what && what.step), error: () => {} };
+    const end = keepBooks({ store, jobs: work, clock: systemClock, log, months: () => 13 });
+    onTestFinished(async () => {
+      end();
+      await work.close();
+    });
+    await expect.poll(async () => (await sql`select from job`.execute(store.db)).rows.length, { timeout: 10_000 }).toBe(2);
+    expect(failed[0]).toBe('folding');
   });
 
   test('the round of the books makes months, drops what is too old, folds, and a job finds no drift', async () => {

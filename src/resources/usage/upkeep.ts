@@ -5,7 +5,7 @@ import { monthOf } from '#model/plan';
 import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
 import type { Store } from '#store/open';
-import { dropMonthsBefore, makeMonthsAhead } from './months.ts';
+import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
 export interface UpkeepParts {
@@ -38,23 +38,40 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
   let reconciled = '';
 
   async function look(): Promise<void> {
+    await done('folding', () => fold(store));
+    if (ended || clock.monotonic() - rounded < roundMilliseconds) return;
+    const now = clock.now();
+    const all = [
+      await done('making months', () => makeMonthsAhead(store, now)),
+      await done('dropping months', () => drop(now)),
+      await done('pruning', () => prune(store, months())),
+      await done('asking for the reconciliation', () => askForReconciliation(now)),
+    ];
+    if (all.every(Boolean)) rounded = clock.monotonic();
+  }
+
+  /** What fails holds up nothing else, and is tried again at the next look. */
+  async function done(step: string, work: () => Promise<void>): Promise<boolean> {
     try {
-      await fold(store);
-      if (clock.monotonic() - rounded < roundMilliseconds) return;
-      const now = clock.now();
-      await makeMonthsAhead(store, now);
-      const dropped = await dropMonthsBefore(store, monthBefore(now, months() - 1));
-      if (dropped.length > 0) log.info({ dropped }, 'months of the books were dropped');
-      await prune(store, months());
-      const day = new Date(now).toISOString().slice(0, 10);
-      const runAt = new Date(now + reconcileSeconds * 1000);
-      if (day !== reconciled)
-        for (const month of [monthBefore(now, 1), monthOf(now)]) await jobs.add(reconcileKind, { month }, { unique: month, runAt, tries: 2 });
-      reconciled = day;
-      rounded = clock.monotonic();
+      await work();
+      return true;
     } catch (error) {
-      if (!ended) log.warn({ err: error }, 'the round of the books failed');
+      if (!ended) log.warn({ err: error, step }, 'a step of the round of the books failed');
+      return false;
     }
+  }
+
+  async function drop(now: number): Promise<void> {
+    const dropped = await dropMonthsBefore(store, monthBefore(now, months() - 1));
+    if (dropped.length > 0) log.info({ dropped }, 'months of the books were dropped');
+  }
+
+  async function askForReconciliation(now: number): Promise<void> {
+    const day = new Date(now).toISOString().slice(0, 10);
+    if (day === reconciled) return;
+    const runAt = new Date(now + reconcileSeconds * 1000);
+    for (const month of [monthBefore(now, 1), monthOf(now)]) await jobs.add(reconcileKind, { month }, { unique: month, runAt, tries: 2 });
+    reconciled = day;
   }
 
   jobs.work(reconcileKind, async ({ payload, signal }) => {
@@ -77,8 +94,9 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
 /** Moves what was booked last to the sums of its hours, in pieces. */
 export async function fold(store: Store): Promise<void> {
   const { db } = store.long(foldSeconds);
+  const fresh = async () => (await sql<{ month: string }>`select distinct month from usage_fresh`.execute(db)).rows.map(({ month }) => month);
   for (;;) {
-    const { rows } = await sql<{ moved: number }>`select usage_fold(${foldSize}) as moved`.execute(db);
+    const { rows } = await withMonths(store, fresh, () => sql<{ moved: number }>`select usage_fold(${foldSize}) as moved`.execute(db));
     if (rows[0]!.moved < foldSize) return;
   }
 }
