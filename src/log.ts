@@ -7,8 +7,8 @@ const mostWaiting = 16_777_216;
 const pieceBytes = { alone: 16_384, shared: 4096 };
 
 /** Worse ones have higher numbers; `silent` is above all. */
-const levels = { debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const;
-type Level = Exclude<keyof typeof levels, 'silent'>;
+const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60, silent: Infinity } as const;
+type Level = Exclude<keyof typeof levels, 'trace' | 'fatal' | 'silent'>;
 
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {
@@ -25,7 +25,7 @@ export interface Log {
 /**
  * A line is made in one go, by the engine's own JSON: a fifth of what a logging library takes, and every request has one.
  *
- * @param level `debug`, `info`, `warn`, `error` or `silent`
+ * @param level `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`
  * @param place `shared`: other processes write to the same stderr
  */
 export function openLog(level: string, place: keyof typeof pieceBytes = 'alone'): Log {

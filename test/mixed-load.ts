@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { systemClock } from '#kit/clock';
 import { monthOf } from '#model/plan';
 import type { Place } from './databases.ts';
-import { always, cut, failing, ok, on, pace, type Upstream } from './fakes/upstream/index.ts';
+import { always, cut, failing, ok, pace, type Behaviour, type Upstream } from './fakes/upstream/index.ts';
 import { reconcile } from '../src/resources/usage/reconcile.ts';
 import { openStore } from '../src/store/open.ts';
 import { join } from 'node:path';
@@ -24,17 +24,20 @@ export interface MixedLoad {
 /** For its server: a target that fails stays in use. */
 export const calm = 'routing: { cooldownSeconds: 0 }\n';
 
+const behaviours: Readonly<Record<string, Behaviour>> & { readonly whole: Behaviour } = {
+  whole: ok(),
+  stream: pace(2),
+  slow: pace(100, ok({ text: 'word '.repeat(30) })),
+  left: pace(20, ok({ text: 'word '.repeat(100) })),
+  error: failing(500),
+  cut: cut({ afterEvents: 4, how: 'reset' }),
+};
+
 const kinds = ['whole', 'stream', 'slow', 'left', 'error', 'cut', 'built-in'] as const;
 
 /** Whole and streamed answers, clients who leave, providers that fail or break off, all at once. Each call's name is its app and its prompt. */
 export function mixedLoad(upstream: Upstream, clients = 8): MixedLoad {
-  upstream.script(
-    always(on({ model: 'error' }, failing(500))),
-    always(on({ model: 'cut' }, cut({ afterEvents: 4, how: 'reset' }))),
-    always(on({ model: 'stream' }, pace(2))),
-    always(on({ model: 'slow' }, pace(100, ok({ text: 'word '.repeat(30) })))),
-    always(on({ model: 'left' }, pace(20, ok({ text: 'word '.repeat(100) })))),
-  );
+  upstream.script(always({ name: 'mixed', answer: (exchange) => (behaviours[kindIn(exchange.asked.text)] ?? behaviours.whole).answer(exchange) }));
   const outcomes = new Map<string, Outcome>();
   const totals = new Map<string, number>();
   let stopped = false;
@@ -43,7 +46,8 @@ export function mixedLoad(upstream: Upstream, clients = 8): MixedLoad {
   async function call(server: Served, key: string, name: string, kind: (typeof kinds)[number]): Promise<Outcome> {
     const leaving = new AbortController();
     const stream = kind === 'stream' || kind === 'slow' || kind === 'left' || kind === 'cut';
-    const body = { model: kind, stream, messages: [{ role: 'user', content: `This is ${name} .` }] };
+    const model = kind === 'built-in' ? kind : 'gpt-4o-mini';
+    const body = { model, stream, messages: [{ role: 'user', content: `This is ${name} for ${kind} .` }] };
     try {
       const answer = await askWith(server, key, body, { headers: { 'x-app-name': name }, signal: leaving.signal });
       if (kind === 'left') {
@@ -103,6 +107,8 @@ export function mixedLoad(upstream: Upstream, clients = 8): MixedLoad {
     },
   };
 }
+
+const kindIn = (text: string) => / for (\w+) \./.exec(text)?.[1] ?? 'whole';
 
 function missing(needed: readonly string[], rows: readonly Logged[]): readonly string[] {
   const there = new Set(rows.map(({ app }) => app));
