@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import type { Place } from './databases.ts';
 import { booked, tally } from './exactness.ts';
@@ -33,26 +32,28 @@ export async function away({ folder, databaseUrl }: Place, seconds: number): Pro
   await line.set('refuse');
   const until = performance.now() + seconds * 1000;
   let served = 1;
-  const limitedSaw: Record<number, number> = {};
+  const limitedSaw = new Set<number>();
+  const others = { unseen: unseen.keys[0]!, revoked: revoked.keys[0]!, suspended: suspended.keys[0]!, stranger: `drg_${'x'.repeat(40)}` };
   const seen: Record<string, Set<number>> = { unseen: new Set(), revoked: new Set(), suspended: new Set(), stranger: new Set() };
   const asked = load.outcomes.size;
   while (performance.now() < until) {
-    const answer = await limited.ask(fixed);
-    await answer.arrayBuffer();
-    limitedSaw[answer.status] = (limitedSaw[answer.status] ?? 0) + 1;
-    if (answer.status === 200) served++;
-    else expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
-    const others = { unseen: unseen.keys[0]!, revoked: revoked.keys[0]!, suspended: suspended.keys[0]!, stranger: `drg_${'x'.repeat(40)}` };
-    for (const [who, key] of Object.entries(others)) {
-      const startedAt = performance.now();
-      const { status } = await askWith(server, key, fixed);
-      expect(performance.now() - startedAt).toBeLessThan(3000);
-      seen[who]!.add(status);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => limited.ask(fixed)));
+    for (const answer of answers) {
+      await answer.arrayBuffer();
+      limitedSaw.add(answer.status);
+      if (answer.status === 200) served++;
+      else expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
     }
-    if (answer.status !== 200) await sleep(50);
+    await Promise.all(
+      Object.entries(others).map(async ([who, key]) => {
+        const startedAt = performance.now();
+        seen[who]!.add((await askWith(server, key, fixed)).status);
+        expect(performance.now() - startedAt).toBeLessThan(3000);
+      }),
+    );
   }
   expect(load.outcomes.size).toBeGreaterThan(asked);
-  expect(Object.keys(limitedSaw)).toEqual(['200', '503']);
+  expect(limitedSaw).toEqual(new Set([200, 503]));
   expect(seen['unseen']).toEqual(new Set([503]));
   for (const who of ['revoked', 'suspended', 'stranger']) for (const status of seen[who]!) expect([401, 503]).toContain(status);
 
