@@ -59,6 +59,8 @@ export async function fixedCost(server: Served): Promise<number> {
 /** A line of the log. */
 export interface Logged {
   readonly requestId: string;
+  /** ISO 8601. */
+  readonly at: string;
   readonly userId: number;
   readonly app: string;
   readonly status: number;

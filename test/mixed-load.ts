@@ -116,10 +116,10 @@ function missing(needed: readonly string[], rows: readonly Logged[]): readonly s
 }
 
 /** The sums in the database of a place, whose server has ended where it is embedded, are those of its rows. */
-export async function expectNoDrift({ folder, databaseUrl }: Place): Promise<void> {
+export async function expectNoDrift({ folder, databaseUrl }: Place, month = monthOf(Date.now())): Promise<void> {
   const store = await openStore({ folder: join(folder, 'data'), ...(databaseUrl === undefined ? {} : { databaseUrl }), migrations: [], clock: systemClock });
   try {
-    expect(await reconcile(store, monthOf(Date.now()))).toEqual([]);
+    expect(await reconcile(store, month)).toEqual([]);
   } finally {
     await store.close();
   }
