@@ -31,7 +31,7 @@ async function house() {
 describe.skipIf(!address)('the database', () => {
   test(
     'away for seconds under load: leases go on, then 503, never a 401, and the books are whole afterwards [D-04] [D-05]',
-    async () => away(await place(), 6),
+    async () => away(await place(), 5),
     minute,
   );
 
@@ -65,9 +65,9 @@ describe.skipIf(!address)('the database', () => {
       const database = new pg.Client(databaseUrl);
       await database.connect();
       onTestFinished(() => database.end());
-      const load = mixedLoad(upstream, 4);
+      const load = mixedLoad(upstream, 12);
       const clients = load.run(server);
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < 4; round++) {
         const enough = load.outcomes.size + 20;
         await database.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
         await expect.poll(() => load.outcomes.size, { timeout: 10_000 }).toBeGreaterThan(enough);
