@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 import type { NounRoute } from './http/noun-route.ts';
 import type { Clock } from './kit/clock.ts';
 import type { Caller } from './model/generate.ts';
-import type { Plan } from './model/plan.ts';
+import { areLimits, type Plan } from './model/plan.ts';
 import { apiKeyRoutes } from './resources/api-keys/routes.ts';
 import { planRoutes } from './resources/plans/routes.ts';
 import { openPlans } from './resources/plans/store.ts';
@@ -45,7 +45,8 @@ export async function openAdministration({ database, settings, clock, teamsChang
     ],
     planOf({ plan: name, limits }) {
       const plan = plans.find(name);
-      return plan && limits ? { ...plan, ...limits } : plan;
+      if (!plan || limits === undefined) return plan;
+      return areLimits(limits) ? { ...plan, ...limits } : undefined;
     },
     teamPlan(teamId) {
       const name = teams.planOf(teamId);

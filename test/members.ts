@@ -59,6 +59,8 @@ export async function fixedCost(server: Served): Promise<number> {
 /** A line of the log. */
 export interface Logged {
   readonly requestId: string;
+  /** ISO 8601. */
+  readonly at: string;
   readonly userId: number;
   readonly app: string;
   readonly status: number;
@@ -74,7 +76,7 @@ export async function loggedBy(server: Served, userId?: number): Promise<readonl
   const found: Logged[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const asked = new URLSearchParams({ limit: '200', ...(cursor ? { cursor } : {}), ...(userId === undefined ? {} : { userId: String(userId) }) });
-    const page: { items: Logged[]; nextCursor: string | null } = await administrate(server, 'GET', `/logs?${asked}`);
+    const page: { items: Logged[]; nextCursor: string | null } = await administrate(server, 'GET', `/logs?${asked.toString()}`);
     found.push(...page.items);
     cursor = page.nextCursor;
   }
@@ -89,6 +91,6 @@ export interface UsedBy {
 /** What the sums say of each user in a time, this month unless said. */
 export async function usedByUser(server: Served, time: { from?: string; to?: string } = {}): Promise<ReadonlyMap<number, UsedBy>> {
   const asked = new URLSearchParams({ groupBy: 'user', ...time });
-  const { items } = await administrate<{ items: (UsedBy & { user: number })[] }>(server, 'GET', `/usage?${asked}`);
+  const { items } = await administrate<{ items: (UsedBy & { user: number })[] }>(server, 'GET', `/usage?${asked.toString()}`);
   return new Map(items.map(({ user, requests, planTokens }) => [user, { requests, planTokens }]));
 }

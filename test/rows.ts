@@ -88,6 +88,8 @@ export const rows: readonly Row[] = Object.entries({
   'Q-03': 'every endpoint that spends answers 429 at quota 0 and nothing goes upstream',
   'Q-04': 'a stream that needs more than its reservation overshoots by at most one step',
   'Q-05': '1,000 failed or cancelled requests leave no reservation behind',
+  'Q-07': 'a month that ends under load: each request is counted in exactly one month, and the months add up to the rows',
+  'Q-08': 'a limit lowered or a user gone while 100 streams run: new requests are refused within a second, running ones are settled',
   'Q-09': 'negative, absurd and huge token numbers are refused before anything is reserved',
   'Q-10': 'several keys of one user share one quota exactly',
   'Q-12': 'monthly counts, logs, the usage in the answer and the one of the upstream are equal',
@@ -107,6 +109,7 @@ export const rows: readonly Row[] = Object.entries({
   'D-05': 'the database away: valid keys are never 401, revoked and unknown ones never succeed',
   'D-06': 'a slow database: chat does not wait for it, the queue is bounded',
   'D-07': 'a small pool under load: no connection too many, no deadlock',
+  'D-08': 'sessions ended from outside and a database that became read-only: noticed, not failed for, caught up with',
   'D-09': 'a foreign lock on the database does not block the event loop',
 
   'G-01': 'SIGTERM with 200 streams in flight: not ready at once, all complete, exit 0, settled',

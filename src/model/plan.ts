@@ -8,6 +8,11 @@ export interface Plan {
   readonly concurrentStreams?: number;
 }
 
+/** Is it what limits are kept as? What a database holds may be anything, and what is no limits must not count as none. */
+export function areLimits(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Spent so far in one month. */
 export interface Spent {
   readonly planTokens: number;

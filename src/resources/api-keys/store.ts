@@ -1,7 +1,7 @@
 import { sql, type Generated } from 'kysely';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
-import type { Plan } from '#model/plan';
+import { areLimits, type Plan } from '#model/plan';
 import type { Access } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
@@ -127,7 +127,7 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
         const row = digest && found.get(digest.toString('base64'));
         if (!row) return undefined;
         const { userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models } = row;
-        const own = Object.keys(limits).length > 0 ? { limits } : {};
+        const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
         const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
         return { caller, expiresAt: row.expires_at?.getTime() };
       });

@@ -1,7 +1,7 @@
 import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
-import type { Plan } from '#model/plan';
+import { areLimits, type Plan } from '#model/plan';
 import { keep } from '#store/kept';
 import type { Store } from '#store/open';
 
@@ -28,7 +28,7 @@ const unlimited = 'unlimited';
 export async function openPlans(store: Store, clock: Clock, fromSettings: () => Readonly<Record<string, Plan>>): Promise<Plans> {
   const read = async () => {
     const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
-    return new Map(rows.map(({ name, limits }) => [name, limits]));
+    return new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
   };
   const stored = await keep({ store, topic: 'plans', clock, read });
   const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);

@@ -1,0 +1,137 @@
+/* Months that end, limits that change and plans that are damaged, while calls run. */
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/clock';
+import { onServer } from './databases.ts';
+import { booked, tally } from './exactness.ts';
+import { pace, ok, startUpstream, times, type Upstream } from './fakes/upstream/index.ts';
+import { openHouse, type House } from './house.ts';
+import { administrate, askWith, fixed, fixedCost, loggedBy, newMember, usedByUser, type Member } from './members.ts';
+import { calm, expectNoDrift } from './mixed-load.ts';
+
+const address = inject('postgres');
+const { place } = onServer(address ?? '');
+const minute = 60_000;
+
+describe.skipIf(!address)('while calls run', () => {
+  let upstream: Upstream;
+  let house: House;
+  let database: pg.Client;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    if (!address) return;
+    const name = `limits_${process.pid}`;
+    const admin = new pg.Client(address);
+    await admin.connect();
+    await admin.query(`create database ${name}`);
+    const databaseUrl = new URL(name, address).href;
+    upstream = await startUpstream();
+    house = await openHouse({ upstream: upstream.url, databaseUrl, yaml: calm });
+    database = new pg.Client(databaseUrl);
+    await database.connect();
+    remove = async () => {
+      await database.end();
+      await house.close();
+      await upstream.close();
+      await admin.query(`drop database ${name} with (force)`);
+      await admin.end();
+    };
+  });
+  afterEach(() => upstream?.reset());
+  afterAll(() => remove?.());
+
+  /** So many streams that have begun and end in a second or two. */
+  async function streams(member: Member, many: number): Promise<readonly Response[]> {
+    upstream.script(times(many, pace(50, ok({ text: 'word '.repeat(30) }))));
+    const body = { ...fixed, model: 'gpt-4o-mini', stream: true, max_tokens: 100 };
+    return Promise.all(Array.from({ length: many }, () => member.ask(body)));
+  }
+
+  test.each([
+    ['lowered to what was spent', 'PATCH', { monthlyTokens: 0 }, 429],
+    ['suspended', 'PATCH', { status: 'suspended' }, 401],
+    ['deleted', 'DELETE', undefined, 401],
+  ])(
+    'a user who is %s is refused within a second, and the 100 streams that run end well and are booked [Q-08]',
+    async (_what, method, change, refusal) => {
+      const member = await newMember(house, { monthlyTokens: 1_000_000 });
+      const running = await streams(member, 100);
+      await administrate(house, method, `/users/${member.id}`, change);
+      await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 1000, interval: 50 }).toEqual([String(refusal)]);
+      for (const answer of running) expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
+      await expect.poll(async () => (await loggedBy(house, member.id)).filter(({ end }) => end === 'completed').length, { timeout: 10_000 }).toBe(100);
+      const rows = await loggedBy(house, member.id);
+      await booked(house, member.id, { requests: rows.length, planTokens: rows.reduce((sum, { planTokens }) => sum + planTokens, 0) });
+    },
+    minute,
+  );
+
+  test.each([
+    ['null', `update plans set limits = 'null' where name = $1`],
+    ['a limit of null', `update plans set limits = '{"monthlyTokens":null}' where name = $1`],
+    ['a negative limit', `update plans set limits = '{"monthlyTokens":-1}' where name = $1`],
+    ['a limit in words', `update plans set limits = '{"monthlyTokens":"many"}' where name = $1`],
+    ['a limit that is a list', `update plans set limits = '{"monthlyTokens":[9]}' where name = $1`],
+    ['text', `update plans set limits = '"unlimited"' where name = $1`],
+    ['a list', `update plans set limits = '[]' where name = $1`],
+    ['a row that is gone', 'delete from plans where name = $1'],
+    ['a blank name', `update users set plan = '' where plan = $1`],
+    ['an own limit that is negative', `update users set limits = '{"monthlyTokens":-5}' where plan = $1`],
+    ['own limits that are null', `update users set limits = 'null' where plan = $1`],
+    ['own limits that are text', `update users set limits = '"all"' where plan = $1`],
+  ])('a plan damaged to %s stops those who have it, and nobody else [Q-14]', async (_how, damage) => {
+    const [harmed, other] = [await newMember(house, { monthlyTokens: 1_000_000 }), await newMember(house, { monthlyTokens: 1_000_000 })];
+    expect(await tally([harmed.ask(fixed), other.ask(fixed)])).toEqual({ 200: 2 });
+    const { plan } = await administrate<{ plan: string }>(house, 'GET', `/users/${harmed.id}`);
+    await database.query(damage, [plan]);
+    for (const topic of ['plans', 'users']) await database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"${topic}","payload":null}')`);
+    await expect.poll(async () => (await tally([harmed.ask(fixed)]))[200] ?? 0, { timeout: 5000 }).toBe(0);
+    for (const status of Object.keys(await tally([harmed.ask(fixed), harmed.ask({ ...fixed, stream: true })]))) expect(['429', '500']).toContain(status);
+    expect(await tally([other.ask(fixed), askWith(house, house.key, fixed)])).toEqual({ 200: 2 });
+  });
+});
+
+test.skipIf(!address)(
+  'a month that ends under load: each call is in one month, the months add up to the rows, and the new one begins with a whole balance [Q-07]',
+  async () => {
+    const where = await place();
+    let shift = 0;
+    const house = await openHouse({ ...where, yaml: calm, clock: { ...systemClock, now: () => systemClock.now() + shift } });
+    onTestFinished(house.close);
+    const cost = await fixedCost(house);
+    const member = await newMember(house, { monthlyTokens: 100 * cost });
+    const now = new Date();
+    const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+    const month = (milliseconds: number) => new Date(milliseconds).toISOString();
+    const [from, to, end] = [Date.UTC(now.getUTCFullYear(), now.getUTCMonth()), next, Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 2)].map(month) as [
+      string,
+      string,
+      string,
+    ];
+    shift = next - systemClock.now() - 300; // so many milliseconds before the end
+    let served = 0;
+    const afterwards = () => systemClock.now() + shift > next;
+    const client = async () => {
+      for (let more = 2; more > 0;) {
+        const { 200: one = 0 } = await tally([member.ask(fixed)]);
+        served += one;
+        if (afterwards() && one === 0) more--;
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, client));
+    const read = async () => {
+      const [old, fresh] = await Promise.all([usedByUser(house, { from, to }), usedByUser(house, { from: to, to: end })]);
+      return [old.get(member.id), fresh.get(member.id)];
+    };
+    await expect.poll(async () => (await read()).reduce((sum, used) => sum + (used?.requests ?? 0), 0), { timeout: 10_000 }).toBe(served);
+    const [old, fresh] = await read();
+    expect(old!.planTokens).toBeLessThanOrEqual(100 * cost);
+    expect(fresh).toEqual({ requests: 100, planTokens: 100 * cost });
+    const rows = await loggedBy(house, member.id);
+    expect(rows.filter(({ at }) => Date.parse(at) < next)).toHaveLength(old!.requests);
+    expect(rows).toHaveLength(served);
+    await expectNoDrift(where, month(next).slice(0, 7));
+    await expectNoDrift(where);
+  },
+  minute,
+);
