@@ -81,6 +81,15 @@ describe('what is booked', () => {
     expect(await booked()).toMatchObject({ end: 'quota-ended', status: 200, outputTokens: 200, provenance: 'partial' });
   });
 
+  test('for a stream that names its maximum is all that its provider bills, however long its tokens are', async () => {
+    plan = { monthlyTokens: 30 };
+    const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hello, you there' }] }] as const;
+    const answer = [text('x'.repeat(80)), text('x'.repeat(80)), finished, usage({ output: 20 })];
+    const events = await Array.fromAsync(asking(says(started, ...answer), { stream: true, sampling: { maxTokens: 20 }, turns }));
+    expect(events.slice(1)).toEqual(answer);
+    expect(await booked()).toMatchObject({ end: 'completed', outputTokens: 20, provenance: 'provider', planTokens: 30 });
+  });
+
   test.each<[string, Partial<Usage>, GenerateCall['sampling']]>([
     ['below nothing', { output: -5 }, {}],
     ['without end', { input: 1e308 }, {}],

@@ -30,7 +30,7 @@ export class Reservation {
   readonly isOpen: boolean;
   /** Output tokens of all candidates that are covered. */
   output = Infinity;
-  /** An answer with more output tokens than this should ask for more. */
+  /** An open answer with more output tokens than this should ask for more. */
   comfort = Infinity;
   readonly #parts: ReservationParts;
   readonly #context: Context;
@@ -133,7 +133,8 @@ export class Reservation {
     let output = Infinity;
     for (const { holding, held } of this.#claims) output = Math.min(output, this.#wants.output(holding.account.kind, held));
     this.output = output;
-    this.comfort = this.#wants.isOpen ? output - this.#wants.step / 2 : output;
+    // An answer that has its maximum is ended by that: how many tokens it has so far is only guessed at.
+    this.comfort = this.#wants.isOpen ? output - this.#wants.step / 2 : Infinity;
   }
 }
 
