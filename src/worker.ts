@@ -99,9 +99,8 @@ const last = (mistake: unknown) => {
   log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
   if (hasErred) return;
   hasErred = true;
-  if (!serving) return end();
-  setTimeout(end, (lastSeconds + 5) * 1000);
-  void serving.close(lastSeconds).finally(end);
+  setTimeout(end, serving ? (lastSeconds + 5) * 1000 : 0);
+  void serving?.close(lastSeconds).finally(end);
 };
 process.on('uncaughtException', last);
 process.on('unhandledRejection', last);

@@ -36,9 +36,9 @@ test('a listener that throws keeps nobody else from hearing, and its mistake is 
     process.removeAllListeners('uncaughtException');
     for (const other of others) process.on('uncaughtException', other);
   });
-  signal.onabort = () => {
+  signal.addEventListener('abort', () => {
     throw new Error('first');
-  };
+  });
   signal.addEventListener('abort', () => {
     throw new Error('second');
   });

@@ -21,7 +21,7 @@ test('all who wait for a token wait for the same one, and who leaves takes it fr
   leaving.abort(new Error('I left.'));
   await expect(left).rejects.toThrow('I left.');
   asked[0]!.give('one');
-  expect(await Promise.all(others)).toEqual([{ authorization: 'Bearer one' }, { authorization: 'Bearer one' }]);
+  expect(await Promise.all(others.map(async (one) => one))).toEqual([{ authorization: 'Bearer one' }, { authorization: 'Bearer one' }]);
   expect(asked).toHaveLength(1);
 });
 
