@@ -230,7 +230,7 @@ onBothDatabases('an idempotency key', (database) => {
   test('may be any visible characters, and stands in no log line', async () => {
     const lines: string[] = [];
     const note = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
-    const log = { debug: note, info: note, warn: note, error: note, level() {}, flush: () => Promise.resolve() };
+    const log = { debug: note, info: note, warn: note, error: note, fatal: note, level() {}, flush: () => Promise.resolve() };
     const { house } = await open(database, { log });
     const keys = ['__proto__', "'; drop table idempotency; --", '%s%n\\0', 'k'.repeat(255)].map((key) => key.replaceAll(' ', '_'));
     for (const key of keys) {

@@ -4,7 +4,7 @@ import type { Spent } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 import type { Store } from '#store/open';
 import { openLogs, type Logs } from './logs.ts';
-import { openShipping, type Keep, type Shipping } from './ship.ts';
+import { openShipping, type Shipping } from './ship.ts';
 import { openSums, type Sums } from './sums.ts';
 
 /** What has been booked for an owner in a month. */
@@ -27,9 +27,8 @@ export interface Usage extends Shipping, Logs, Sums {
   record(rows: readonly UsageRow[]): Promise<void>;
 }
 
-/** @param keep writes what else journals keep */
-export function openUsage(store: Store, keep?: Keep): Usage {
-  const shipping = openShipping(store, keep);
+export function openUsage(store: Store): Usage {
+  const shipping = openShipping(store);
   const spentOf: Usage['spentOf'] = async (owner, month) => {
     const { rows } = await sql<Booked>`
       select inference, train, usd::double precision, requests, input_tokens as "inputTokens", output_tokens as "outputTokens"
