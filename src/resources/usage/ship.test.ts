@@ -6,13 +6,13 @@ import { usageRow } from '../../../test/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { reconcile } from './reconcile.ts';
-import { openUsage } from './store.ts';
+import { booksOf } from '../../../test/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 
 onBothDatabases('shipping', ({ shared }) => {
   const store = shared({ migrations });
-  const usage = () => openUsage(store());
+  const usage = () => booksOf(store());
   let names = 0;
   const journal = () => `journal-${++names}/0`;
   const user = () => 10_000 + ++names;

@@ -26,8 +26,6 @@ export interface Shipping {
   ship(shipment: Shipment): Promise<void>;
   /** How far a journal has been shipped, in bytes; 0 for one that is unknown. */
   position(journal: string): Promise<number>;
-  /** Books rows that no journal has. A row that is there already changes nothing. */
-  book(rows: string): Promise<void>;
 }
 
 export function openShipping(store: Store): Shipping {
@@ -47,7 +45,6 @@ export function openShipping(store: Store): Shipping {
       const { rows } = await sql<{ byte: number }>`select byte from journal_position where journal = ${journal}`.execute(store.db);
       return rows[0]?.byte ?? 0;
     },
-    book: (rows) => booked(rows, async () => void (await sql`select usage_book(null, ${rows}::json)`.execute(store.db))),
   };
 }
 

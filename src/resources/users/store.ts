@@ -53,9 +53,8 @@ export function openUsers(access: Access): Users {
 
   /** All active administrators are locked in one order, so of two who go at the same time one comes second and sees it. */
   async function keepAnAdministrator(id: number): Promise<void> {
-    const isActiveAdmin = (one: { id: number }) => one.id === id;
     const all = await db.selectFrom('users').select('id').where('role', '=', 'admin').where('status', '=', 'active').orderBy('id').forUpdate().execute();
-    if (all.length === 1 && all.some(isActiveAdmin)) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
+    if (all.length === 1 && all[0]!.id === id) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
   }
 
   return {
