@@ -61,6 +61,19 @@ onBothDatabases('administration', ({ place }) => {
     expect((await ask('/lost/write-off', 'POST')).status).toBe(409);
   });
 
+  test('a user may be made with a password of 8 to 256 characters, which is never shown', async () => {
+    const { admin } = await house();
+    const password = 'correct horse';
+    const made = await admin('POST', '/users', { email: 'ada@example.org', password });
+    expect(made).toEqual({ status: 201, body: { id: 2, email: 'ada@example.org', plan: 'free', role: 'user', status: 'active' } });
+    expect(JSON.stringify([await admin('GET', '/users'), await admin('GET', '/users/2')])).not.toMatch(/password|scrypt|correct/);
+    for (const wrong of ['1234567', 'x'.repeat(257), '', 12345678]) {
+      const refused = await admin('POST', '/users', { email: 'bob@example.org', password: wrong });
+      expect(refused).toMatchObject({ status: 400, body: { message: expect.stringMatching(/^password must /) } });
+      expect(JSON.stringify(refused.body)).not.toContain('12345678');
+    }
+  });
+
   test('a user is made, found, changed and deleted', async () => {
     const { admin } = await house();
     const made = await admin('POST', '/users', { email: 'Ada@Example.org', plan: 'team', role: 'admin' });

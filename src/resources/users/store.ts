@@ -25,6 +25,7 @@ type Tables = {
     role: User['role'];
     plan: string;
     status: Generated<User['status']>;
+    password: Generated<string | null>;
     limits: Generated<Plan>;
   };
 };
@@ -33,7 +34,7 @@ const columns = ['id', 'email', 'role', 'plan', 'status', 'limits'] as const;
 
 export interface Users {
   /** @throws Fault `conflict` when the address is taken */
-  add(user: { email: string; role: User['role']; plan: string }): Promise<User>;
+  add(user: { email: string; role: User['role']; plan: string; /** As it is stored. */ password?: string | null }): Promise<User>;
   /** True while there is not one. */
   none(): Promise<boolean>;
   find(id: number): Promise<User | undefined>;
@@ -58,10 +59,10 @@ export function openUsers(access: Access): Users {
   }
 
   return {
-    async add({ email, role, plan }) {
+    async add({ email, role, plan, password = null }) {
       const user = await db
         .insertInto('users')
-        .values({ email: email.toLowerCase(), role, plan })
+        .values({ email: email.toLowerCase(), role, plan, password })
         .onConflict((conflict) => conflict.doNothing())
         .returning(columns)
         .executeTakeFirst();
