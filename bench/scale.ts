@@ -12,7 +12,7 @@ import { openApiKeys } from '#resources/api-keys/store';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { dropMonthsBefore, makeMonths } from '#resources/usage/months';
-import { openUsage } from '#resources/usage/store';
+import { booksOf } from '../test/books-of.ts';
 import { fold } from '#resources/usage/upkeep';
 import { openStore, type Store } from '#store/open';
 import { usageRow } from '../test/usage-rows.ts';
@@ -99,7 +99,7 @@ async function fill(store: Store, size: number): Promise<void> {
 
 async function measure(store: Store, size: number): Promise<void> {
   const users = Math.max(10, size / 10);
-  const usage = openUsage(store);
+  const usage = booksOf(store);
   const holder = await openHolders(store).enter({ machine: 'bench' });
   const leases = openLeases({ store, holder });
   const anyone = () => 1 + Math.floor(users * Math.random());

@@ -9,6 +9,8 @@ import { planRoutes } from './resources/plans/routes.ts';
 import { openPlans } from './resources/plans/store.ts';
 import { teamRoutes } from './resources/teams/routes.ts';
 import { openTeams } from './resources/teams/store.ts';
+import { holderRoutes } from './resources/usage/holder-routes.ts';
+import { openHolders } from './resources/usage/holders.ts';
 import { openLogs } from './resources/usage/logs.ts';
 import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
@@ -42,6 +44,7 @@ export async function openAdministration({ database, settings, clock, teamsChang
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans),
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
+      ...holderRoutes(openHolders(store), clock),
     ],
     planOf({ plan: name, limits }) {
       const plan = plans.find(name);

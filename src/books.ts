@@ -149,7 +149,7 @@ function living(holders: Holders, holder: string, clock: Clock, lost: (cause: un
 export function shippedBooks(store: Store, holders: Holders, by?: string): ShippedBooks {
   const { ship, position } = openShipping(store);
   return {
-    ship: ({ holder, journal, from, to, rows }) => ship({ holder, journal, from, to, rows }),
+    ship,
     position,
     async close(holder) {
       try {

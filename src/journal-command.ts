@@ -1,4 +1,4 @@
-import { readSettings } from '#config';
+import { readSettings, type SettingsArgs } from '#config';
 import type { Command } from 'commander';
 import { hostname } from 'node:os';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { causeOf, openLog } from './log.ts';
 import { Refused } from './refused.ts';
 import { openHolders } from './resources/usage/holders.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
-import { lockFolder } from './store/folder-lock.ts';
+import { isReadOnly, lockFolder } from './store/folder-lock.ts';
 
 /** `dragoman journal adopt FOLDER` */
 export function journalCommand(program: Command): void {
@@ -24,13 +24,20 @@ export function journalCommand(program: Command): void {
       "Brings the journals in another machine's data folder into the books of this one's database, and frees what that machine had leased. It must be gone for good.",
     )
     .option('--json', 'Prints a JSON object for each holder.')
+    .option('--config <file>', 'The settings file; ./dragoman.yaml if it is there.')
+    .option('--data <folder>', "This machine's data folder; ./data if nothing else is set.")
+    .option('--database-url <url>', 'PostgreSQL 15 or newer, where that holds the data.')
     .action(adopt);
 }
 
-async function adopt(folder: string, { json }: { json?: true }): Promise<void> {
+interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
+  readonly json?: true;
+}
+
+async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<void> {
   const foreign = resolve(folder);
   if (!existsSync(journalsIn(foreign))) throw new Refused(`There is no journal in ${foreign}: it must be a data folder.`, 400);
-  const { settings } = readSettings({ args: {} });
+  const { settings } = readSettings({ args });
   if (resolve(settings.data) === foreign) throw new Refused('This is the data folder of this machine: its server books what is left in it by itself.', 400);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
@@ -44,7 +51,11 @@ async function adopt(folder: string, { json }: { json?: true }): Promise<void> {
         refused: join(journalsIn(settings.data), 'refused.jsonl'),
         log: (problem, cause) => log.error(cause === undefined ? {} : causeOf(cause), problem),
       },
-      () => lockFolder(foreign),
+      () => {
+        if (!isReadOnly(foreign)) return lockFolder(foreign);
+        log.warn({ folder: foreign }, 'This folder cannot be written to, so nobody can tell whether its server still runs elsewhere: make sure that it does not.');
+        return () => {};
+      },
     );
     for (const one of adopted) console.log(json ? JSON.stringify(one) : `${one.holder}: ${one.rows} rows booked, its leases are free again.`);
   } finally {

@@ -2,7 +2,7 @@ import { logLevels, type LogLevel } from './kit/log-levels.ts';
 import { logLines } from './log-lines.ts';
 
 const lastWordsMilliseconds = 1000;
-/** Characters that wait for a reader who has stopped; what comes then is left out. */
+/** Bytes that wait for a reader who has stopped; what comes then is left out, and counted. */
 const mostWaiting = 16_777_216;
 /** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
 const pieceBytes = { alone: 16_384, shared: 4096 };
@@ -28,16 +28,19 @@ export interface Log {
  * @param place `shared`: other processes write to the same stderr
  */
 export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceBytes = 'alone'): Log {
-  const lines = logLines(2, { pieceBytes: pieceBytes[place], mostWaiting });
   const timer = setInterval(() => lines.flush(), 250);
   timer.unref();
   const who = place === 'shared' ? `,"pid":${process.pid}` : '';
   let least = rankOf(level);
-  const write = (of: LogLevel, fields: object, message: string) => {
-    if (logLevels.indexOf(of) < least) return;
+  const lineOf = (of: LogLevel, fields: object, message: string) => {
     const json = JSON.stringify(fields);
-    lines.add(`{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`);
+    return `{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`;
   };
+  const write = (of: LogLevel, fields: object, message: string) => {
+    if (logLevels.indexOf(of) >= least) lines.add(lineOf(of, fields, message));
+  };
+  const leftOut = (count: number) => lineOf('warn', { lines: count }, 'Nobody read the log: these lines of it were left out.');
+  const lines = logLines(2, { pieceBytes: pieceBytes[place], mostWaiting, leftOut });
   return {
     debug: (fields, message) => write('debug', fields, message),
     info: (fields, message) => write('info', fields, message),

@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
+import { holderCommands } from './holder-commands.ts';
 import { journalCommand } from './journal-command.ts';
 import { keyCommands } from './key-commands.ts';
 import { logsCommand } from './logs-command.ts';
@@ -43,6 +44,7 @@ async function main(): Promise<void> {
   userCommands(program);
   keyCommands(program);
   logsCommand(program);
+  holderCommands(program);
   journalCommand(program);
 
   await program.parseAsync();

@@ -1,4 +1,5 @@
 import { copyFile, mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { administer, onBothDatabases, onServer } from './databases.ts';
@@ -38,6 +39,40 @@ onBothDatabases('administration', ({ place }) => {
       chat: async (model = 'built-in') => (await ask(chat, { ...say, model }, { headers })).status,
     };
   }
+
+  test('a holder that lives is not written off; one that is silent is, once, and who did it is remembered', async () => {
+    const where = await place();
+    const open = await openHouse({ yaml, ...where });
+    onTestFinished(open.close);
+    const ask = async (path: string, method = 'GET') => {
+      const answer = await open.ask(`/server/admin/holders${path}`, undefined, { method });
+      return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+    };
+    const { body } = await ask('');
+    expect(body.items).toHaveLength(1);
+    const [own] = body.items!;
+    expect(own).toMatchObject({ machine: hostname(), closedAt: null, how: null, by: null, accounts: 0 });
+    expect(await ask(`/${String(own!['id'])}/write-off`, 'POST')).toMatchObject({ status: 409, body: { message: expect.stringContaining('alive') } });
+    expect((await ask('/nobody/write-off', 'POST')).status).toBe(404);
+    if (!where.databaseUrl) return; // nobody else can be in an embedded database
+    await administer(where.databaseUrl, `insert into holders (id, machine, seen_at) values ('lost', 'burnt', now() - interval '2 minutes')`);
+    const gone = await ask('/lost/write-off', 'POST');
+    expect(gone).toMatchObject({ status: 200, body: { machine: 'burnt', how: 'written-off', by: 'admin@localhost' } });
+    expect((await ask('/lost/write-off', 'POST')).status).toBe(409);
+  });
+
+  test('a user may be made with a password of 8 to 256 characters, which is never shown', async () => {
+    const { admin } = await house();
+    const password = 'correct horse';
+    const made = await admin('POST', '/users', { email: 'ada@example.org', password });
+    expect(made).toEqual({ status: 201, body: { id: 2, email: 'ada@example.org', plan: 'free', role: 'user', status: 'active' } });
+    expect(JSON.stringify([await admin('GET', '/users'), await admin('GET', '/users/2')])).not.toMatch(/password|scrypt|correct/);
+    for (const wrong of ['1234567', 'x'.repeat(257), '', 12345678]) {
+      const refused = await admin('POST', '/users', { email: 'bob@example.org', password: wrong });
+      expect(refused).toMatchObject({ status: 400, body: { message: expect.stringMatching(/^password must /) } });
+      expect(JSON.stringify(refused.body)).not.toContain('12345678');
+    }
+  });
 
   test('a user is made, found, changed and deleted', async () => {
     const { admin } = await house();

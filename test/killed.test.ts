@@ -100,7 +100,7 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
       const { 200: meanwhile = 0 } = await ask(staying, 120);
       expect(meanwhile).toBeLessThan(97);
       expect(meanwhile).toBeGreaterThan(50);
-      const adopted = await dragoman(['journal', 'adopt', join(gone, 'data')], { DRAGOMAN_DATA: join(here, 'data'), DATABASE_URL: databaseUrl! });
+      const adopted = await dragoman(['journal', 'adopt', join(gone, 'data'), '--data', join(here, 'data'), '--database-url', databaseUrl!]);
       expect(adopted).toMatch(/rows booked, its leases are free again/);
       await load.audit(staying);
       await until(async () => (await ask(staying, 1))[200]);
@@ -114,11 +114,11 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
 });
 
 /** What the command line says. @throws Error where it fails */
-async function dragoman(args: readonly string[], env: Record<string, string>): Promise<string> {
+async function dragoman(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
   const child = spawn(process.execPath, ['--conditions=source', main, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH },
   });
   const said = child.stdout.setEncoding('utf8').toArray();
   const [code] = (await once(child, 'exit')) as [number | null];

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -34,6 +34,16 @@ export function lockFolder(folder: string): () => void {
     rmSync(owner, { force: true });
     lock.close();
   };
+}
+
+/** Is the folder on a file system that nobody can write to from here? Then it cannot be locked either, and whoever has it elsewhere is not seen. */
+export function isReadOnly(folder: string, access = accessSync): boolean {
+  try {
+    access(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EROFS';
+  }
 }
 
 function ownerText(owner: string): string {

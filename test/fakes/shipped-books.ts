@@ -8,7 +8,6 @@ export type ShippedRow = UsageRow;
 /** The database as the journals see it, in memory. */
 export interface TestBooks extends ShippedBooks {
   readonly rows: ReadonlyMap<string, ShippedRow>;
-  readonly kept: readonly { readonly key: string }[];
   readonly positions: Map<string, number>;
   readonly closed: readonly string[];
   readonly batches: readonly Batch[];
@@ -20,13 +19,11 @@ export interface TestBooks extends ShippedBooks {
 
 export function testBooks(): TestBooks {
   const rows = new Map<string, ShippedRow>();
-  const kept: { readonly key: string }[] = [];
   const positions = new Map<string, number>();
   const closed: string[] = [];
   const batches: Batch[] = [];
   const books: TestBooks = {
     rows,
-    kept,
     positions,
     closed,
     batches,
@@ -40,10 +37,8 @@ export function testBooks(): TestBooks {
       if (stored < batch.to) {
         if (stored !== batch.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${batch.from}.`);
         const given = JSON.parse(batch.rows) as ShippedRow[];
-        const keeping = JSON.parse(batch.kept) as { key: string }[];
         if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
         for (const row of given) if (!rows.has(`${row.requestId} ${row.step}`)) rows.set(`${row.requestId} ${row.step}`, row);
-        kept.push(...keeping);
         positions.set(batch.journal, batch.to);
         batches.push(batch);
       }
@@ -51,7 +46,7 @@ export function testBooks(): TestBooks {
     },
     async position(journal) {
       await Promise.resolve();
-      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: '', kept: '' });
+      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: '' });
       if (failure?.instead) throw failure.instead;
       return positions.get(journal) ?? 0;
     },

@@ -4,7 +4,7 @@ import { Fault } from '#model/fault';
 import type { Ask, Grant, LeaseSource } from '#model/lease';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
-import { openUsage } from '#resources/usage/store';
+import { booksOf } from '../books-of.ts';
 import { onBothDatabases } from '../databases.ts';
 import { usageRow } from '../usage-rows.ts';
 import { booksModel } from './books-model.ts';
@@ -22,7 +22,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
     let seconds = Date.UTC(2026, 10, 21) / 1000;
     const now = () => seconds;
 
-    const usage = openUsage(store());
+    const usage = booksOf(store());
     const holders = openHolders(store());
     for (const one of await holders.list()) if (!one.closedAt) await holders.close(one.id); // those of the seed before
     const model = booksModel(now);

@@ -61,7 +61,6 @@ export async function shipHolder(parts: AdoptParts & { readonly removing: boolea
   for (const consignment of consignments) while (!consignment.done) await consignment.ship(true);
   await books.close(holder);
   if (removing) {
-    await books.synced?.();
     for (const consignment of consignments) await consignment.remove();
     await disk.remove(folder);
   }

@@ -8,8 +8,6 @@ export interface Batch {
   readonly to: number;
   /** Settled rows as the text of a JSON array, each a `UsageRow`. One that is there already counts once. */
   readonly rows: string;
-  /** What the nouns asked to keep, as the text of a JSON array of `Kept`. */
-  readonly kept: string;
 }
 
 /** What the journals need of the database. */
@@ -24,6 +22,4 @@ export interface ShippedBooks {
   position(journal: string): Promise<number>;
   /** The holder is no more and all it settled is shipped: what it did not spend is free again. Twice is as good as once. */
   close(holder: string): Promise<void>;
-  /** Resolves when all that is committed would survive a power cut. Absent where a commit says so itself. */
-  synced?(): Promise<void>;
 }

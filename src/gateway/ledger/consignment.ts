@@ -72,7 +72,7 @@ export class Consignment {
     if (this.#waiting.length === 0 && ended) await this.#die();
     const waiting = this.#waiting.slice(0, this.#dying ? deathsAtOnce : Infinity);
     if (waiting.length === 0) return false;
-    const entries = waiting.filter(({ kind, to }) => (kind === 'settled' || kind === 'kept') && to > this.#stored!);
+    const entries = waiting.filter(({ kind, to }) => kind === 'settled' && to > this.#stored!);
     if (entries.length > 0) await this.#shipped(entries, waiting.at(-1)!.to);
     this.#waiting = this.#waiting.slice(waiting.length);
     if (!ended) await this.#tidy();
@@ -120,10 +120,9 @@ export class Consignment {
 
   /** One row that can never be written holds up no other: halves are tried until it stands alone, and it is let go. */
   async #shipped(entries: readonly Entry[], to: number): Promise<void> {
-    const textOf = (wanted: Entry['kind']) => `[${entries.flatMap(({ kind, json }) => (kind === wanted ? [json.toString()] : [])).join(',')}]`;
+    const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
     try {
-      const batch = { holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows: textOf('settled'), kept: textOf('kept') };
-      await this.#parts.books.ship(batch);
+      await this.#parts.books.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;
@@ -133,23 +132,22 @@ export class Consignment {
       return this.#shipped(entries.slice(middle), to);
     }
     this.#stored = to;
-    this.rows += entries.filter(({ kind }) => kind === 'settled').length;
+    this.rows += entries.length;
   }
 
-  async #refuse({ kind, json }: Entry, to: number, why: Fault): Promise<void> {
+  async #refuse({ json }: Entry, to: number, why: Fault): Promise<void> {
     await this.#parts.disk.append(this.#parts.refused, `${json.toString()}\n`);
-    this.#parts.log(`A ${kind} record cannot be written and is left out: it is kept in ${this.#parts.refused}.`, why);
-    if (kind === 'settled') this.rows++;
+    this.#parts.log(`A row cannot be written and is left out: it is kept in ${this.#parts.refused}.`, why);
+    this.rows++;
     await this.#shipped([], to);
   }
 
   /** A file goes when all that is settled in it is in the books and nothing that began in it is running. */
   async #tidy(): Promise<void> {
-    const { disk, folder, writer, books, removing } = this.#parts;
+    const { disk, folder, writer, removing } = this.#parts;
     if (!removing || this.#waiting.length > 0 || segmentOf(this.#tail.place) === this.#tidied) return;
     const first = Math.min(segmentOf(this.#tail.place), this.#replay.oldest);
     const over = (await this.#tail.segments()).filter((segment) => segment < first);
-    if (over.length > 0) await books.synced?.();
     for (const segment of over) await disk.remove(segmentPath(folder, writer, segment));
     this.#tidied = segmentOf(this.#tail.place);
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -46,6 +46,14 @@ test('names are listed, files and empty folders are removed, and what is in use 
   await systemDisk.remove(join(root, 'a'));
   expect(await readdir(root)).toEqual([]);
   expect(await systemDisk.free(root)).toBeGreaterThan(0);
+});
+
+test('what is added to a file in a folder that is not there makes the folder', async () => {
+  const path = join(root, 'new', 'folder', 'refused.jsonl');
+  await systemDisk.append(path, 'one\n');
+  await systemDisk.append(path, 'two\n');
+  expect(await readFile(path, 'utf8')).toBe('one\ntwo\n');
+  await rm(join(root, 'new'), { recursive: true });
 });
 
 test('a journal on a real disk is shipped while it is written, over many files, and leaves no file behind', async () => {

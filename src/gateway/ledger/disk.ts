@@ -11,6 +11,7 @@ export interface Disk {
   list(folder: string): Promise<readonly string[]>;
   /** So many bytes from there on; fewer at the end, none where there is no such file. */
   read(path: string, from: number, length: number): Promise<Buffer>;
+  /** Adds to a file; it is made where it is missing, and its folder too. */
   append(path: string, text: string): Promise<void>;
   /** Removes a file, or a folder that is empty; anything else stays. */
   remove(path: string): Promise<void>;
@@ -72,7 +73,10 @@ export const systemDisk: Disk = {
       await file.close();
     }
   },
-  append: (path, text) => appendFile(path, text, { mode: 0o600, flush: true }),
+  async append(path, text) {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    await appendFile(path, text, { mode: 0o600, flush: true });
+  },
   async remove(path) {
     const isFolder = await unless(
       ['EISDIR', 'ERR_FS_EISDIR'],

@@ -6,7 +6,7 @@ import type { UsageRow } from '#model/usage-row';
  * A record of the journal is a line: a letter for its kind, the CRC-32 of its JSON in 8 hexadecimal digits, a space, the JSON, LF. JSON text has no LF in it,
  * so after damage the next line is found by the next LF. Files are filled with zeros ahead: a zero where a letter should be is the end of what was written.
  */
-export type RecordKind = 'began' | 'spoke' | 'settled' | 'kept';
+export type RecordKind = 'began' | 'spoke' | 'settled';
 
 /** A call that may spend from now on: all that is needed to book it should we die. */
 export interface Began {
@@ -28,17 +28,6 @@ export interface Began {
   readonly price?: Model['price'];
 }
 
-/** What a noun wants to find again after a kill. */
-export interface Kept {
-  /** Which noun: `idempotent-answer`. */
-  readonly noun: string;
-  readonly key: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** Sealed, base64. */
-  readonly sealed: string;
-}
-
 /** A good record among some bytes, which it ends before `to`. */
 export interface FoundRecord {
   readonly kind: RecordKind;
@@ -47,7 +36,7 @@ export interface FoundRecord {
   readonly to: number;
 }
 
-const letters: Readonly<Record<RecordKind, number>> = { began: 0x62, spoke: 0x70, settled: 0x73, kept: 0x6b };
+const letters: Readonly<Record<RecordKind, number>> = { began: 0x62, spoke: 0x70, settled: 0x73 };
 const kinds = new Map(Object.entries(letters).map(([kind, letter]) => [letter, kind as RecordKind]));
 const headBytes = 10;
 const lineFeed = 10;

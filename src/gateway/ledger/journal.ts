@@ -2,8 +2,7 @@ import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
 import type { UsageRow } from '#model/usage-row';
 import type { Disk } from './disk.ts';
-import { beganJson, callOf, recordBytes, recordAt, settledJson, spokeJson, writeRecord, type Began, type Kept, type RecordKind } from './journal-record.ts';
-import { mostSegmentBytes } from './journal-segments.ts';
+import { beganJson, callOf, recordBytes, recordAt, settledJson, spokeJson, writeRecord, type Began, type RecordKind } from './journal-record.ts';
 import { openSegments, type Segment } from './journal-files.ts';
 
 /** What the ledger writes down of calls when it happens, before anybody is told. */
@@ -21,8 +20,6 @@ export interface CallJournal {
 /** What a process did that the database does not know yet. Survives a kill at once, a power cut within 50 ms. */
 export interface Journal extends CallJournal {
   readonly writer: string;
-  /** @throws Fault `too-large`. What no disk takes is held like a row. */
-  kept(kept: Kept): void;
   /** Rows settled since the start. */
   readonly rows: number;
   /** Makes all that was written last. Nothing may be written any more. */
@@ -230,11 +227,6 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
       running.delete(`${row.requestId} ${row.step}`);
       rows++;
       recordOrHold('settled', settledJson(row));
-    },
-    kept(kept) {
-      const json = JSON.stringify(kept);
-      if (recordBytes(json) > mostSegmentBytes) throw new Fault('too-large', `At most ${mostSegmentBytes} bytes can be kept.`);
-      recordOrHold('kept', json);
     },
     async close() {
       cancelLook();

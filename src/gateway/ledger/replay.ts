@@ -39,8 +39,6 @@ export class Replay {
       case 'settled':
         if (this.#running.delete(callOf(json)) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow);
         break;
-      case 'kept':
-        break;
       default:
         kind satisfies never;
     }

@@ -43,6 +43,9 @@ describe('shipping', () => {
   test('rows of workers that the database does not take count as pending until it does', async () => {
     const { books, clock, shipper, write } = await house();
     const worker = await write('w1');
+    worker.settled(settled(began('first')));
+    await pass(clock, 1000);
+    expect(shipper.pendingRows).toBe(0);
     books.fails = away;
     for (const id of names(3)) worker.settled(settled(began(id)));
     await pass(clock, 1000);

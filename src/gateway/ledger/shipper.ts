@@ -81,7 +81,6 @@ export function openShipper(given: ShipperParts): Shipper {
         for (let batch = 0; left && !stopped && batch < batchesInTurn; batch++) left = await consignment.ship(adopted !== undefined);
         more ||= left;
         if (!adopted || !consignment.done) return;
-        await parts.books.synced?.();
         await consignment.remove();
         consignments.delete(writer);
         adopting.delete(writer);

@@ -6,7 +6,7 @@ import type { Store } from '#store/open';
 /** A boot of a process that may hold leases. */
 export interface Holder {
   readonly id: string;
-  /** Host and process, as it named itself. */
+  /** Its host name. */
   readonly machine: string;
   readonly startedAt: Date;
   readonly seenAt: Date;

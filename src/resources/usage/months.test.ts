@@ -10,7 +10,7 @@ import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { dropMonthsBefore, makeMonths, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
-import { openUsage } from './store.ts';
+import { booksOf } from '../../../test/books-of.ts';
 import { fold, keepBooks } from './upkeep.ts';
 
 const migrations = [new URL('.', import.meta.url)];
@@ -26,7 +26,7 @@ onBothDatabases('months', ({ open }) => {
   test('are made ahead, also by several at once and in December, and dropped whole with all that is in them', async () => {
     const store = await open({ migrations });
     await Promise.all([makeMonthsAhead(store, Date.UTC(2025, 11, 31)), makeMonths(store, ['2025-12']), makeMonthsAhead(store, Date.UTC(2026, 0, 1))]);
-    const usage = openUsage(store);
+    const usage = booksOf(store);
     await usage.record([usageRow({ at: Date.UTC(2025, 11, 30) }), usageRow({ at: Date.UTC(2026, 1, 1) })]);
     expect(await partitions(store)).toEqual(
       ['spent', 'usage', 'usage_hour'].flatMap((table) => [
@@ -44,7 +44,7 @@ onBothDatabases('months', ({ open }) => {
   test('a month that somebody reads is not waited for: it is dropped the next time', async () => {
     const store = await open({ migrations });
     if (store.kind === 'embedded') return; // one connection: nobody else reads meanwhile
-    await openUsage(store).record([usageRow({ at: Date.UTC(2025, 0, 1) })]);
+    await booksOf(store).record([usageRow({ at: Date.UTC(2025, 0, 1) })]);
     let worst = 0;
     await store.transaction(async ({ db }) => {
       await sql`select count(*) from usage`.execute(db);
@@ -53,7 +53,7 @@ onBothDatabases('months', ({ open }) => {
       void dropping.finally(() => (isDone = true));
       while (!isDone) {
         const since = performance.now();
-        await openUsage(store).record([usageRow()]);
+        await booksOf(store).record([usageRow()]);
         worst = Math.max(worst, performance.now() - since);
       }
       expect(await dropping).toEqual(['usage_hour_2025_01', 'spent_2025_01']);
@@ -91,7 +91,7 @@ onBothDatabases('months', ({ open }) => {
   test('a sum of a month that is gone stops no round: it is folded into the month made again, and goes with it when it is dropped', async () => {
     const store = await open({ migrations });
     await makeMonthsAhead(store, systemClock.now());
-    const usage = openUsage(store);
+    const usage = booksOf(store);
     await usage.record([usageRow({ at: Date.UTC(2020, 0) }), usageRow()]);
     await sql`drop table usage_hour_2020_01`.execute(store.db);
     await fold(store);
@@ -105,7 +105,7 @@ onBothDatabases('months', ({ open }) => {
   test('a step of the round that fails holds up no other', async () => {
     const store = await open({ migrations });
     const now = systemClock.now();
-    await openUsage(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
+    await booksOf(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
     await sql`alter table usage_hour rename to usage_elsewhere`.execute(store.db); // so that folding fails
     const work = jobs({ store, clock: systemClock });
     const failed: unknown[] = [];
@@ -122,7 +122,7 @@ onBothDatabases('months', ({ open }) => {
   test('the round of the books makes months, drops what is too old, folds, and a job finds no drift', async () => {
     const store = await open({ migrations });
     const now = systemClock.now();
-    await openUsage(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
+    await booksOf(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
     const work = jobs({ store, clock: systemClock });
     const said: unknown[] = [];
     const log = { info: () => {}, debug: () => {}, warn: (what: object) => said.push(what), error: (what: object) => said.push(what) };
@@ -150,7 +150,7 @@ onBothDatabases('months', ({ open }) => {
 onBothDatabases('reconciling', ({ open }) => {
   test('finds nothing in sound books, and each sum that somebody has changed', async () => {
     const store = await open({ migrations });
-    const usage = openUsage(store);
+    const usage = booksOf(store);
     const at = Date.UTC(2026, 10, 21, 12);
     await usage.record(Array.from({ length: 450 }, (_, one) => usageRow({ at: at + one, userId: one + 1, teamIds: [one % 3], costUsd: 0.1, planTokens: 1 })));
     expect(await reconcile(store, '2026-11')).toEqual([]);
@@ -174,7 +174,7 @@ onBothDatabases('reconciling', ({ open }) => {
 
   test('finds nothing while others book', async () => {
     const store = await open({ migrations });
-    const usage = openUsage(store);
+    const usage = booksOf(store);
     const holder = await openHolders(store).enter({ machine: 'test' });
     await openLeases({ store, holder }).lease([{ account: { owner: 'team:1', kind: 'usd', month: '2026-11' }, limit: 5, least: 1, waiting: 1, wish: 1 }]);
     let isDone = false;

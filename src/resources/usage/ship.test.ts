@@ -6,13 +6,13 @@ import { usageRow } from '../../../test/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { reconcile } from './reconcile.ts';
-import { openUsage } from './store.ts';
+import { booksOf } from '../../../test/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 
 onBothDatabases('shipping', ({ shared }) => {
   const store = shared({ migrations });
-  const usage = () => openUsage(store());
+  const usage = () => booksOf(store());
   let names = 0;
   const journal = () => `journal-${++names}/0`;
   const user = () => 10_000 + ++names;
@@ -111,30 +111,6 @@ onBothDatabases('shipping', ({ shared }) => {
     await expect(usage().ship({ holder: 'nobody', journal: name, from: 0, to: 10, rows })).rejects.toMatchObject({ code: 'invalid' });
     expect(await usage().position(name)).toBe(0);
     expect(await usage().spentOf(`user:${userId}`, '2026-11')).toMatchObject({ requests: 0 });
-  });
-
-  test('what else a journal keeps is written with its rows or not at all, and once', async () => {
-    await sql`create table if not exists kept_by_test (what text)`.execute(store().db);
-    const keeping = openUsage(store(), async (kept, { db }) => {
-      await sql`insert into kept_by_test select * from json_array_elements_text(${kept}::json)`.execute(db);
-      if (kept.includes('broken')) throw new Error('broken');
-    });
-    const [name, userId] = [journal(), user()];
-    const at = Date.UTC(2027, 5, 1); // a month that has no partition yet
-    const shipment = (from: number, to: number, kept: string) => ({
-      holder: 'nobody',
-      journal: name,
-      from,
-      to,
-      rows: JSON.stringify([usageRow({ userId, at })]),
-      kept,
-    });
-    await keeping.ship(shipment(0, 10, '["one"]'));
-    await keeping.ship(shipment(0, 10, '["one"]'));
-    await expect(keeping.ship(shipment(10, 20, '["broken"]'))).rejects.toThrow('broken');
-    const { rows } = await sql<{ what: string }>`select what from kept_by_test`.execute(store().db);
-    expect(rows.map(({ what }) => what)).toEqual(['one']);
-    expect(await usage().spentOf(`user:${userId}`, '2027-06')).toMatchObject({ requests: 1 });
   });
 
   test('many journals shipped at once with users and teams in any order never deadlock, and the sums are those of the rows', async () => {

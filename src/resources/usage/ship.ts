@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { Fault } from '#model/fault';
 import { SqlError } from '#store/sql-error';
-import type { Access, Database, Store } from '#store/open';
+import type { Database, Store } from '#store/open';
 import { withMonths } from './months.ts';
 
 /** A piece of a journal on its way into the database. */
@@ -15,12 +15,7 @@ export interface Shipment {
   readonly to: number;
   /** JSON: an array of UsageRow. */
   readonly rows: string;
-  /** JSON: an array of what else is to be kept; empty where there is nothing. */
-  readonly kept?: string;
 }
-
-/** Writes what else a journal keeps, in the transaction of its rows. */
-export type Keep = (kept: string, inside: Access) => Promise<void>;
 
 export interface Shipping {
   /**
@@ -31,38 +26,25 @@ export interface Shipping {
   ship(shipment: Shipment): Promise<void>;
   /** How far a journal has been shipped, in bytes; 0 for one that is unknown. */
   position(journal: string): Promise<number>;
-  /** Books rows that no journal has. A row that is there already changes nothing. */
-  book(rows: string): Promise<void>;
 }
 
-export function openShipping(store: Store, keep?: Keep): Shipping {
+export function openShipping(store: Store): Shipping {
   const booked = <Result>(rows: string, work: () => Promise<Result>) =>
     withMonths(store, () => monthsIn(store.db, rows), work).catch((error: unknown) => {
       throw refusedRows(error);
     });
   return {
-    async ship({ holder, journal, from, to, rows, kept = '[]' }) {
-      const shipped = async (db: Database) => {
-        const answer = await sql<{ stands: number | null }>`select usage_ship(${holder}, ${journal}, ${from}, ${to}, ${rows}::json) as stands`.execute(db);
-        return answer.rows[0]!.stands;
-      };
-      const keeps = keep && kept !== '' && kept !== '[]';
-      const stands = await booked(rows, () =>
-        keeps
-          ? store.transaction(async (inside) => {
-              const stands = await shipped(inside.db);
-              if (stands === null) await keep(kept, inside);
-              return stands;
-            })
-          : shipped(store.db),
+    async ship({ holder, journal, from, to, rows }) {
+      const answer = await booked(rows, () =>
+        sql<{ stands: number | null }>`select usage_ship(${holder}, ${journal}, ${from}, ${to}, ${rows}::json) as stands`.execute(store.db),
       );
+      const { stands } = answer.rows[0]!;
       if (stands !== null && stands < to) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
     },
     async position(journal) {
       const { rows } = await sql<{ byte: number }>`select byte from journal_position where journal = ${journal}`.execute(store.db);
       return rows[0]?.byte ?? 0;
     },
-    book: (rows) => booked(rows, async () => void (await sql`select usage_book(null, ${rows}::json)`.execute(store.db))),
   };
 }
 

@@ -4,6 +4,7 @@ import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route'
 import { Fault } from '#model/fault';
 import { limits, optionalLimits } from '#model/limits';
 import type { Store } from '#store/open';
+import { sealedPassword } from './password.ts';
 import { openUsers, type User } from './store.ts';
 
 export interface UserRoutesParts {
@@ -24,7 +25,12 @@ const email = Type.String({
   expected: 'must be an e-mail address such as ada@example.org, in ASCII',
 });
 
-const NewUser = Type.Object({ email, plan: Type.Optional(plan), role: Type.Optional(role) }, { additionalProperties: false });
+const password = Type.String({ minLength: 8, maxLength: 256, description: 'Kept as a salted hash, and never shown.' });
+
+const NewUser = Type.Object(
+  { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(password) },
+  { additionalProperties: false },
+);
 
 const orPlans = <Limit extends (typeof limits)[keyof typeof limits]>(limit: Limit) => Type.Optional(Type.Union([limit, Type.Null()]));
 
@@ -73,7 +79,10 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       input: NewUser,
       output: UserObject,
       makes: true,
-      answer: async ({ input }) => shown(await users.add({ email: input.email, role: input.role ?? 'user', plan: await known(input.plan ?? newUserPlan()) })),
+      async answer({ input: { email, role = 'user', plan, password } }) {
+        const named = await known(plan ?? newUserPlan());
+        return shown(await users.add({ email, role, plan: named, password: password === undefined ? null : await sealedPassword(password) }));
+      },
     }),
     nounRoute({
       ...common,

@@ -25,6 +25,7 @@ type Tables = {
     role: User['role'];
     plan: string;
     status: Generated<User['status']>;
+    password: Generated<string | null>;
     limits: Generated<Plan>;
   };
 };
@@ -33,7 +34,7 @@ const columns = ['id', 'email', 'role', 'plan', 'status', 'limits'] as const;
 
 export interface Users {
   /** @throws Fault `conflict` when the address is taken */
-  add(user: { email: string; role: User['role']; plan: string }): Promise<User>;
+  add(user: { email: string; role: User['role']; plan: string; /** As it is stored. */ password?: string | null }): Promise<User>;
   /** True while there is not one. */
   none(): Promise<boolean>;
   find(id: number): Promise<User | undefined>;
@@ -53,16 +54,15 @@ export function openUsers(access: Access): Users {
 
   /** All active administrators are locked in one order, so of two who go at the same time one comes second and sees it. */
   async function keepAnAdministrator(id: number): Promise<void> {
-    const isActiveAdmin = (one: { id: number }) => one.id === id;
     const all = await db.selectFrom('users').select('id').where('role', '=', 'admin').where('status', '=', 'active').orderBy('id').forUpdate().execute();
-    if (all.length === 1 && all.some(isActiveAdmin)) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
+    if (all.length === 1 && all[0]!.id === id) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
   }
 
   return {
-    async add({ email, role, plan }) {
+    async add({ email, role, plan, password = null }) {
       const user = await db
         .insertInto('users')
-        .values({ email: email.toLowerCase(), role, plan })
+        .values({ email: email.toLowerCase(), role, plan, password })
         .onConflict((conflict) => conflict.doNothing())
         .returning(columns)
         .executeTakeFirst();

@@ -1,0 +1,61 @@
+import { Type } from 'typebox';
+import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/clock';
+import { Fault } from '#model/fault';
+import type { Holder, Holders } from './holders.ts';
+
+/** A holder says every ten seconds that it lives. */
+const silentSeconds = 60;
+
+const timeOrNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
+
+const HolderObject = Type.Object({
+  id: Type.String(),
+  machine: Type.String({ description: 'Its host name.' }),
+  startedAt: Type.String(),
+  seenAt: Type.String({ description: 'When it last said that it lives.' }),
+  closedAt: timeOrNull('Since when it holds nothing any more.'),
+  how: Type.Union([Type.Enum(['closed', 'adopted', 'written-off']), Type.Null()]),
+  by: timeOrNull('Who closed it, where it was not itself.'),
+  accounts: Type.Integer({ description: 'Of how many accounts it still holds something.' }),
+});
+
+const root = '/server/admin/holders';
+const common = { scope: 'admin', owner: 'admin' } as const;
+
+/** The processes that hold leases, and what is to be done about one that is gone for good with its journal. */
+export function holderRoutes(holders: Holders, clock: Clock): readonly NounRoute[] {
+  const find = async (id: string): Promise<Holder> => {
+    const found = (await holders.list()).find((one) => one.id === id);
+    if (!found) throw unknownThing('holder');
+    return found;
+  };
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists the processes that hold leases, and the last hundred of those that held some; newest first.',
+      output: Type.Object({ items: Type.Array(HolderObject) }),
+      answer: async () => ({ items: (await holders.list()).map(shown) }),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/write-off`,
+      summary: 'Frees what a process holds that is gone for good with its journal: what it had not booked yet never will be.',
+      output: HolderObject,
+      async answer({ caller, params: { id = '' } }) {
+        const { seenAt, closedAt } = await find(id);
+        if (closedAt === null && clock.now() - seenAt.getTime() < silentSeconds * 1000)
+          throw new Fault('conflict', `This holder was alive less than ${silentSeconds} seconds ago: stop it, and it frees by itself what it holds.`);
+        await holders.writeOff(id, caller.email || caller.keyName);
+        return shown(await find(id));
+      },
+    }),
+  ];
+}
+
+function shown({ startedAt, seenAt, closedAt, ...holder }: Holder) {
+  return { ...holder, startedAt: startedAt.toISOString(), seenAt: seenAt.toISOString(), closedAt: closedAt?.toISOString() ?? null };
+}
