@@ -11,7 +11,15 @@ test('too little room for the journal is logged as an error, and that there is r
   const data = mkdtempSync(join(tmpdir(), 'dragoman-'));
   const told: string[] = [];
   const say = (level: string) => (_: object, message: string) => void told.push(`${level}: ${message}`);
-  const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error'), fatal: say('fatal'), level: () => {}, flush: async () => {} };
+  const log: Log = {
+    debug: say('debug'),
+    info: say('info'),
+    warn: say('warn'),
+    error: say('error'),
+    fatal: say('fatal'),
+    level: () => {},
+    flush: async () => {},
+  };
   const { settings } = readSettings({ cwd: data, env: {}, args: { data } });
   let minFreeBytes = Number.MAX_SAFE_INTEGER;
   const journal = await openJournalOf({

@@ -76,7 +76,13 @@ onBothDatabases('months', ({ open }) => {
     expect(await partitions(store)).toContain('usage_2031_01');
     await expect(withMonths(store, async () => ['2031-02'], failing('usage_input_tokens_check'))).rejects.toThrow('keine Partition');
     const db = store.db;
-    await expect(withMonths(store, async () => [], () => sql`insert into spent (owner, month) values ('user:1', '2031-03')`.execute(db))).rejects.toMatchObject({
+    await expect(
+      withMonths(
+        store,
+        async () => [],
+        () => sql`insert into spent (owner, month) values ('user:1', '2031-03')`.execute(db),
+      ),
+    ).rejects.toMatchObject({
       table: 'spent',
       constraint: undefined,
     });
