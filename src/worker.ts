@@ -99,9 +99,9 @@ const last = (mistake: unknown) => {
   log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
   if (hasErred) return;
   hasErred = true;
-  if (!serving) return end();
   setTimeout(end, (lastSeconds + 5) * 1000);
-  void serving.close(lastSeconds).finally(end);
+  if (serving) void serving.close(lastSeconds).finally(end);
+  else end();
 };
 process.on('uncaughtException', last);
 process.on('unhandledRejection', last);
