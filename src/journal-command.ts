@@ -53,7 +53,10 @@ async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<v
       },
       () => {
         if (!isReadOnly(foreign)) return lockFolder(foreign);
-        log.warn({ folder: foreign }, 'This folder cannot be written to, so nobody can tell whether its server still runs elsewhere: make sure that it does not.');
+        log.warn(
+          { folder: foreign },
+          'This folder cannot be written to, so nobody can tell whether its server still runs elsewhere: make sure that it does not.',
+        );
         return () => {};
       },
     );

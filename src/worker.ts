@@ -99,8 +99,9 @@ const last = (mistake: unknown) => {
   log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
   if (hasErred) return;
   hasErred = true;
-  setTimeout(end, serving ? (lastSeconds + 5) * 1000 : 0);
-  void serving?.close(lastSeconds).finally(end);
+  setTimeout(end, (lastSeconds + 5) * 1000);
+  if (serving) void serving.close(lastSeconds).finally(end);
+  else end();
 };
 process.on('uncaughtException', last);
 process.on('unhandledRejection', last);

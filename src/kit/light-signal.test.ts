@@ -36,8 +36,10 @@ test('a listener that throws keeps nobody else from hearing, and its mistake is 
     process.removeAllListeners('uncaughtException');
     for (const other of others) process.on('uncaughtException', other);
   });
-  signal.addEventListener('abort', () => {
-    throw new Error('first');
+  Object.assign(signal, {
+    onabort: () => {
+      throw new Error('first');
+    },
   });
   signal.addEventListener('abort', () => {
     throw new Error('second');

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Fault } from '#model/fault';
+import { badCursor, cursorOf, placeOf } from '#http/cursor';
 import type { Attempt } from '#model/generate';
 import type { UsageRow } from '#model/usage-row';
 import type { Store } from '#store/open';
@@ -29,7 +29,7 @@ export interface LogsWanted {
 }
 
 export interface Logs {
-  /** Rows, newest first. `nextCursor` is null at the end. @throws Fault `invalid` for a cursor that is none of ours */
+  /** Rows, newest first. `nextCursor` is null at the end. @throws Fault `invalid` for a cursor that is not of this list */
   logs(wanted: LogsWanted): Promise<{ items: LoggedRow[]; nextCursor: string | null }>;
   /** The steps of a request, first to last; none for an unknown one. */
   log(requestId: string): Promise<LogDetail[]>;
@@ -76,17 +76,16 @@ function shown<Row extends { readonly at: Date }>(row: Row) {
   return { ...row, at: row.at.toISOString() };
 }
 
-function cursorAt({ at, requestId, step }: LoggedRow): string {
-  return Buffer.from(JSON.stringify([at, requestId, step])).toString('base64url');
-}
+const cursorAt = ({ at, requestId, step }: LoggedRow) => cursorOf('logs', [at, requestId, step]);
 
 function readCursor(cursor: string): { at: string; requestId: string; step: number } {
-  try {
-    const [at, requestId, step] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof at === 'string' && new Date(at).toISOString() === at && typeof requestId === 'string' && !requestId.includes('\0') && Number.isInteger(step))
-      return { at, requestId, step: Number(step) };
-  } catch {
-    // said below
-  }
-  throw new Fault('invalid', 'cursor must be the nextCursor of an earlier answer.', { field: 'cursor' });
+  const [at, requestId, step] = placeOf('logs', cursor);
+  const isOurs = typeof at === 'string' && isInstant(at) && typeof requestId === 'string' && !requestId.includes('\0') && typeof step === 'number';
+  if (!isOurs) throw badCursor();
+  return { at, requestId, step };
+}
+
+function isInstant(text: string): boolean {
+  const date = new Date(text);
+  return !Number.isNaN(date.getTime()) && date.toISOString() === text;
 }

@@ -3,49 +3,11 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/clock';
 import { instantOf } from '#kit/instant';
 import { Fault } from '#model/fault';
-import type { UsageRow } from '#model/usage-row';
-
-const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
-export type Group = (typeof groups)[number];
-
-/** What is shown of a row of the books. */
-export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts' | 'teamIds' | 'cachedTokens' | 'thoughtTokens' | 'balance'> {
-  /** ISO 8601. */
-  readonly at: string;
-  /** How many targets were tried. */
-  readonly attempts: number;
-}
-
-export interface LogDetail extends Omit<LoggedRow, 'attempts'> {
-  readonly attempts: UsageRow['attempts'];
-}
-
-export interface UsageSum extends Partial<Record<Group, string | number>> {
-  readonly requests: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly planTokens: number;
-  readonly costUsd: number;
-  readonly errors: number;
-}
+import type { LogDetail, Logs } from './logs.ts';
+import { groups, type Group, type Sums } from './sums.ts';
 
 /** The books, as administrators read them. */
-export interface UsageReading {
-  /** Sums of the rows from an instant to before another (milliseconds since 1970), for each combination of the grouped words. */
-  usage(asked: { from: number; to: number; groupBy: readonly Group[] }): Promise<readonly UsageSum[]>;
-  /** Newest first. @throws Fault `invalid` where the cursor is none of this list */
-  logs(asked: LogsAsked): Promise<{ items: readonly LoggedRow[]; nextCursor: string | null }>;
-  /** The steps of a request, in order. */
-  log(requestId: string): Promise<readonly LogDetail[]>;
-}
-
-export interface LogsAsked {
-  readonly userId?: number;
-  readonly model?: string;
-  readonly status?: number;
-  readonly limit: number;
-  readonly cursor?: string;
-}
+export type UsageReading = Sums & Logs;
 
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description }));
 
