@@ -36,6 +36,11 @@ export interface Growth {
 /** What stands in a claim's way: it is spent for good; the minute is full; running calls or those that came before hold it; it lies with the source or other holders. */
 export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
 
+/** Numbers the messages of this process to the source. */
+export interface Turns {
+  last: number;
+}
+
 /** What this process may spend of one account without asking, and what it knows about the rest. */
 export class Holding {
   readonly account: Account;
@@ -71,14 +76,21 @@ export class Holding {
   /** No stock is asked for before. */
   quietUntil = -Infinity;
   pollArmed = false;
+  /** What was given back since the last answer: it is out of our hands, wherever it is. */
+  #owed = 0;
+  readonly #turns: Turns;
+  #turn: number;
+  #heard: number;
   #firstSpent = 0;
   #lastSpent = 0;
   #recent = 0;
   #recentAt = 0;
 
-  constructor(account: Account, name: string) {
+  constructor(account: Account, name: string, turns: Turns) {
     this.account = account;
     this.name = name;
+    this.#turns = turns;
+    this.#turn = this.#heard = turns.last;
     this.minute = account.kind === 'requests' ? new Minute() : undefined;
   }
 
@@ -168,13 +180,36 @@ export class Holding {
 
   /** Has it anything that the source should have? */
   get hasReturns(): boolean {
-    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0;
+    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0 || this.isUnheard;
   }
 
+  /** The last answer was lost: the source may have granted what we do not know of. */
+  get isUnheard(): boolean {
+    return this.#turn > this.#heard;
+  }
+
+  /** A message with which all that is free goes back. */
   returns(now: number): Return {
-    const { account, minute } = this;
     const amount = Math.max(0, this.free);
-    return minute ? { account, amount, used: minute.untold(now) } : { account, amount };
+    this.granted -= amount;
+    this.#owed += amount;
+    return this.tells(now);
+  }
+
+  /** What every message says of it. */
+  tells(now: number): Return {
+    const { account, minute } = this;
+    this.#turn = ++this.#turns.last;
+    const told = { account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
+    return minute ? { ...told, used: minute.untold(now) } : told;
+  }
+
+  /** The answer came. `told`: requests that its message spoke of. */
+  heard(told: number): void {
+    this.minute?.told(told);
+    this.left += this.#owed;
+    this.#owed = 0;
+    this.#heard = this.#turn;
   }
 
   /** Is nothing of it in use? */
