@@ -33,7 +33,7 @@ export interface Growth {
   readonly most: number;
 }
 
-/** What stands in a claim's way: it is spent for good; the minute is full; running calls or those that came before hold it; it lies with the source or other holders. */
+/** What stands in a claim's way: it is spent for good; the minute is full, or nothing is allowed ever; running calls or those that came before hold it; it lies with the source or other holders. */
 export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
 
 /** Numbers the messages of this process to the source. */
@@ -81,6 +81,8 @@ export class Holding {
   readonly #turns: Turns;
   #turn: number;
   #heard: number;
+  /** Requests of the last minute, of all holders, when the source last answered. */
+  #lastUsed = 0;
   #firstSpent = 0;
   #lastSpent = 0;
   #recent = 0;
@@ -118,7 +120,7 @@ export class Holding {
   lack(claim: Claim, now: number): Lack | undefined {
     const { least, most } = claim;
     const monthly = this.account.month !== '';
-    if (monthly && this.limit === 0) return 'spent';
+    if (this.limit === 0) return monthly ? 'spent' : 'minute';
     if (monthly && this.answered === 0) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
@@ -127,7 +129,8 @@ export class Holding {
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
     const isFresh = claim.lackedAt >= 0 && this.answered > claim.lackedAt;
-    return isFresh && free + drift >= least ? undefined : 'elsewhere';
+    if (isFresh && free + drift >= least) return undefined;
+    return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
   }
 
   /** Sets aside what the claim wants, as far as it is there. */
@@ -166,6 +169,7 @@ export class Holding {
   receive(granted: number, spent: number, left: number): void {
     if (this.answered === 0) this.#firstSpent = spent;
     this.#lastSpent = Math.max(this.#lastSpent, spent);
+    this.#lastUsed = spent;
     this.granted += granted;
     this.left = left;
     this.level = this.free;

@@ -261,6 +261,14 @@ describe('a reservation', () => {
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
   });
 
+  test('where no stream is allowed it is refused at once', async () => {
+    plan = { concurrentStreams: 0 };
+    const refused = refusal(call({}, { stream: true }));
+    await settled();
+    expect(await Promise.race([refused, 'waits'])).toBe('rate-limited');
+    expect(asked).toBe(0);
+  });
+
   test('neither the requests of the last minute nor running streams begin anew with the month', async () => {
     plan = { concurrentStreams: 1, requestsPerMinute: 2 };
     clock.advance(Date.UTC(2026, 11, 1) - clock.now() - 1000);
@@ -417,6 +425,18 @@ describe('requests a minute', () => {
     expect(codes.filter((code) => code === 'rate-limited')).toHaveLength(50);
     await pass(61_000);
     expect(await refusal(call())).toBeUndefined();
+  });
+
+  test('that are used up on another process are refused at once, for a minute at most', async () => {
+    plan = { requestsPerMinute: 3 };
+    const other = open();
+    for (let one = 0; one < 3; one++) await reserve(call(), { by: other });
+    await pass(100);
+    await other.close();
+    const refused = reserve(call()).catch((fault: Fault) => fault);
+    await settled();
+    await settled();
+    expect(await Promise.race([refused, 'waits'])).toMatchObject({ code: 'rate-limited', details: { retryAfter: 60 } });
   });
 
   test('are counted on all processes together', async () => {
