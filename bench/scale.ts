@@ -107,7 +107,8 @@ async function measure(store: Store, size: number): Promise<void> {
   const { key } = (await keys.add({ userId: 1, name: 'measured' }))!;
   const month = monthAt(0);
   const account = () => ({ owner: `user:${anyone()}` as const, kind: 'inference' as const, month });
-  const ask = () => ({ account: account(), limit: 1e9, least: 2000, waiting: 2000, wish: 100_000 });
+  let turns = 0;
+  const ask = () => ({ account: account(), turn: ++turns, heard: turns - 1, amount: 0, limit: 1e9, least: 2000, waiting: 2000, wish: 100_000 });
   let at = 0;
   const ship = () => {
     const batch = Array.from({ length: 200 }, () => usageRow({ requestId: requestId(), at: Date.now(), userId: anyone(), costUsd: 0.0012345 }));

@@ -12,6 +12,7 @@ import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
 import { newLocalToken } from './local-token.ts';
 import { unchangeable, type Server } from './server.ts';
+import type { LeaseSource } from './model/lease.ts';
 import type { ParentAnswers } from './worker-words.ts';
 import { keepWorkers, type Serving } from './workers.ts';
 
@@ -65,11 +66,16 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     clock,
     log,
     answers(name, channel): ParentAnswers {
-      const source = leases.open(name);
-      source.onRecall((account) => channel().tell('recall', account));
+      let source: LeaseSource | undefined;
+      const own = () => {
+        if (source) return source;
+        source = leases.open(name); // with its first words: one that is only kept ready has no share
+        source.onRecall((account) => channel().tell('recall', account));
+        return source;
+      };
       return {
-        lease: (asks) => source.lease(asks),
-        giveBack: (returns) => source.giveBack(returns),
+        lease: (asks) => own().lease(asks),
+        giveBack: (returns) => own().giveBack(returns),
         metrics: async () => summed([await gone, await metrics.figures(), ...(await Promise.all(workers.serving.map(figures)))]),
         missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
       };
@@ -106,6 +112,8 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
         } catch (error) {
           if (!workers.all.includes(worker)) continue; // it died, and not of this
           settings = before;
+          log.level(settings.logLevel);
+          await Promise.allSettled(workers.all.map(({ channel }) => channel.ask('change', before))); // some have taken the new ones already
           throw error;
         }
       }

@@ -75,7 +75,10 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
     alive.set(one, worker);
     worker.once('exit', () => {
       alive.delete(one);
-      if (one === spare) spare = undefined;
+      if (one === spare) {
+        spare = undefined;
+        clock.after(longestBackOffMilliseconds, keepSpare);
+      }
       if (closing && alive.size === 0) allEnded();
     });
     return one;

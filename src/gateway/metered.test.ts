@@ -7,7 +7,7 @@ import type { Context, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock } from '../../test/fakes/clock.ts';
-import { leasesInMemory } from '../../test/fakes/leases.ts';
+import { booksModel } from '../../test/simulator/books-model.ts';
 import { admitted } from './admitted.ts';
 import type { AdmittedCall, RoutedCall } from './calls.ts';
 import { openLedger, type Ledger } from './ledger/index.ts';
@@ -29,8 +29,9 @@ beforeEach(() => {
   written = [];
   leaving = new AbortController();
   const clock = testClock();
+  const books = booksModel(() => clock.now() / 1000);
   ledger = openLedger({
-    source: leasesInMemory(() => clock.monotonic()).holder('a'),
+    source: books.source(books.enter()),
     journal: { began: () => undefined, spoke: () => undefined, settled: (row) => void written.push(row), trouble: undefined },
     planOf: () => plan,
     teamPlan: () => undefined,

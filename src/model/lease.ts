@@ -1,8 +1,24 @@
 import type { Account } from './account.ts';
 
-/** A holder's wish for more of an account. All amounts in the account's unit. */
-export interface Ask {
+/**
+ * What a holder says of an account with every message: what it does not need, and which permits it has used. An answer may get lost, whether its message
+ * did what it says or not. So messages are numbered, and each says everything since the last one whose answer came: what later ones did is undone before
+ * this one counts. All amounts in the account's unit.
+ */
+export interface Return {
   readonly account: Account;
+  /** Greater than those of all earlier messages of this holder. */
+  readonly turn: number;
+  /** The last message about this account whose answer came, or any before the first. */
+  readonly heard: number;
+  /** Given back since then. */
+  readonly amount: number;
+  /** Requests only: permits of earlier grants that were used since then, in the order of their use, with their ages in seconds. */
+  readonly used?: readonly { readonly count: number; readonly ageSeconds: number }[];
+}
+
+/** A holder's wish for more of an account. */
+export interface Ask extends Return {
   /** What the account may spend in all. */
   readonly limit: number;
   /** What the first call that waits needs to go on. */
@@ -11,8 +27,6 @@ export interface Ask {
   readonly waiting: number;
   /** The same with a stock for calls to come. */
   readonly wish: number;
-  /** Requests only: permits of earlier grants that were used since the last ask, with their ages in seconds. */
-  readonly used?: readonly { readonly count: number; readonly ageSeconds: number }[];
 }
 
 export interface Grant {
@@ -24,13 +38,6 @@ export interface Grant {
   readonly left: number;
 }
 
-/** What a holder does not need any more. */
-export interface Return {
-  readonly account: Account;
-  readonly amount: number;
-  readonly used?: Ask['used'];
-}
-
 /** Where leases come from: the database, or the parent process of a worker. */
 export interface LeaseSource {
   /**
@@ -39,6 +46,7 @@ export interface LeaseSource {
    * @throws Fault `overloaded` while the source is away; `conflict` when the holder was closed: its journal belongs to somebody else now
    */
   lease(asks: readonly Ask[]): Promise<readonly Grant[]>;
+  /** @throws as `lease` does; whether it was taken is then not known */
   giveBack(returns: readonly Return[]): Promise<void>;
   /** Calls back when another holder stands before an empty account: what is free of it should be given back. */
   onRecall(listen: (account: Account) => void): void;

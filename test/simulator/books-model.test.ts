@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Account } from '#model/account';
 import { Fault } from '#model/fault';
-import type { Ask, Grant, LeaseSource } from '#model/lease';
+import type { Ask, Grant, LeaseSource, Return } from '#model/lease';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { booksOf } from '../books-of.ts';
@@ -27,6 +27,19 @@ onBothDatabases('the model of the books', ({ shared }) => {
     for (const one of await holders.list()) if (!one.closedAt) await holders.close(one.id); // those of the seed before
     const model = booksModel(now);
     const pairs: { id: string; modelled: string; real: LeaseSource; model: LeaseSource; journal: string; byte: number }[] = [];
+    let turns = 0;
+    /** As one says who has heard all answers, or has missed some, or whose message was overtaken. */
+    const told = (account: Account): Return => {
+      const late = chance() < 0.1 ? upTo(5) : 0;
+      const turn = ++turns - late;
+      return {
+        account,
+        turn,
+        heard: chance() < 0.6 ? turn - 1 : Math.max(0, turn - 1 - upTo(20)),
+        amount: chance() < 0.5 ? 0 : upTo(60) / 2,
+        ...used(account),
+      };
+    };
     const enter = async () => {
       const [id, modelled] = [await holders.enter({ machine: 'test' }), model.enter()];
       pairs.push({ id, modelled, real: openLeases({ store: store(), holder: id, now }), model: model.source(modelled), journal: `${id}/0`, byte: 0 });
@@ -48,7 +61,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
       const one = account();
       const least = upTo(40) / 4;
       const waiting = least + upTo(40);
-      return { account: one, limit: oneOf([0, 40, 500, 10_000]), least, waiting, wish: waiting + upTo(2000), ...used(one) };
+      return { ...told(one), limit: oneOf([0, 40, 500, 10_000]), least, waiting, wish: waiting + upTo(2000) };
     };
     const both = async <Result>(real: () => Promise<Result>, modelled: () => Promise<Result>) => {
       const [one, other] = [await outcome(real), await outcome(modelled)];
@@ -65,10 +78,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
           () => pair.model.lease(asks),
         );
       } else if (what < 0.6) {
-        const returns = Array.from({ length: 1 + upTo(2) }, () => {
-          const one = account();
-          return { account: one, amount: upTo(60) / 2, ...used(one) };
-        });
+        const returns = Array.from({ length: 1 + upTo(2) }, () => told(account()));
         await both(
           () => pair.real.giveBack(returns),
           () => pair.model.giveBack(returns),

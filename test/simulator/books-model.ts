@@ -1,6 +1,6 @@
 import { accountName, type Account, type Owner } from '#model/account';
 import { Fault } from '#model/fault';
-import { grantOf, type Ask, type Grant, type LeaseSource } from '#model/lease';
+import { grantOf, type Ask, type Grant, type LeaseSource, type Return } from '#model/lease';
 import { monthOf } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 
@@ -10,13 +10,15 @@ export interface BooksModel {
   /** Frees what a holder holds. */
   close(holder: string): void;
   source(holder: string): LeaseSource;
+  /** Books rows, each once: in the sums, and in the leases of who spent. */
+  book(holder: string, rows: readonly UsageRow[]): void;
   /** What `ship` of resources/usage does. @throws Fault `conflict` when the journal's position stands elsewhere */
   ship(shipment: { holder: string; journal: string; from: number; to: number; rows: readonly UsageRow[] }): void;
   position(journal: string): number;
   spentOf(owner: Owner, month: string): BookedSums;
   readonly rows: readonly UsageRow[];
-  /** What all open holders hold of an account and have not settled. */
-  outstanding(account: Account): number;
+  /** What all open holders hold of all accounts and have not settled. */
+  readonly outstanding: number;
 }
 
 interface BookedSums {
@@ -33,6 +35,9 @@ interface Lease {
   readonly account: Account;
   granted: number;
   settled: number;
+  turn: number;
+  moved: number;
+  reported: number;
 }
 
 /** @param now seconds since 1970 */
@@ -51,12 +56,6 @@ export function booksModel(now: () => number): BooksModel {
   const heldOf = (lease: Lease | undefined) => (lease ? lease.granted - lease.settled : 0);
   const sum = (amounts: readonly number[]) => amounts.reduce((all, one) => all + one, 0);
 
-  function leaseOf(holder: string, account: Account): Lease {
-    const lease = leases.get(nameOf(holder, account)) ?? { holder, account, granted: 0, settled: 0 };
-    leases.set(nameOf(holder, account), lease);
-    return lease;
-  }
-
   function sumsOf(owner: string, month: string): BookedSums {
     const sums = spent.get(`${owner} ${month}`) ?? { inference: 0, train: 0, usd: 0, requests: 0, inputTokens: 0, outputTokens: 0 };
     spent.set(`${owner} ${month}`, sums);
@@ -69,10 +68,32 @@ export function booksModel(now: () => number): BooksModel {
     return sum(uses.filter((use) => use.owner === owner && use.second >= Math.floor(now()) - 60).map(({ count }) => count));
   }
 
-  /** Permits that were used count from the second of their use. @returns how many there were */
-  function noteUsed({ owner }: Account, used: Ask['used'] = []): number {
-    for (const { count, ageSeconds } of used) uses.push({ owner, second: Math.floor(now() - ageSeconds), count });
-    return sum(used.map(({ count }) => count));
+  /** Permits that were used, but for those that are known already, count from the second of their use. @returns how many there were */
+  function noteUsed({ owner }: Account, used: Return['used'] = [], known: number): number {
+    let fresh = 0;
+    for (const { count, ageSeconds } of used) {
+      const more = Math.max(0, count - known);
+      known = Math.max(0, known - count);
+      fresh += more;
+      if (ageSeconds < 61) uses.push({ owner, second: Math.floor(now() - ageSeconds), count: more });
+    }
+    return fresh;
+  }
+
+  /** Takes what a holder says with each message. @returns false where a later message has overtaken this one */
+  function told(holder: string, { account, turn, heard, amount, used }: Return): boolean {
+    const lease = leases.get(nameOf(holder, account));
+    if (lease && lease.turn >= turn) return false;
+    if (lease && lease.turn > heard) lease.granted -= lease.moved;
+    else if (lease) lease.reported = 0;
+    const fresh = noteUsed(account, used, lease?.reported ?? 0);
+    if (!lease) return true;
+    lease.settled += fresh;
+    lease.reported += fresh;
+    lease.turn = turn;
+    lease.moved = -Math.min(Math.max(amount, 0), lease.granted);
+    lease.granted += lease.moved;
+    return true;
   }
 
   function requireOpen(holder: string): void {
@@ -80,19 +101,30 @@ export function booksModel(now: () => number): BooksModel {
   }
 
   function grant(holder: string, ask: Ask): Grant {
-    const used = noteUsed(ask.account, ask.used);
-    if (used > 0) leaseOf(holder, ask.account).settled += used;
-    const held = heldOf(leases.get(nameOf(holder, ask.account)));
+    const isTimely = told(holder, ask);
+    const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported: 0 };
+    const held = heldOf(own);
     const others = sum(
       leasesOf(ask.account)
         .filter((lease) => lease.holder !== holder)
         .map((lease) => Math.max(heldOf(lease), 0)),
     );
     const booked = spentNow(ask.account);
-    const granted = grantOf(ask, ask.limit - booked - others - held, open.size);
-    if (granted > 0) leaseOf(holder, ask.account).granted += granted;
+    const granted = isTimely ? grantOf(ask, ask.limit - booked - others - held, open.size) : 0;
+    if (granted > 0) leases.set(nameOf(holder, ask.account), own);
+    own.granted += granted;
+    own.moved += granted;
     if (others > 0 && granted < Math.max(ask.least, ask.waiting)) for (const [other, listen] of listeners) if (other !== holder) listen(ask.account);
     return { granted, spent: booked, left: ask.limit - booked - others - Math.max(held + granted, 0) };
+  }
+
+  function book(holder: string, booked: readonly UsageRow[]): void {
+    for (const row of booked) {
+      const name = `${row.requestId} ${row.step} ${monthOf(row.at)}`;
+      if (rows.has(name)) continue;
+      rows.set(name, row);
+      for (const owner of [`user:${row.userId}` as const, ...row.teamIds.map((team) => `team:${team}` as const)]) bookFor(holder, owner, row);
+    }
   }
 
   return {
@@ -113,13 +145,11 @@ export function booksModel(now: () => number): BooksModel {
       },
       async giveBack(returns) {
         requireOpen(holder);
-        for (const { account, amount, used } of returns) {
-          const count = noteUsed(account, used);
-          const lease = leases.get(nameOf(holder, account));
-          if (!lease) continue;
-          lease.settled += count;
-          lease.granted = Math.min(lease.granted, Math.max(lease.granted - Math.max(amount, 0), lease.settled));
-          if (lease.granted === lease.settled) leases.delete(nameOf(holder, account));
+        for (const one of returns) {
+          const lease = leases.get(nameOf(holder, one.account));
+          const isFirst = lease && lease.turn <= one.heard && one.amount > 0 && !one.used?.length;
+          if (isFirst && lease.granted - one.amount === lease.settled) leases.delete(nameOf(holder, one.account));
+          else told(holder, one);
         }
       },
       onRecall: (listen) => void listeners.set(holder, listen),
@@ -129,22 +159,20 @@ export function booksModel(now: () => number): BooksModel {
       if (stands >= to) return;
       if (stands !== from) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
       positions.set(journal, to);
-      for (const row of shipped) {
-        const name = `${row.requestId} ${row.step} ${monthOf(row.at)}`;
-        if (rows.has(name)) continue;
-        rows.set(name, row);
-        for (const owner of [`user:${row.userId}` as const, ...row.teamIds.map((team) => `team:${team}` as const)]) book(holder, owner, row);
-      }
+      book(holder, shipped);
     },
+    book,
     position: (journal) => positions.get(journal) ?? 0,
     spentOf: (owner, month) => ({ ...sumsOf(owner, month) }),
     get rows() {
       return [...rows.values()];
     },
-    outstanding: (account) => sum(leasesOf(account).map((lease) => Math.max(heldOf(lease), 0))),
+    get outstanding() {
+      return sum([...leases.values()].map((lease) => Math.max(heldOf(lease), 0)));
+    },
   };
 
-  function book(holder: string, owner: Owner, row: UsageRow): void {
+  function bookFor(holder: string, owner: Owner, row: UsageRow): void {
     const month = monthOf(row.at);
     const sums = sumsOf(owner, month);
     const amounts = { [row.balance]: row.planTokens, usd: row.costUsd ?? 0 };

@@ -3,7 +3,7 @@ import type { Grant } from '#model/lease';
 import { Accounts } from '../../src/gateway/ledger/accounts.ts';
 import { Holding, type Claim } from '../../src/gateway/ledger/holding.ts';
 import { Reservation } from '../../src/gateway/ledger/reservation.ts';
-import { leasesInMemory, type Leases } from '../fakes/leases.ts';
+import { booksModel, type BooksModel } from './books-model.ts';
 import { run, type Parts } from './run.ts';
 import { virtualJournal } from './world.ts';
 
@@ -25,17 +25,17 @@ function reads<Kind extends object>(of: Kind, name: keyof Kind, by: (this: Kind)
   return () => Object.defineProperty(of, name, before);
 }
 
-const spoilt = (change: (leases: Leases) => Partial<Leases>): Parts => ({
-  leases: (now) => {
-    const leases = leasesInMemory(now);
-    return { ...leases, ...change(leases) };
+const spoilt = (change: (books: BooksModel) => Partial<BooksModel>): Parts => ({
+  books: (now) => {
+    const books = booksModel(now);
+    return Object.assign(Object.create(books) as BooksModel, change(books));
   },
 });
 
 const generous = (change: (grant: Grant) => Grant) =>
-  spoilt((leases) => ({
-    holder: (id) => {
-      const source = leases.holder(id);
+  spoilt((books) => ({
+    source: (id) => {
+      const source = books.source(id);
       return { ...source, lease: async (asks) => (await source.lease(asks)).map(change) };
     },
   }));
@@ -143,15 +143,15 @@ const mistakes: readonly (readonly [string, () => (() => void) | Parts])[] = [
           },
       ),
   ],
-  ['keeps what it does not need', () => spoilt((leases) => ({ holder: (id) => ({ ...leases.holder(id), giveBack: async () => undefined }) }))],
+  ['keeps what it does not need', () => spoilt((books) => ({ source: (id) => ({ ...books.source(id), giveBack: async () => undefined }) }))],
   ['is granted more than is there', () => generous((grant) => ({ ...grant, granted: grant.granted * 2 }))],
   [
     'books a row each time it is shipped',
     () =>
-      spoilt((leases) => ({
-        ship: (holder, rows) => {
-          leases.ship(holder, rows);
-          leases.ship(
+      spoilt((books) => ({
+        book: (holder, rows) => {
+          books.book(holder, rows);
+          books.book(
             holder,
             rows.map((row) => ({ ...row, step: row.step + 1 })),
           );
@@ -161,12 +161,27 @@ const mistakes: readonly (readonly [string, () => (() => void) | Parts])[] = [
   [
     'gives out what was given back',
     () =>
-      spoilt((leases) => ({
-        holder: (id) => {
-          const source = leases.holder(id);
+      spoilt((books) => ({
+        source: (id) => {
+          const source = books.source(id);
           return { ...source, giveBack: (returns) => source.giveBack(returns.map((one) => ({ ...one, amount: one.amount + 500 }))) };
         },
       })),
+  ],
+  ['forgets that an answer was lost', () => reads(Holding.prototype, 'isUnheard', () => false)],
+  [
+    'spends what it gave back',
+    () =>
+      replaced(
+        Holding.prototype,
+        'returns',
+        (returns) =>
+          function (this: Holding, now) {
+            const back = returns.call(this, now);
+            this.granted += back.amount;
+            return back;
+          },
+      ),
   ],
   [
     'counts a call for the month it ends in',

@@ -8,7 +8,7 @@ import { admitted } from '../../src/gateway/admitted.ts';
 import type { AdmittedCall, RoutedCall } from '../../src/gateway/calls.ts';
 import { openLedger, type Ledger } from '../../src/gateway/ledger/index.ts';
 import { metered } from '../../src/gateway/metered.ts';
-import { leasesInMemory, type Leases } from '../fakes/leases.ts';
+import { booksModel, type BooksModel } from './books-model.ts';
 import { chanceOf, Died, diedRows, keyOf, network, VirtualDisk, virtualJournal, World, type MakeJournal } from './world.ts';
 
 /** What a run may be given in place of the real thing, to see that the auditor bites. */
@@ -17,7 +17,7 @@ export interface Parts {
   /** Wraps or replaces the ledger of a process. */
   readonly spoil?: (ledger: Ledger) => Ledger;
   /** Replaces the database. */
-  readonly leases?: (now: () => number) => Leases;
+  readonly books?: (now: () => number) => BooksModel;
 }
 
 const reserveOutput = 200;
@@ -44,13 +44,13 @@ interface Process {
 /** One life of a small service, made of chance alone. @returns what is wrong with its books, in words */
 export async function run(
   seed: number,
-  { makeJournal = virtualJournal, spoil = (ledger) => ledger, leases: makeLeases = leasesInMemory }: Parts = {},
+  { makeJournal = virtualJournal, spoil = (ledger) => ledger, books: makeBooks = booksModel }: Parts = {},
 ): Promise<string[]> {
   const chance = chanceOf(seed);
   const some = (most: number) => Math.floor(chance() * most);
   const world = new World(Date.UTC(2026, 10, 30, 23, 59, chance() < 0.3 ? 57 : 0));
   const { clock } = world;
-  const leases = makeLeases(() => clock.monotonic());
+  const books = makeBooks(() => clock.now() / 1000);
   const route: Model = {
     name: 'm',
     kind: 'chat',
@@ -66,6 +66,7 @@ export async function run(
   const team: Plan = { monthlyTokens: 2 * limit };
   const isCrashing = chance() < 0.5;
   const allNamed = chance() < 0.5;
+  let isLosing = chance() < 0.5;
   const problems: string[] = [];
   const processes: Process[] = [];
   const dead: VirtualDisk[] = [];
@@ -74,14 +75,14 @@ export async function run(
 
   const start = () => {
     const disk = new VirtualDisk();
-    const id = `h${processes.length}`;
+    const id = books.enter();
     const process: Process = {
       id,
       disk,
       alive: true,
       ledger: spoil(
         openLedger({
-          source: network(leases.holder(id), clock, chance, () => isAway || !process.alive),
+          source: network(books.source(id), { clock, chance, away: () => isAway || !process.alive, loses: () => isLosing && chance() < 0.05 }),
           journal: makeJournal(disk, () => {
             if (process.alive && isCrashing && chance() < 0.004) die(process);
             return process.alive;
@@ -99,7 +100,7 @@ export async function run(
   };
   const ship = (process: Process) => {
     const rows = process.disk.rows.slice(process.disk.shipped, process.disk.shipped + 20);
-    leases.ship(process.id, rows);
+    books.book(process.id, rows);
     process.disk.shipped += rows.length;
     return rows.length > 0;
   };
@@ -112,7 +113,7 @@ export async function run(
   const recover = (process: Process) => {
     process.disk.rows.push(...diedRows(process.disk));
     while (ship(process));
-    leases.closeHolder(process.id);
+    books.close(process.id);
     if (processes.filter(({ alive }) => alive).length === 0) start();
   };
   const target = (asked: Asked, leaving: AbortController) =>
@@ -174,8 +175,7 @@ export async function run(
     const least = prompt + (max ?? 1);
     const unshipped = processes.flatMap(({ disk }) => disk.rows.slice(disk.shipped));
     const spent = (owner: Owner, isOf: (row: UsageRow) => boolean) =>
-      leases.spent({ owner, kind: 'inference', month }) +
-      unshipped.filter((row) => isOf(row) && monthOf(row.at) === month).reduce((sum, row) => sum + row.planTokens, 0);
+      books.spentOf(owner, month).inference + unshipped.filter((row) => isOf(row) && monthOf(row.at) === month).reduce((sum, row) => sum + row.planTokens, 0);
     const left = Math.min(limit - spent(`user:${userId}`, (row) => row.userId === userId), 2 * limit - spent('team:1', () => true));
     const usd = plan.monthlyUsd === undefined ? Infinity : plan.monthlyUsd * 1e6 - spent(`user:${userId}`, (row) => row.userId === userId);
     if (least <= Math.min(left, usd)) problems.push(`${requestId} was refused for good: it needs ${least} of ${Math.min(left, usd)}`);
@@ -202,6 +202,7 @@ export async function run(
     if (chance() < 0.05 && isCrashing) die(processes.find(({ alive }) => alive) ?? processes[0]!);
   }
   isAway = false;
+  isLosing = false;
   for (let round = 0; round < 8; round++) {
     await world.pass(1500);
     for (const process of processes) if (process.alive) while (ship(process));
@@ -211,7 +212,7 @@ export async function run(
   await world.pass(90_000);
   for (const process of processes) if (process.alive) while (ship(process));
   await world.pass(20_000);
-  if (leases.outstanding() > 1e-6) problems.push(`${leases.outstanding()} are leased at rest`);
+  if (books.outstanding > 1e-6) problems.push(`${books.outstanding} are leased at rest`);
   // An account with more billed than granted is remembered for its month.
   for (const { alive, ledger, id } of processes)
     if (alive && allNamed && ledger.accounts > 0) problems.push(`${id} remembers ${ledger.accounts} accounts at rest`);
@@ -226,7 +227,7 @@ export async function run(
     for (const { disk } of processes) for (const key of disk.began.keys()) if (!counted.has(key)) problems.push(`${key} began and was never settled`);
     for (const { requestId, answer } of calls)
       if (answer === 'answered' && !counted.has(`${requestId} 0`)) problems.push(`${requestId} was answered and is not booked`);
-    const bookedTwice = rows.length - leases.rows.size;
+    const bookedTwice = rows.length - books.rows.length;
     if (bookedTwice !== 0) problems.push(`${bookedTwice} rows are not in the database`);
     for (const month of ['2026-11', '2026-12'])
       for (const [owner, most, isOf] of [
@@ -236,7 +237,7 @@ export async function run(
       ] as const) {
         const of = rows.filter((row) => isOf(row) && monthOf(row.at) === month);
         const sum = of.reduce((total, row) => total + row.planTokens, 0);
-        const spent = leases.spent({ owner, kind: 'inference', month });
+        const spent = books.spentOf(owner, month).inference;
         if (sum !== spent) problems.push(`${owner} ${month}: rows are ${sum}, the counter says ${spent}`);
         // With a maximum nothing is over; without, a call that nobody can stop says at most what its model can.
         const over = allNamed

@@ -127,13 +127,23 @@ export function diedRows(disk: VirtualDisk): UsageRow[] {
     });
 }
 
-/** A way to the source on which messages take their time, and none arrives while `away` says so. */
-export function network(source: LeaseSource, clock: Clock, chance: () => number, away: () => boolean): LeaseSource {
+interface Network {
+  readonly clock: Clock;
+  readonly chance: () => number;
+  /** Does no message arrive now? */
+  readonly away: () => boolean;
+  /** Asked on the way there and on the way back. */
+  readonly loses: () => boolean;
+}
+
+/** A way to the source on which messages and answers take their time, and may get lost. */
+export function network(source: LeaseSource, { clock, chance, away, loses }: Network): LeaseSource {
   const over = async <Answer>(act: () => Promise<Answer>): Promise<Answer> => {
     await clock.sleep(chance() * 4);
-    if (away()) throw new Fault('overloaded', 'The database is away.', { retryAfter: 1 });
+    if (away() || loses()) throw new Fault('overloaded', 'The database is away.', { retryAfter: 1 });
     const answer = await act();
     await clock.sleep(chance() * 4);
+    if (loses()) throw new Fault('overloaded', 'The connection to the database was lost.', { retryAfter: 1 });
     return answer;
   };
   return {

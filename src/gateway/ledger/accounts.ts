@@ -4,7 +4,7 @@ import { Fault, faultOf } from '#model/fault';
 import type { Ask, Grant, LeaseSource } from '#model/lease';
 import { monthOf } from '#model/plan';
 import { askOf, mayStock } from './ask.ts';
-import { drift, first, Holding, type Claim, type Growth, type Lack } from './holding.ts';
+import { drift, first, Holding, type Claim, type Growth, type Lack, type Turns } from './holding.ts';
 
 export interface AccountsParts {
   readonly source: LeaseSource;
@@ -35,6 +35,7 @@ export class Accounts {
   readonly #holdings = new Map<string, Holding>();
   /** Those that have something to tell the source at the end of this tick. */
   readonly #telling = new Set<Holding>();
+  readonly #turns: Turns = { last: 0 };
   #isTalkPlanned = false;
   #isSweepPlanned = false;
   #sweepAt = manyAccounts;
@@ -60,7 +61,7 @@ export class Accounts {
     const name = accountName(account);
     let holding = this.#holdings.get(name);
     if (!holding) {
-      holding = new Holding(account, name);
+      holding = new Holding(account, name, this.#turns);
       this.#holdings.set(name, holding);
       this.#planSweep();
     }
@@ -182,7 +183,8 @@ export class Accounts {
       }
       const ask = askOf(holding, now);
       if (!ask) {
-        this.#answer(holding);
+        if (holding.isUnheard) returning.push(holding);
+        else this.#answer(holding);
         continue;
       }
       asking.push(holding);
@@ -207,7 +209,7 @@ export class Accounts {
     }
     for (const [place, holding] of asking.entries()) {
       const { granted, spent, left } = grants[place]!;
-      holding.minute?.told(told[place]!);
+      holding.heard(told[place]!);
       holding.receive(granted, spent, left);
       this.#heard(holding);
       this.#move(holding);
@@ -219,7 +221,6 @@ export class Accounts {
       const some = holdings.slice(start, start + returnsAtOnce);
       const returns = some.map((holding) => holding.returns(now));
       const told = some.map((holding) => this.#speaks(holding));
-      for (const [place, holding] of some.entries()) holding.granted -= returns[place]!.amount;
       let error: unknown;
       try {
         await this.#source.giveBack(returns);
@@ -228,17 +229,12 @@ export class Accounts {
         this.#failed(thrown);
       }
       for (const [place, holding] of some.entries()) {
-        const { amount } = returns[place]!;
-        if (error === undefined) {
-          holding.minute?.told(told[place]!);
-          holding.left += amount;
-        }
-        // Only of a source that is away is it known that it has taken nothing: giving out twice is worse than holding for nobody.
-        else if (faultOf(error).code === 'overloaded') holding.granted += amount;
+        if (error === undefined) holding.heard(told[place]!);
         this.#heard(holding);
         if (error === undefined) this.#forget(holding);
         this.#move(holding);
       }
+      if (error !== undefined) return; // the others keep what they have
     }
   }
 
@@ -283,7 +279,7 @@ export class Accounts {
     const holding = this.#holdings.get(accountName(account));
     if (!holding) return;
     holding.recalledUntil = this.#clock.monotonic() + recallMilliseconds;
-    if (holding.free > 0) this.#tell(holding); // two who wait for one another do not ask without end
+    if (holding.free > 0 || holding.isUnheard) this.#tell(holding); // two who wait for one another do not ask without end
   }
 
   #planSweep(): void {
@@ -319,7 +315,7 @@ export class Accounts {
     const isPast = account.month !== '' && account.month < monthOf(this.#clock.now());
     const isEmpty = Math.abs(free) < drift || (isPast && free < 0);
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
-    if (isEmpty && !isRecent && !holding.minute?.untoldCount && holding.isIdle) this.#holdings.delete(holding.name);
+    if (isEmpty && !isRecent && !holding.minute?.untoldCount && !holding.isUnheard && holding.isIdle) this.#holdings.delete(holding.name);
   }
 }
 

@@ -6,7 +6,7 @@ const plenty = 16;
 
 /** What to ask of an account now: for those in line, for answers that grow, for the stock. */
 export function askOf(holding: Holding, now: number): Ask | undefined {
-  const { free, line, account, limit, growth } = holding;
+  const { free, line, limit, growth } = holding;
   const head = first(line);
   const room = holding.room(now);
   const isRecalled = now < holding.recalledUntil;
@@ -25,8 +25,7 @@ export function askOf(holding: Holding, now: number): Ask | undefined {
   const wish = isRecalled ? most : Math.min(waiting + holding.stock(now), room);
   least = Math.min(least, room) - free;
   if (!isNew && least <= 0 && most <= free && wish <= free) return undefined;
-  const used = holding.minute?.untold(now);
-  return { account, limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free), ...(used ? { used } : {}) };
+  return { ...holding.tells(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
 }
 
 /** Is it time for a stock, and enough left for one? */

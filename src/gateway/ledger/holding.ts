@@ -33,8 +33,13 @@ export interface Growth {
   readonly most: number;
 }
 
-/** What stands in a claim's way: it is spent for good; the minute is full; running calls or those that came before hold it; it lies with the source or other holders. */
+/** What stands in a claim's way: it is spent for good; the minute is full, or nothing is allowed ever; running calls or those that came before hold it; it lies with the source or other holders. */
 export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
+
+/** Numbers the messages of this process to the source. */
+export interface Turns {
+  last: number;
+}
 
 /** What this process may spend of one account without asking, and what it knows about the rest. */
 export class Holding {
@@ -71,14 +76,23 @@ export class Holding {
   /** No stock is asked for before. */
   quietUntil = -Infinity;
   pollArmed = false;
+  /** What was given back since the last answer: it is out of our hands, wherever it is. */
+  #owed = 0;
+  readonly #turns: Turns;
+  #turn: number;
+  #heard: number;
+  /** Requests of the last minute, of all holders, when the source last answered. */
+  #lastUsed = 0;
   #firstSpent = 0;
   #lastSpent = 0;
   #recent = 0;
   #recentAt = 0;
 
-  constructor(account: Account, name: string) {
+  constructor(account: Account, name: string, turns: Turns) {
     this.account = account;
     this.name = name;
+    this.#turns = turns;
+    this.#turn = this.#heard = turns.last;
     this.minute = account.kind === 'requests' ? new Minute() : undefined;
   }
 
@@ -106,7 +120,7 @@ export class Holding {
   lack(claim: Claim, now: number): Lack | undefined {
     const { least, most } = claim;
     const monthly = this.account.month !== '';
-    if (monthly && this.limit === 0) return 'spent';
+    if (this.limit === 0) return monthly ? 'spent' : 'minute';
     if (monthly && this.answered === 0) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
@@ -115,7 +129,8 @@ export class Holding {
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
     const isFresh = claim.lackedAt >= 0 && this.answered > claim.lackedAt;
-    return isFresh && free + drift >= least ? undefined : 'elsewhere';
+    if (isFresh && free + drift >= least) return undefined;
+    return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
   }
 
   /** Sets aside what the claim wants, as far as it is there. */
@@ -154,6 +169,7 @@ export class Holding {
   receive(granted: number, spent: number, left: number): void {
     if (this.answered === 0) this.#firstSpent = spent;
     this.#lastSpent = Math.max(this.#lastSpent, spent);
+    this.#lastUsed = spent;
     this.granted += granted;
     this.left = left;
     this.level = this.free;
@@ -168,13 +184,36 @@ export class Holding {
 
   /** Has it anything that the source should have? */
   get hasReturns(): boolean {
-    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0;
+    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0 || this.isUnheard;
   }
 
+  /** The last answer was lost: the source may have granted what we do not know of. */
+  get isUnheard(): boolean {
+    return this.#turn > this.#heard;
+  }
+
+  /** A message with which all that is free goes back. */
   returns(now: number): Return {
-    const { account, minute } = this;
     const amount = Math.max(0, this.free);
-    return minute ? { account, amount, used: minute.untold(now) } : { account, amount };
+    this.granted -= amount;
+    this.#owed += amount;
+    return this.tells(now);
+  }
+
+  /** What every message says of it. */
+  tells(now: number): Return {
+    const { account, minute } = this;
+    this.#turn = ++this.#turns.last;
+    const told = { account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
+    return minute ? { ...told, used: minute.untold(now) } : told;
+  }
+
+  /** The answer came. `told`: requests that its message spoke of. */
+  heard(told: number): void {
+    this.minute?.told(told);
+    this.left += this.#owed;
+    this.#owed = 0;
+    this.#heard = this.#turn;
   }
 
   /** Is nothing of it in use? */

@@ -7,7 +7,7 @@ import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import type { RoutedCall } from '../calls.ts';
-import { leasesInMemory, type Leases } from '../../../test/fakes/leases.ts';
+import { booksModel, type BooksModel } from '../../../test/simulator/books-model.ts';
 import type { Began } from './journal-record.ts';
 import { openLedger, type Ledger, type Reservation } from './index.ts';
 
@@ -31,7 +31,8 @@ function call(sampling: GenerateCall['sampling'] = {}, more: Partial<RoutedCall>
 let clock: TestClock;
 let plan: Plan | undefined;
 let teamPlans: Record<number, Plan | undefined>;
-let leases: Leases;
+let books: BooksModel;
+let holder: string;
 let written: (UsageRow | Began)[];
 let trouble: Fault | undefined;
 let away: boolean;
@@ -46,13 +47,16 @@ beforeEach(() => {
   trouble = undefined;
   away = false;
   asked = 0;
-  leases = leasesInMemory(() => clock.monotonic());
-  ledger = open('a');
+  holder = '';
+  books = booksModel(() => clock.now() / 1000);
+  ledger = open();
 });
 
 /** A ledger of one holder. What it settles is shipped at once. */
-function open(holder: string): Ledger {
-  const source = leases.holder(holder);
+function open(): Ledger {
+  const own = books.enter();
+  holder ||= own;
+  const source = books.source(own);
   return openLedger({
     source: {
       ...source,
@@ -67,7 +71,7 @@ function open(holder: string): Ledger {
       spoke: () => undefined,
       settled(row) {
         written.push(row);
-        leases.ship(holder, [row]);
+        books.book(own, [row]);
       },
       get trouble() {
         return trouble;
@@ -176,8 +180,8 @@ describe('a reservation', () => {
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
       message: expect.stringContaining('8 tokens are left for this month: send a shorter prompt.'),
     });
-    leases.ship('b', [row(9)]);
-    ledger = open('a');
+    books.book('nobody', [row(9)]);
+    ledger = open();
     expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
   });
 
@@ -201,7 +205,7 @@ describe('a reservation', () => {
     expect(await refusal(call({ maxTokens: 900 }))).toBe('quota-spent');
     const { progress } = await reserve(call({ maxTokens: 50 }));
     expect(progress.tokens).toMatchObject({ limit: 1000 });
-    expect(leases.rows.size).toBe(1);
+    expect(books.rows.length).toBe(1);
   });
 
   test('what is freed goes to who waited first, not to who comes just then', async () => {
@@ -255,6 +259,14 @@ describe('a reservation', () => {
     expect(await second).toBe('rate-limited');
     reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
+  });
+
+  test('where no stream is allowed it is refused at once', async () => {
+    plan = { concurrentStreams: 0 };
+    const refused = refusal(call({}, { stream: true }));
+    await settled();
+    expect(await Promise.race([refused, 'waits'])).toBe('rate-limited');
+    expect(asked).toBe(0);
   });
 
   test('neither the requests of the last minute nor running streams begin anew with the month', async () => {
@@ -349,7 +361,7 @@ describe('leases', () => {
 
   test('what another holder has leased and does not need is fetched back, and nothing that fits is refused', async () => {
     plan = { monthlyTokens: 10_000 };
-    const other = open('b');
+    const other = open();
     (await reserve(call({ maxTokens: 10 }), { by: other })).reservation.settle(row(0));
     const all = reserve(call({ maxTokens: 9990 }));
     await pass(1000);
@@ -358,7 +370,7 @@ describe('leases', () => {
 
   test('two who hold a half each of what both wait for do not refuse one another', async () => {
     plan = { monthlyTokens: 1000 };
-    const other = open('b');
+    const other = open();
     const first = await reserve(call({ maxTokens: 450 }));
     const second = await reserve(call({ maxTokens: 450 }), { by: other });
     const large = [reserve(call({ maxTokens: 900 })), reserve(call({ maxTokens: 900 }), { by: other })].map((one) =>
@@ -376,7 +388,7 @@ describe('leases', () => {
 
   test('of a holder that was closed are nobody’s: it lets no call in, whatever its plan', async () => {
     plan = { monthlyTokens: 10_000 };
-    leases.closeHolder('a');
+    books.close(holder);
     expect(await refusal(call())).toBe('overloaded');
     plan = {};
     expect(await refusal(call())).toBe('overloaded');
@@ -386,10 +398,10 @@ describe('leases', () => {
     plan = { monthlyTokens: 100_000, requestsPerMinute: 100 };
     for (let userId = 0; userId < 50; userId++) (await reserve(call({ maxTokens: 10 }), { caller: { userId } })).reservation.settle(row(20, { userId }));
     expect(ledger.accounts).toBe(100);
-    expect(leases.outstanding()).toBeGreaterThan(0);
+    expect(books.outstanding).toBeGreaterThan(0);
     await pass(80_000);
     expect(ledger.accounts).toBe(0);
-    expect(leases.outstanding()).toBe(0);
+    expect(books.outstanding).toBe(0);
   });
 
   test('a call belongs to the month in which it was let in', async () => {
@@ -400,8 +412,8 @@ describe('leases', () => {
     const next = await reserve(call({ maxTokens: 900 }));
     reservation.settle(row(910, { at: reservation.at }));
     next.reservation.settle(row(910, { at: next.reservation.at }));
-    expect(leases.spent({ owner: 'user:1', kind: 'inference', month: '2026-11' })).toBe(910);
-    expect(leases.spent({ owner: 'user:1', kind: 'inference', month: '2026-12' })).toBe(910);
+    expect(books.spentOf('user:1', '2026-11').inference).toBe(910);
+    expect(books.spentOf('user:1', '2026-12').inference).toBe(910);
   });
 });
 
@@ -411,13 +423,25 @@ describe('requests a minute', () => {
     const codes = await Promise.all(Array.from({ length: 150 }, () => refusal(call())));
     expect(codes.filter((code) => code === undefined)).toHaveLength(100);
     expect(codes.filter((code) => code === 'rate-limited')).toHaveLength(50);
-    await pass(60_000);
+    await pass(61_000);
     expect(await refusal(call())).toBeUndefined();
+  });
+
+  test('that are used up on another process are refused at once, for a minute at most', async () => {
+    plan = { requestsPerMinute: 3 };
+    const other = open();
+    for (let one = 0; one < 3; one++) await reserve(call(), { by: other });
+    await pass(100);
+    await other.close();
+    const refused = reserve(call()).catch((fault: Fault) => fault);
+    await settled();
+    await settled();
+    expect(await Promise.race([refused, 'waits'])).toMatchObject({ code: 'rate-limited', details: { retryAfter: 60 } });
   });
 
   test('are counted on all processes together', async () => {
     plan = { requestsPerMinute: 20 };
-    const holders = [ledger, open('b'), open('c')];
+    const holders = [ledger, open(), open()];
     const codes = Promise.all(Array.from({ length: 60 }, (_, one) => refusal(call(), { by: holders[one % 3]! })));
     await pass(2500);
     expect((await codes).filter((code) => code === undefined)).toHaveLength(20);

@@ -22,10 +22,10 @@ export class Minute {
     this.#times.push(now);
   }
 
-  /** Seconds until one more request is allowed, at least 1. */
+  /** Seconds until one more request is allowed, from 1 to 60. */
   wait(limit: number, now: number): number {
     const freed = this.#times[this.#times.length - limit] ?? now;
-    return Math.max(1, Math.ceil((freed + minute - now) / 1000));
+    return Math.min(60, Math.max(1, Math.ceil((freed + minute - now) / 1000)));
   }
 
   /** Seconds until the oldest of them counts no more. */

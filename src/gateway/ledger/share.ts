@@ -1,5 +1,6 @@
 import type { Account } from '#model/account';
 import { grantOf, type Ask, type Grant, type Return } from '#model/lease';
+import type { Turns } from './holding.ts';
 
 /** An ask of a worker that could not be granted at once. */
 export interface Waiting {
@@ -17,6 +18,16 @@ interface Used {
   readonly at: number;
 }
 
+/** What a worker has of an account. */
+interface Part {
+  /** What it was granted, has not given back and not reported as used: it holds it or has spent it. */
+  out: number;
+  /** Its last message; what that moved from here to the worker, and how many used permits it spoke of. */
+  turn: number;
+  moved: number;
+  reported: number;
+}
+
 /** Near the edge of an account no stock is wanted: what one worker hoards the others cannot spend. */
 const edge = 8;
 
@@ -31,30 +42,76 @@ export class Share {
   askedAt = 0;
   /** Until then (monotonic milliseconds) what workers give back goes on to the source. */
   recalledUntil = 0;
-  /** What each worker was granted, has not given back and not reported as used: it holds it or has spent it. */
-  readonly #out = new Map<string, number>();
+  /** All that is free is to go back with the next message. */
+  returnsAll = false;
+  readonly #parts = new Map<string, Part>();
+  /** Permits that the source does not know of, in the order of their reports. */
   #used: Used[] = [];
+  /** Those of them that it is being told of. */
+  #usedUnderWay: Used[] = [];
+  /** What was given back since the last answer. */
+  #owed = 0;
+  readonly #turns: Turns;
+  #turn: number;
+  #heard: number;
   #limit = 0;
   #spent = 0;
   /** What the source had left when it was last asked. */
   #left = Infinity;
 
-  constructor(account: Account) {
+  constructor(account: Account, turns: Turns) {
     this.account = account;
+    this.#turns = turns;
+    this.#turn = this.#heard = turns.last;
   }
 
   get isEmpty(): boolean {
-    return this.free === 0 && this.line.length === 0 && this.#used.length === 0 && [...this.#out.values()].every((amount) => amount === 0);
+    return this.free === 0 && this.isAtRest && [...this.#parts.values()].every(({ out }) => out === 0);
+  }
+
+  /** Nobody waits for it, and the source knows all that it should. */
+  get isAtRest(): boolean {
+    return this.line.length === 0 && this.#used.length === 0 && !this.#isUnheard;
   }
 
   get hasUsed(): boolean {
     return this.#used.length > 0;
   }
 
+  /** Is there anything that the source should be asked? */
+  get isAsking(): boolean {
+    return this.stock > 0 || this.line.some(({ late }) => !late);
+  }
+
+  /** Is there anything that should go back to it, or that it should know and will not hear with an ask? */
+  hasReturns(now: number): boolean {
+    return this.#back(now) > 0 || (!this.isAsking && (this.hasUsed || this.#isUnheard));
+  }
+
+  /** Takes what a worker says with each message: the same rule as in the database. */
+  told(worker: string, { turn, heard, amount, used }: Return, now: number): void {
+    const part = this.#partOf(worker);
+    let known = 0;
+    if (part.turn > heard) {
+      this.give(worker, -part.moved);
+      known = part.reported;
+    }
+    part.reported = known;
+    for (const { count, ageSeconds } of used ?? []) {
+      const fresh = Math.max(0, count - known);
+      known = Math.max(0, known - count);
+      part.reported += fresh;
+      this.#use(part, fresh, now - ageSeconds * 1000);
+    }
+    part.turn = turn;
+    part.moved = 0;
+    this.give(worker, -amount);
+  }
+
   /** Takes an ask into the line. */
   join(waiting: Waiting, workers: number, now: number): void {
-    const { least, limit, wish, used } = waiting.ask;
-    this.report(waiting.worker, used, now);
+    const { least, limit, wish } = waiting.ask;
+    this.told(waiting.worker, waiting.ask, now);
     this.#limit = limit;
     this.askedAt = now;
     if (this.free < wish && this.#left >= edge * workers * least) this.stock = wish * workers;
@@ -75,20 +132,40 @@ export class Share {
   nextAsk(now: number): Ask {
     const waiting = this.line.reduce((sum, { ask }) => sum + Math.max(ask.least, ask.waiting), 0);
     const beyond = (amount: number) => Math.max(0, amount - this.free);
-    const { account, stock } = this;
+    const { stock } = this;
     this.stock = 0;
     for (const one of this.line) one.late = true;
     return {
-      account,
+      ...this.#tells(now),
       limit: this.#limit,
       least: beyond(this.line[0]?.ask.least ?? 0),
       waiting: beyond(waiting),
       wish: beyond(Math.max(waiting, stock)),
-      ...this.takeUsed(now),
     };
   }
 
-  heard({ granted, spent, left }: Grant): void {
+  /** A message to the source with what goes back to it. */
+  returns(now: number): Return {
+    const amount = this.#back(now);
+    this.returnsAll = false;
+    this.free -= amount;
+    this.#owed += amount;
+    return this.#tells(now);
+  }
+
+  /** The source has answered. */
+  heard(): void {
+    this.#heard = this.#turn;
+    this.#owed = 0;
+    this.#usedUnderWay = [];
+  }
+
+  /** It is not known what the source did. */
+  missed(): void {
+    this.#used.unshift(...this.#usedUnderWay.splice(0));
+  }
+
+  granted({ granted, spent, left }: Grant): void {
     this.free += granted;
     this.#spent = spent;
     this.#left = left;
@@ -96,27 +173,10 @@ export class Share {
 
   /** Moves from what is free to a worker, or back. */
   give(worker: string, amount: number): void {
+    const part = this.#partOf(worker);
     this.free -= amount;
-    this.#out.set(worker, (this.#out.get(worker) ?? 0) + amount);
-  }
-
-  /** Takes note of a worker's used permits. */
-  report(worker: string, used: Ask['used'], now: number): void {
-    for (const { count, ageSeconds } of used ?? []) {
-      this.#used.push({ count, at: now - ageSeconds * 1000 });
-      this.#out.set(worker, (this.#out.get(worker) ?? 0) - count);
-    }
-  }
-
-  /** The used permits that the source does not know of; it is told with what they are put into. */
-  takeUsed(now: number): { readonly used?: NonNullable<Return['used']> } {
-    const used = this.#used.splice(0);
-    return used.length === 0 ? {} : { used: used.map(({ count, at }) => ({ count, ageSeconds: (now - at) / 1000 })) };
-  }
-
-  /** The source could not be told after all. */
-  putUsedBack({ used = [] }: Pick<Return, 'used'>, then: number): void {
-    this.#used.unshift(...used.map(({ count, ageSeconds }) => ({ count, at: then - ageSeconds * 1000 })));
+    part.out += amount;
+    part.moved += amount;
   }
 
   /** Those who still wait although the source has answered. A recall can help those for whom what is settled leaves room. */
@@ -128,7 +188,7 @@ export class Share {
 
   /** The workers that may have something, but for one. */
   holders(except?: string): string[] {
-    return [...this.#out].filter(([worker, amount]) => worker !== except && amount > 0).map(([worker]) => worker);
+    return [...this.#parts].filter(([worker, { out }]) => worker !== except && out > 0).map(([worker]) => worker);
   }
 
   /** Tells those who wait, of the given ones, that there is nothing. */
@@ -144,16 +204,46 @@ export class Share {
   /** A worker is gone: its asks with it. A stream ends with its process; of permits nobody knows when they were used: now, at the latest. */
   ended(worker: string, now: number): void {
     this.line = this.line.filter((one) => one.worker !== worker);
-    const had = this.#out.get(worker) ?? 0;
-    if (this.account.kind === 'streams') this.give(worker, -had);
-    if (this.account.kind === 'requests' && had > 0) this.report(worker, [{ count: had, ageSeconds: 0 }], now);
+    const part = this.#parts.get(worker);
+    if (!part) return;
+    if (this.account.kind === 'streams') this.give(worker, -part.out);
+    if (this.account.kind === 'requests' && part.out > 0) this.#use(part, part.out, now);
   }
 
   /** What a worker that is gone has settled in its life is known: the rest is free. */
   settled(worker: string, amount: number): void {
-    const had = this.#out.get(worker);
-    this.#out.delete(worker);
-    if (had !== undefined && this.account.month !== '') this.free += had - amount;
+    const part = this.#parts.get(worker);
+    this.#parts.delete(worker);
+    if (part && this.account.month !== '') this.free += part.out - amount;
+  }
+
+  get #isUnheard(): boolean {
+    return this.#turn > this.#heard;
+  }
+
+  #back(now: number): number {
+    return this.returnsAll || this.recalledUntil > now ? Math.max(0, this.free) : 0;
+  }
+
+  #partOf(worker: string): Part {
+    const part = this.#parts.get(worker) ?? { out: 0, turn: 0, moved: 0, reported: 0 };
+    this.#parts.set(worker, part);
+    return part;
+  }
+
+  #use(part: Part, count: number, at: number): void {
+    if (count === 0) return;
+    this.#used.push({ count, at });
+    part.out -= count;
+  }
+
+  /** What every message to the source says. */
+  #tells(now: number): Return {
+    this.#turn = ++this.#turns.last;
+    this.#usedUnderWay = this.#used.splice(0);
+    const told = { account: this.account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
+    if (this.#usedUnderWay.length === 0) return told;
+    return { ...told, used: this.#usedUnderWay.map(({ count, at }) => ({ count, ageSeconds: (now - at) / 1000 })) };
   }
 
   #leave(waiting: readonly Waiting[]): Waiting[] {

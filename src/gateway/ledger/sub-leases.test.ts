@@ -3,6 +3,7 @@ import { accountName, type Account } from '#model/account';
 import { Fault } from '#model/fault';
 import { grantOf, type Ask, type LeaseSource, type Return } from '#model/lease';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
+import { booksModel } from '../../../test/simulator/books-model.ts';
 import { subLeases, type Settled, type SubLeases } from './sub-leases.ts';
 
 const tokens: Account = { owner: 'user:1', kind: 'inference', month: '2026-11' };
@@ -15,7 +16,7 @@ class ModelSource implements LeaseSource {
   spent = 0;
   out = 0;
   asked: (readonly Ask[])[] = [];
-  returned: Return[] = [];
+  returned: Pick<Return, 'account' | 'amount' | 'used'>[] = [];
   away = false;
   recall: (account: Account) => void = () => {};
 
@@ -27,6 +28,7 @@ class ModelSource implements LeaseSource {
     this.asked.push(asks);
     if (this.away) throw new Fault('overloaded', 'The database is away.');
     return asks.map((ask) => {
+      this.out -= ask.amount;
       const granted = Math.floor(grantOf(ask, this.limit - this.spent - this.out, 1));
       this.out += granted;
       return { granted, spent: this.spent, left: this.limit - this.spent - this.out };
@@ -35,7 +37,7 @@ class ModelSource implements LeaseSource {
 
   async giveBack(returns: readonly Return[]) {
     if (this.away) throw new Fault('overloaded', 'The database is away.');
-    this.returned.push(...returns);
+    this.returned.push(...returns.map(({ account, amount, used }) => ({ account, amount, ...(used && { used }) })));
     for (const { amount } of returns) this.out -= amount;
   }
 
@@ -71,8 +73,15 @@ function open(limit: number): void {
   });
 }
 
+let turns = 0;
+const turn = () => ({ turn: ++turns, heard: turns - 1 });
+/** What goes back, as one says who has heard all answers. */
+const back = (amount: number, { account = tokens, ...more }: Partial<Return> = {}): Return => ({ account, amount, ...turn(), ...more });
+
 const ask = (least: number, { account = tokens, wish = least, waiting = least, ...more }: Partial<Ask> = {}): Ask => ({
   account,
+  amount: 0,
+  ...turn(),
   limit: source.limit,
   least,
   waiting,
@@ -114,7 +123,7 @@ describe('a lease that workers share', () => {
   test('what one worker gives back another gets, also while it waits for it', async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(90)]);
-    one.onRecall((account) => void one.giveBack([{ account, amount: 50 }]));
+    one.onRecall((account) => void one.giveBack([back(50, { account })]));
     expect(await granted(two, ask(40))).toBe(40);
   });
 
@@ -142,7 +151,7 @@ describe('a lease that workers share', () => {
     await settling();
     const small = granted(two, ask(5)).then((amount) => order.push(`small ${amount}`));
     await settling();
-    await one.giveBack([{ account: tokens, amount: 70 }]);
+    await one.giveBack([back(70)]);
     await Promise.all([large, small]);
     expect(order).toEqual(['large 60', 'small 5']);
   });
@@ -150,7 +159,7 @@ describe('a lease that workers share', () => {
   test('while the source is away what is in stock is granted, and the rest refused as it refuses', async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(60)]);
-    await one.giveBack([{ account: tokens, amount: 30 }]);
+    await one.giveBack([back(30)]);
     source.away = true;
     expect(await granted(two, ask(20))).toBe(20);
     await expect(two.lease([ask(20)])).rejects.toMatchObject({ code: 'overloaded' });
@@ -165,28 +174,29 @@ describe('a recall from the source', () => {
     two.onRecall((account) => void heard.push(`2 ${accountName(account)}`));
     await one.lease([ask(40)]);
     await two.lease([ask(40)]);
-    await one.giveBack([{ account: tokens, amount: 10 }]);
+    await one.giveBack([back(10)]);
     source.recall(tokens);
-    await one.giveBack([{ account: tokens, amount: 5 }]);
+    await one.giveBack([back(5)]);
     expect(heard).toEqual(['1 user:1 inference 2026-11', '2 user:1 inference 2026-11']);
-    expect(source.returned).toEqual([
-      { account: tokens, amount: 10 },
-      { account: tokens, amount: 5 },
-    ]);
+    await settling();
+    expect(source.returned).toEqual([{ account: tokens, amount: 15 }]);
     clock.advance(1001);
-    await two.giveBack([{ account: tokens, amount: 5 }]);
+    await two.giveBack([back(5)]);
     expect(source.out).toBe(65);
   });
 
-  test('what the source does not take stays here and is granted again', async () => {
+  test('what the source may have taken is not granted again until it answers', async () => {
     const one = leases.open('1');
     await one.lease([ask(100)]);
     source.away = true;
     source.recall(tokens);
-    await one.giveBack([{ account: tokens, amount: 100 }]);
+    await one.giveBack([back(100)]);
     await settling();
     expect(problems).toHaveLength(1);
+    await expect(granted(one, ask(100))).rejects.toMatchObject({ code: 'overloaded' });
+    source.away = false;
     expect(await granted(one, ask(100))).toBe(100);
+    expect(source.out).toBe(100);
   });
 });
 
@@ -225,7 +235,7 @@ describe('a worker that dies', () => {
     leases.ended('1');
     adopted.get('1')!.resolve([{ account: tokens, amount: 35 }]);
     await settling();
-    await two.giveBack([{ account: tokens, amount: 30 }]);
+    await two.giveBack([back(30)]);
     await leases.close();
     expect(source.returned).toEqual([{ account: tokens, amount: 15 }]);
   });
@@ -233,14 +243,13 @@ describe('a worker that dies', () => {
   test('frees its streams at once, and its permits count as used at its death', async () => {
     const one = leases.open('1');
     await one.lease([ask(4, { account: streams }), ask(10, { account: requests })]);
-    await one.giveBack([{ account: requests, amount: 2, used: [{ count: 3, ageSeconds: 7 }] }]);
+    await one.giveBack([back(2, { account: requests, used: [{ count: 3, ageSeconds: 7 }] })]);
     expect(source.returned).toEqual([{ account: requests, amount: 0, used: [{ count: 3, ageSeconds: 7 }] }]);
     leases.ended('1');
     await leases.close();
     expect(source.returned.slice(1)).toEqual([
-      { account: requests, amount: 0, used: [{ count: 5, ageSeconds: 0 }] },
+      { account: requests, amount: 2, used: [{ count: 5, ageSeconds: 0 }] },
       { account: streams, amount: 4 },
-      { account: requests, amount: 2 },
     ]);
   });
 
@@ -250,7 +259,7 @@ describe('a worker that dies', () => {
     void one.lease([ask(50)]);
     await settling();
     leases.ended('1');
-    await two.giveBack([{ account: tokens, amount: 50 }]);
+    await two.giveBack([back(50)]);
     expect(await granted(two, ask(50))).toBe(50);
   });
 });
@@ -268,10 +277,90 @@ describe('used permits', () => {
   });
 });
 
+describe('an answer that gets lost', () => {
+  test('on its way from the source leaks nothing and frees nothing twice', async () => {
+    clock = testClock();
+    const books = booksModel(() => clock.now() / 1000);
+    const real = books.source(books.enter());
+    let isLosing = false;
+    const lossy = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+      const found = await answer;
+      if (isLosing) throw new Fault('overloaded', 'The connection was lost.');
+      return found;
+    };
+    leases = subLeases({
+      source: { lease: (asks) => lossy(real.lease(asks)), giveBack: (returns) => lossy(real.giveBack(returns)), onRecall: (listen) => real.onRecall(listen) },
+      clock,
+      log: () => {},
+      settledOf: async () => [],
+    });
+    const one = leases.open('1');
+    expect(await granted(one, ask(60))).toBe(60);
+    isLosing = true;
+    await expect(one.lease([ask(30)])).rejects.toMatchObject({ code: 'overloaded' });
+    await one.giveBack([back(40)]);
+    clock.advance(61_000);
+    await settling();
+    const other = books.source(books.enter());
+    expect(await granted(other, ask(80))).toBe(80);
+    isLosing = false;
+    expect(await granted(one, ask(20))).toBe(0);
+    clock.advance(50);
+    await settling();
+    expect(books.outstanding).toBe(100);
+  });
+
+  test('on its way to a worker, of one account since another was refused, is made up for with the next ask', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(80)]);
+    await one.giveBack([back(50)]);
+    source.away = true;
+    const before = { ...turn(), amount: 0 };
+    await expect(one.lease([ask(30, before), ask(1, { account: streams })])).rejects.toMatchObject({ code: 'overloaded' });
+    expect(await granted(one, ask(50, { heard: before.heard }))).toBe(50);
+  });
+
+  test('does not let permits count twice', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(10, { account: requests })]);
+    source.away = true;
+    const before = turn();
+    await expect(one.lease([ask(60, { account: requests, ...before, used: [{ count: 2, ageSeconds: 1 }] })])).rejects.toMatchObject({ code: 'overloaded' });
+    source.away = false;
+    const used = [
+      { count: 2, ageSeconds: 2 },
+      { count: 3, ageSeconds: 0 },
+    ];
+    await one.lease([ask(1, { account: requests, heard: before.heard, used })]);
+    expect(source.asked.at(-1)![0]!.used?.reduce((sum, { count }) => sum + count, 0)).toBe(5);
+  });
+});
+
+test('a worker that has ended is granted nothing, however late its words arrive', async () => {
+  const one = leases.open('1');
+  leases.ended('1');
+  await expect(one.lease([ask(10)])).rejects.toMatchObject({ code: 'conflict' });
+  await expect(one.giveBack([back(1)])).rejects.toMatchObject({ code: 'conflict' });
+  expect(source.out).toBe(0);
+});
+
+test('what was not taken back is not forgotten: the next minute gives it back', async () => {
+  const one = leases.open('1');
+  await one.lease([ask(3, { account: streams })]);
+  await one.giveBack([back(3, { account: streams })]);
+  source.away = true;
+  clock.advance(61_000);
+  await settling();
+  source.away = false;
+  clock.advance(60_000);
+  await settling();
+  expect(source.out).toBe(0);
+});
+
 test('what no worker asks for within a minute goes back to the source', async () => {
   const one = leases.open('1');
   await one.lease([ask(60)]);
-  await one.giveBack([{ account: tokens, amount: 45 }]);
+  await one.giveBack([back(45)]);
   clock.advance(120_000);
   await settling();
   expect(source.out).toBe(15);

@@ -1,7 +1,9 @@
 import type { Clock } from '#kit/clock';
 import { accountName, type Account } from '#model/account';
+import { Fault } from '#model/fault';
 import type { Ask, Grant, LeaseSource, Return } from '#model/lease';
 import { monthOf } from '#model/plan';
+import type { Turns } from './holding.ts';
 import { Share } from './share.ts';
 
 /** The parent's side of what its workers may spend: one lease from the source, shared out among them. */
@@ -43,12 +45,15 @@ const idleMilliseconds = 60_000;
 export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): SubLeases {
   const shares = new Map<string, Share>();
   const workers = new Map<string, Set<(account: Account) => void>>();
-  let isAsking = false;
+  /** Those that have something for the source. */
+  const telling = new Set<Share>();
+  const turns: Turns = { last: 0 };
+  let talking: Promise<void> | undefined;
   let isClosed = false;
 
   const shareOf = (account: Account): Share => {
     const name = accountName(account);
-    const share = shares.get(name) ?? new Share(account);
+    const share = shares.get(name) ?? new Share(account, turns);
     shares.set(name, share);
     return share;
   };
@@ -59,32 +64,61 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
     return new Promise((answer, refuse) => {
       share.join({ worker, ask: one, answer, refuse, late: false }, workers.size, clock.monotonic());
       serve(share);
-      if (share.line.length > 0 || share.stock > 0) queueMicrotask(() => void askSource()); // with the others of this message
+      if (share.isAsking) talk(share);
     });
   }
 
-  async function askSource(): Promise<void> {
-    if (isAsking) return;
-    isAsking = true;
-    for (;;) {
-      const asking = [...shares.values()].filter(({ stock, line }) => stock > 0 || line.some(({ late }) => !late));
-      if (asking.length === 0) break;
+  /** The source is to hear of this share, with the others of this message. */
+  function talk(...some: readonly Share[]): void {
+    for (const share of some) telling.add(share);
+    queueMicrotask(() => void (telling.size > 0 && (talking ??= talkToSource())));
+  }
+
+  /** One message at a time, so that what the source hears is in order. */
+  async function talkToSource(): Promise<void> {
+    while (telling.size > 0) {
+      const some = [...telling];
+      telling.clear();
       const now = clock.monotonic();
-      const asks = asking.map((share) => share.nextAsk(now));
-      try {
-        const grants = await source.lease(asks);
-        for (const [at, share] of asking.entries()) share.heard(grants[at]!);
-        for (const share of asking) serve(share);
-        for (const share of asking) recallFor(share);
-      } catch (error) {
-        for (const [at, share] of asking.entries()) {
-          share.putUsedBack(asks[at]!, now);
-          serve(share);
-          share.refuse(error);
-        }
+      await giveBack(
+        some.filter((share) => share.hasReturns(now)),
+        now,
+      );
+      await askFor(some.filter(({ isAsking }) => isAsking));
+    }
+    talking = undefined;
+  }
+
+  async function askFor(asking: readonly Share[]): Promise<void> {
+    if (asking.length === 0) return;
+    const now = clock.monotonic();
+    const asks = asking.map((share) => share.nextAsk(now));
+    try {
+      const grants = await source.lease(asks);
+      for (const [at, share] of asking.entries()) {
+        share.heard();
+        share.granted(grants[at]!);
+      }
+      for (const share of asking) serve(share);
+      for (const share of asking) recallFor(share);
+    } catch (error) {
+      for (const share of asking) {
+        share.missed();
+        serve(share);
+        share.refuse(error);
       }
     }
-    isAsking = false;
+  }
+
+  async function giveBack(returning: readonly Share[], now: number): Promise<void> {
+    if (returning.length === 0) return;
+    try {
+      await source.giveBack(returning.map((share) => share.returns(now)));
+      for (const share of returning) share.heard();
+    } catch (error) {
+      for (const share of returning) share.missed();
+      log('A lease could not be given back.', error);
+    }
   }
 
   /** Where the source had too little, other workers may have what they do not need. */
@@ -106,35 +140,20 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
 
   function takeBack(worker: string, returns: readonly Return[]): void {
     const now = clock.monotonic();
-    for (const { account, amount, used } of returns) {
-      const share = shareOf(account);
-      share.report(worker, used, now);
-      share.give(worker, -amount);
+    for (const one of returns) {
+      const share = shareOf(one.account);
+      share.told(worker, one, now);
       serve(share);
+      if (share.hasReturns(now)) talk(share);
     }
-    const touched = returns.map(({ account }) => shareOf(account));
-    void giveBack(touched.filter(({ recalledUntil, hasUsed }) => recalledUntil > now || hasUsed));
   }
 
-  /** Gives to the source what is free of the recalled, or of `all`, and what the others have used. What it does not take stays with us. */
-  async function giveBack(some: Iterable<Share>, which: 'recalled' | 'all' = 'recalled'): Promise<void> {
-    const now = clock.monotonic();
-    const returns = [...new Set(some)]
-      .map((share) => ({ share, amount: which === 'all' || share.recalledUntil > now ? Math.max(0, share.free) : 0 }))
-      .filter(({ share, amount }) => amount > 0 || share.hasUsed)
-      .map(({ share, amount }) => ({ share, back: { account: share.account, amount, ...share.takeUsed(now) } }));
-    if (returns.length === 0) return;
-    for (const { share, back } of returns) share.free -= back.amount;
-    try {
-      await source.giveBack(returns.map(({ back }) => back));
-    } catch (error) {
-      for (const { share, back } of returns) {
-        share.free += back.amount;
-        share.putUsedBack(back, now);
-        serve(share);
-      }
-      log('A lease could not be given back.', error);
-    }
+  /** Gives back all that is free of these, and resolves when the source has answered. */
+  async function returnAll(some: readonly Share[]): Promise<void> {
+    for (const share of some) share.returnsAll = true;
+    talk(...some);
+    await Promise.resolve(); // others may have more to say in this message
+    await talking;
   }
 
   source.onRecall((account) => {
@@ -142,18 +161,27 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
     if (!share) return;
     share.recalledUntil = clock.monotonic() + recallMilliseconds;
     tell(share, share.holders());
-    void giveBack([share]);
+    talk(share);
   });
 
-  const tidy = () => {
+  const tidy = async () => {
     const before = clock.monotonic() - idleMilliseconds;
-    const idle = [...shares.values()].filter(({ askedAt, line }) => askedAt <= before && line.length === 0);
-    void giveBack(idle, 'all');
+    const isIdle = ({ askedAt, line }: Share) => askedAt <= before && line.length === 0;
+    const idle = [...shares.values()].filter(isIdle);
+    stopTidying = clock.after(idleMilliseconds, () => void tidy());
+    await returnAll(idle);
     const month = monthOf(clock.now());
-    for (const share of idle) if (share.isEmpty || (share.account.month !== '' && share.account.month < month)) shares.delete(accountName(share.account));
-    stopTidying = clock.after(idleMilliseconds, tidy);
+    for (const share of idle) {
+      const isPast = share.isAtRest && share.account.month !== '' && share.account.month < month;
+      if (isIdle(share) && (share.isEmpty || isPast)) shares.delete(accountName(share.account));
+    }
   };
-  let stopTidying = clock.after(idleMilliseconds, tidy);
+  let stopTidying = clock.after(idleMilliseconds, () => void tidy());
+
+  /** What a worker that is gone still asked for would be nobody's. */
+  function requireAlive(worker: string): void {
+    if (!workers.has(worker)) throw new Fault('conflict', 'This process has ended: it holds nothing any more.');
+  }
 
   async function settle(worker: string): Promise<void> {
     while (!isClosed) {
@@ -176,8 +204,19 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
       const listeners = new Set<(account: Account) => void>();
       workers.set(worker, listeners);
       return {
-        lease: (asks) => Promise.all(asks.map((one) => ask(worker, one))),
-        giveBack: async (returns) => takeBack(worker, returns),
+        async lease(asks) {
+          requireAlive(worker);
+          // Where one is refused all are. What was granted comes back with the worker's next message, which has heard of nothing.
+          const grants = await Promise.allSettled(asks.map((one) => ask(worker, one)));
+          return grants.map((grant) => {
+            if (grant.status === 'rejected') throw grant.reason;
+            return grant.value;
+          });
+        },
+        async giveBack(returns) {
+          requireAlive(worker);
+          takeBack(worker, returns);
+        },
         onRecall: (listen) => void listeners.add(listen),
       };
     },
@@ -188,13 +227,13 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
         share.ended(worker, now);
         serve(share);
       }
-      void giveBack([...shares.values()].filter(({ hasUsed }) => hasUsed));
+      talk(...[...shares.values()].filter(({ hasUsed }) => hasUsed));
       void settle(worker);
     },
     async close() {
       isClosed = true;
       stopTidying();
-      await giveBack(shares.values(), 'all');
+      await returnAll([...shares.values()]);
     },
   };
 }

@@ -90,7 +90,8 @@ create table holders (
 ) with (fillfactor = 50);
 create index holders_open on holders (id) where closed_at is null;
 
--- granted: all that a holder was ever given of an account, less what it gave back. settled: what it has booked of it.
+-- granted: all that a holder was ever given of an account, less what it gave back. settled: what it has booked of it. turn: its last message that changed
+-- something here; moved: by how much that changed granted; reported: used permits that it spoke of.
 create table leases (
   owner text collate "C" not null,
   month text collate "C" not null,
@@ -98,6 +99,9 @@ create table leases (
   holder text collate "C" not null references holders (id),
   granted double precision not null,
   settled double precision not null default 0,
+  turn bigint not null,
+  moved double precision not null,
+  reported double precision not null default 0,
   primary key (owner, month, kind, holder)
 ) with (fillfactor = 70);
 create index leases_holder on leases (holder);

@@ -92,8 +92,8 @@ create function account_lock(accounts jsonb) returns void language sql as $$
   on conflict (owner, month) do update set requests = 0 where false
 $$;
 
--- Writes down permits that a holder has used, with their ages in seconds; the answer is how many there were.
-create function request_used(the_owner text, used jsonb, now_at double precision) returns double precision language plpgsql as $$
+-- Writes down permits that a holder has used, with their ages in seconds, but for the first `known` of them; the answer is how many there were beyond those.
+create function request_used(the_owner text, used jsonb, known double precision, now_at double precision) returns double precision language plpgsql as $$
 declare
   many double precision;
 begin
@@ -101,12 +101,41 @@ begin
     return 0;
   end if;
   insert into request_second as old
-  select the_owner, floor(now_at - "ageSeconds"), sum(count) from jsonb_to_recordset(used) as use(count bigint, "ageSeconds" double precision)
-  where "ageSeconds" < 61 group by 2 order by 2
+  select the_owner, floor(now_at - "ageSeconds"), sum(fresh)
+  from (
+    select "ageSeconds", least(count, sum(count) over (order by place) - known) as fresh
+    from rows from (jsonb_to_recordset(used) as (count bigint, "ageSeconds" double precision)) with ordinality as use(count, "ageSeconds", place)
+  ) as use
+  where fresh > 0 and "ageSeconds" < 61 group by 2 order by 2
   on conflict (owner, second) do update set requests = old.requests + excluded.requests;
   delete from request_second where owner = the_owner and second < floor(now_at) - 60;
-  select coalesce(sum(count), 0) into many from jsonb_to_recordset(used) as use(count bigint);
+  select greatest(coalesce(sum(count), 0) - known, 0) into many from jsonb_to_recordset(used) as use(count bigint);
   return many;
+end $$;
+
+-- Takes what a holder says with each message: see Return in src/model/lease.ts. False when a later message has overtaken this one.
+create function lease_told(
+  the_holder text, the_owner text, the_month text, the_kind text, the_turn bigint, heard bigint, amount double precision, used jsonb, now_at double precision)
+returns boolean language plpgsql set enable_seqscan = off as $$
+declare
+  lease leases;
+  unheard boolean;
+  fresh double precision;
+begin
+  select * into lease from leases where owner = the_owner and month = the_month and kind = the_kind and holder = the_holder;
+  if lease.turn >= the_turn then
+    return false;
+  end if;
+  unheard := coalesce(lease.turn > heard, false);
+  fresh := request_used(the_owner, used, case when unheard then lease.reported else 0 end, now_at);
+  if unheard or amount > 0 or fresh > 0 then
+    lease.granted := case when unheard then lease.granted - lease.moved else lease.granted end;
+    lease.moved := -least(greatest(amount, 0), lease.granted); -- not up to what is settled: a call may have cost more since the amount was first given back
+    update leases set granted = lease.granted + lease.moved, settled = settled + fresh, turn = the_turn, moved = lease.moved,
+      reported = case when unheard then reported else 0 end + fresh
+    where owner = the_owner and month = the_month and kind = the_kind and holder = the_holder;
+  end if;
+  return true;
 end $$;
 
 -- Grants what an array of asks wishes, by the rule of src/model/lease.ts, in order; nothing at all to a holder that is closed.
@@ -118,7 +147,7 @@ declare
   ask record;
   own record;
   many integer;
-  used double precision;
+  is_late boolean;
   others double precision;
   free double precision;
 begin
@@ -131,11 +160,12 @@ begin
   perform account_lock(asks);
   for ask in
     select * from jsonb_to_recordset(asks) as ask(
-      owner text, kind text, month text, "limit" double precision, least double precision, waiting double precision, wish double precision, used jsonb)
+      owner text, kind text, month text, turn bigint, heard bigint, amount double precision, used jsonb,
+      "limit" double precision, least double precision, waiting double precision, wish double precision)
   loop
-    used := request_used(ask.owner, ask.used, now_at);
+    is_late := not lease_told(the_holder, ask.owner, ask.month, ask.kind, ask.turn, ask.heard, ask.amount, ask.used, now_at);
     select
-      coalesce(sum(leases.granted - leases.settled) filter (where holder = the_holder), 0) - used as held,
+      coalesce(sum(leases.granted - leases.settled) filter (where holder = the_holder), 0) as held,
       coalesce(sum(greatest(leases.granted - leases.settled, 0)) filter (where holder <> the_holder), 0) as others
     into own from leases where owner = ask.owner and month = ask.month and kind = ask.kind;
     others := own.others;
@@ -149,13 +179,16 @@ begin
     -- A holder that has settled more than it was granted is in debt: the debt is in spent already, so what pays for it costs nothing.
     free := ask."limit" - spent - others - own.held;
     granted := case
-      when free < ask.least then 0
+      when is_late or free < ask.least then 0
       when free < 8 * many * ask.least then least(free, greatest(ask.least, ask.waiting))
       else least(free, greatest(ask.least, ask.waiting, least(ask.wish, free / 8)))
     end;
-    if granted > 0 or used > 0 then
-      insert into leases as old values (ask.owner, ask.month, ask.kind, the_holder, granted, used)
-      on conflict (owner, month, kind, holder) do update set granted = old.granted + excluded.granted, settled = old.settled + excluded.settled;
+    if granted > 0 then
+      insert into leases as old (owner, month, kind, holder, granted, turn, moved)
+      values (ask.owner, ask.month, ask.kind, the_holder, granted, ask.turn, granted)
+      on conflict (owner, month, kind, holder) do update set granted = old.granted + excluded.granted, turn = excluded.turn,
+        moved = case when old.turn = excluded.turn then old.moved else 0 end + excluded.moved,
+        reported = case when old.turn = excluded.turn then old.reported else 0 end;
     end if;
     "left" := ask."limit" - spent - others - greatest(own.held + granted, 0);
     contested := others > 0 and granted < greatest(ask.least, ask.waiting);
@@ -167,7 +200,6 @@ end $$;
 create function account_give_back(the_holder text, returns jsonb, now_at double precision) returns boolean language plpgsql set enable_seqscan = off as $$
 declare
   one record;
-  used double precision;
 begin
   perform from holders where id = the_holder and closed_at is null for share;
   if not found then
@@ -175,12 +207,17 @@ begin
   end if;
   now_at := coalesce(now_at, extract(epoch from clock_timestamp()));
   perform account_lock(returns);
-  for one in select * from jsonb_to_recordset(returns) as one(owner text, kind text, month text, amount double precision, used jsonb) loop
-    used := request_used(one.owner, one.used, now_at);
-    update leases set settled = settled + used, granted = least(granted, greatest(granted - greatest(one.amount, 0), settled + used))
-    where owner = one.owner and month = one.month and kind = one.kind and holder = the_holder;
+  for one in
+    select * from jsonb_to_recordset(returns) as one(
+      owner text, kind text, month text, turn bigint, heard bigint, amount double precision, used jsonb)
+  loop
+    -- What comes back whole is forgotten. Not where it is said again, or permits are reported that may be reported again: there may be more to come.
     delete from leases
-    where owner = one.owner and month = one.month and kind = one.kind and holder = the_holder and granted = settled;
+    where owner = one.owner and month = one.month and kind = one.kind and holder = the_holder
+      and granted - one.amount = settled and turn <= one.heard and one.amount > 0 and coalesce(jsonb_array_length(one.used), 0) = 0;
+    if not found then
+      perform lease_told(the_holder, one.owner, one.month, one.kind, one.turn, one.heard, one.amount, one.used, now_at);
+    end if;
   end loop;
   return true;
 end $$;

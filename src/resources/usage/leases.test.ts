@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import type { Account } from '#model/account';
-import type { Ask } from '#model/lease';
+import type { Ask, Return } from '#model/lease';
 import { systemClock } from '#kit/clock';
 import { openStore, type Store } from '#store/open';
 import { onBothDatabases, onServer } from '../../../test/databases.ts';
@@ -17,8 +17,11 @@ let names = 0;
 
 const tokens = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'inference', month });
 const minute = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'requests', month: '' });
+let turns = 0;
+/** What one says who has heard all answers. */
+const back = (account: Account, amount: number, more: Partial<Return> = {}): Return => ({ account, turn: ++turns, heard: turns - 1, amount, ...more });
 const asks = (account: Account, limit: number, least: number, more: Partial<Ask> = {}): Ask => ({
-  account,
+  ...back(account, 0),
   limit,
   least,
   waiting: least,
@@ -70,11 +73,11 @@ onBothDatabases('leases', ({ shared }) => {
     const account = tokens();
     await one.lease([asks(account, 100, 100)]);
     expect((await other.lease([asks(account, 100, 60)]))[0]).toMatchObject({ granted: 0, left: 0 });
-    await one.giveBack([{ account, amount: 70 }]);
+    await one.giveBack([back(account, 70)]);
     expect((await other.lease([asks(account, 100, 60)]))[0]).toMatchObject({ granted: 60, left: 10 });
-    await one.giveBack([{ account, amount: 1000 }]);
-    await one.giveBack([{ account, amount: 1000 }]);
-    await one.giveBack([{ account, amount: -1000 }]);
+    await one.giveBack([back(account, 1000)]);
+    await one.giveBack([back(account, 1000)]);
+    await one.giveBack([back(account, -1000)]);
     expect((await other.lease([asks(account, 100, 0)]))[0]).toMatchObject({ left: 40 });
   });
 
@@ -125,7 +128,7 @@ onBothDatabases('leases', ({ shared }) => {
       { count: 1, ageSeconds: 100 },
     ];
     expect((await lease([asks(account, 10, 3, { used })]))[0]).toEqual({ granted: 3, spent: 5, left: 0 });
-    await giveBack([{ account, amount: 5 }]);
+    await giveBack([back(account, 5)]);
     expect((await lease([asks(account, 10, 6)]))[0]).toEqual({ granted: 0, spent: 5, left: 5 });
     seconds += 11.5;
     expect((await lease([asks(account, 10, 7)]))[0]).toEqual({ granted: 7, spent: 3, left: 0 });
@@ -137,7 +140,7 @@ onBothDatabases('leases', ({ shared }) => {
     const { lease, giveBack } = await machine(store());
     const account: Account = { owner: `user:${++names}`, kind: 'streams', month: '' };
     expect((await lease([asks(account, 2, 1), asks(account, 2, 1), asks(account, 2, 1)])).map(({ granted }) => granted)).toEqual([1, 1, 0]);
-    await giveBack([{ account, amount: 1 }]);
+    await giveBack([back(account, 1)]);
     expect((await lease([asks(account, 2, 1)]))[0]).toEqual({ granted: 1, spent: 0, left: 0 });
   });
 
@@ -145,8 +148,59 @@ onBothDatabases('leases', ({ shared }) => {
     const { lease, giveBack } = await machine(store());
     const account: Account = { owner: `user:${++names}`, kind: 'usd', month: '2031-05' };
     expect(await lease([asks(account, 0.75, 0.5)])).toEqual([{ granted: 0.5, spent: 0, left: 0.25 }]);
-    await giveBack([{ account: { ...account, month: '2031-06' }, amount: 1 }]);
+    await giveBack([back({ ...account, month: '2031-06' }, 1)]);
     await expect(lease([asks({ ...account, month: 'x; drop table usage' }, 1, 1)])).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('a grant whose answer was lost is undone by the next message, and counts until then', async () => {
+    const { lease, giveBack } = await machine(store());
+    const other = await machine(store());
+    const account = tokens();
+    const [first] = await lease([asks(account, 100, 30)]);
+    const heard = turns;
+    await lease([asks(account, 100, 50)]); // nobody hears of it
+    expect((await other.lease([asks(account, 100, 30)]))[0]).toMatchObject({ granted: 0, left: 20 });
+    await giveBack([back(account, 0, { heard })]);
+    expect((await other.lease([asks(account, 100, 70)]))[0]).toMatchObject({ granted: 70, left: 0 });
+    expect(first).toMatchObject({ granted: 30 });
+  });
+
+  test('what was given back is taken once, however often that is said', async () => {
+    const { lease, giveBack } = await machine(store());
+    const other = await machine(store());
+    const account = tokens();
+    await lease([asks(account, 100, 100)]);
+    const heard = turns;
+    await giveBack([back(account, 60, { heard })]);
+    expect((await other.lease([asks(account, 100, 60)]))[0]).toMatchObject({ granted: 60, left: 0 });
+    await giveBack([back(account, 60, { heard })]);
+    expect(await lease([asks(account, 100, 1, { amount: 60, heard })])).toEqual([{ granted: 0, spent: 0, left: 0 }]);
+    await giveBack([back(account, 40)]);
+    expect((await other.lease([asks(account, 100, 40)]))[0]).toMatchObject({ granted: 40 });
+  });
+
+  test('a message that a later one has overtaken changes nothing', async () => {
+    const { lease, giveBack } = await machine(store());
+    const account = tokens();
+    const early = back(account, 0);
+    await lease([asks(account, 100, 80)]);
+    await giveBack([{ ...early, amount: 80 }]);
+    expect((await lease([{ ...asks(account, 100, 10), ...early }]))[0]).toMatchObject({ granted: 0, left: 20 });
+  });
+
+  test('permits that were reported without an answer are not counted again', async () => {
+    const seconds = 1_800_000_000.5;
+    const { lease } = await machine(store(), () => seconds);
+    const account = minute();
+    await lease([asks(account, 10, 8)]);
+    const heard = turns;
+    const used = [
+      { count: 2, ageSeconds: 5 },
+      { count: 3, ageSeconds: 0 },
+    ];
+    await lease([asks(account, 10, 0, { used: used.slice(0, 1) })]);
+    await lease([asks(account, 10, 0, { heard, used })]);
+    expect(await lease([asks(account, 10, 2)])).toEqual([{ granted: 2, spent: 5, left: 0 }]);
   });
 
   test('a closed holder gets a conflict, what it held is free, and what it still ships is booked', async () => {
@@ -158,7 +212,7 @@ onBothDatabases('leases', ({ shared }) => {
     await holders.close(one.holder, 'machine b');
     await holders.close(one.holder);
     await expect(one.lease([asks(account, 100, 1)])).rejects.toMatchObject({ code: 'conflict' });
-    await expect(one.giveBack([{ account, amount: 1 }])).rejects.toMatchObject({ code: 'conflict' });
+    await expect(one.giveBack([back(account, 1)])).rejects.toMatchObject({ code: 'conflict' });
     await expect(holders.seen(one.holder)).rejects.toMatchObject({ code: 'conflict' });
     const rows = JSON.stringify([usageRow({ userId, planTokens: 25 })]);
     await booksOf(store()).ship({ holder: one.holder, journal: `${one.holder}/0`, from: 0, to: 1, rows });
@@ -189,7 +243,7 @@ test.skipIf(!address)(
     for (let round = 0; round < 50; round++) {
       const account = tokens();
       const ask = asks(account, 1000, 100, { waiting: 100, wish: 400 });
-      const grants = (await Promise.all(Array.from({ length: 200 }, (_, at) => (at % 2 ? a : b).lease([ask])))).flat();
+      const grants = (await Promise.all(Array.from({ length: 200 }, (_, at) => (at % 2 ? a : b).lease([{ ...ask, ...back(account, 0) }])))).flat();
       // a grant may be of several calls' worth: none may be left, none too many
       expect(grants.reduce((sum, { granted }) => sum + granted, 0)).toBeLessThanOrEqual(1000);
       expect(grants.reduce((sum, { granted }) => sum + Math.floor(granted / 100), 0)).toBe(10);
@@ -219,7 +273,7 @@ test.skipIf(!address)(
       if (at % 10 < 5) {
         const grants = await lease(some.map((account) => asks(account, limit, 5, { wish: 50 })));
         for (const [one, { granted }] of grants.entries()) taken(who, some[one]!, -granted);
-      } else if (at % 10 < 8) await giveBack(some.map((account) => ({ account, amount: taken(who, account, 3) })));
+      } else if (at % 10 < 8) await giveBack(some.map((account) => back(account, taken(who, account, 3))));
       else {
         const rows = some.map((account) => usageRow({ userId: Number(account.owner.slice(5)), planTokens: taken(who, account, 2), teamIds: [1, 2] }));
         const usage = booksOf(who === 'a' ? store : other);

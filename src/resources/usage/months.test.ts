@@ -176,7 +176,9 @@ onBothDatabases('reconciling', ({ open }) => {
     const store = await open({ migrations });
     const usage = booksOf(store);
     const holder = await openHolders(store).enter({ machine: 'test' });
-    await openLeases({ store, holder }).lease([{ account: { owner: 'team:1', kind: 'usd', month: '2026-11' }, limit: 5, least: 1, waiting: 1, wish: 1 }]);
+    await openLeases({ store, holder }).lease([
+      { account: { owner: 'team:1', kind: 'usd', month: '2026-11' }, turn: 1, heard: 0, amount: 0, limit: 5, least: 1, waiting: 1, wish: 1 },
+    ]);
     let isDone = false;
     const booking = (async () => {
       for (let at = 0; !isDone; at++) {

@@ -83,7 +83,9 @@ onBothDatabases('shipping', ({ shared }) => {
       month: '2026-11',
     });
     const accounts = [account('user', 'inference'), account('team', 'inference'), account('user', 'usd')];
-    const ask = (least: number) => accounts.map((one) => ({ account: one, limit: 1000, least, waiting: least, wish: least }));
+    let turns = 0;
+    const ask = (least: number) =>
+      accounts.map((one) => ({ account: one, turn: ++turns, heard: turns - 1, amount: 0, limit: 1000, least, waiting: least, wish: least }));
     const before = await leases.lease(ask(50));
     expect(before.map(({ left }) => left)).toEqual([950, 950, 950]);
     const row = usageRow({ userId, teamIds: [team], planTokens: 30, costUsd: 0.5 });
