@@ -265,7 +265,7 @@ describe('a reservation', () => {
     plan = { concurrentStreams: 0 };
     const refused = refusal(call({}, { stream: true }));
     await settled();
-    expect(await Promise.race([refused, 'waits'])).toBe('rate-limited');
+    expect(await Promise.race([refused, Promise.resolve('waits')])).toBe('rate-limited');
     expect(asked).toBe(0);
   });
 
@@ -436,7 +436,7 @@ describe('requests a minute', () => {
     const refused = reserve(call()).catch((fault: Fault) => fault);
     await settled();
     await settled();
-    expect(await Promise.race([refused, 'waits'])).toMatchObject({ code: 'rate-limited', details: { retryAfter: 60 } });
+    expect(await Promise.race([refused, Promise.resolve('waits')])).toMatchObject({ code: 'rate-limited', details: { retryAfter: 60 } });
   });
 
   test('are counted on all processes together', async () => {

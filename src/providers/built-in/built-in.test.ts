@@ -192,8 +192,10 @@ describe('lengths and ends', () => {
 
   test('a stop sequence and what follows it is not said', () =>
     holds(distinct(5), async ([a, b, c, d, e]) => {
-      const { candidates } = await ask(`Say exactly: ${a} ${b} ${c} ${d}`, { sampling: { stop: [e!, d!, c!] } });
-      expect(candidates[0]).toMatchObject({ reason: 'stop', parts: [{ text: `${a} ${b} ` }] });
+      const text = `${a} ${b} ${c} ${d}`;
+      const { candidates } = await ask(`Say exactly: ${text}`, { sampling: { stop: [e!, d!, c!] } });
+      const first = Math.min(...[c!, d!, e!].map((word) => text.indexOf(word)).filter((at) => at >= 0)); // a word may be a part of another
+      expect(candidates[0]).toMatchObject({ reason: 'stop', parts: first === 0 ? [] : [{ text: text.slice(0, first) }] });
     }));
 
   test('a stop sequence at the start leaves nothing', async () =>
