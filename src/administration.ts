@@ -22,6 +22,8 @@ export interface Administration {
   /** At once; a plan that nobody knows is `undefined`: it allows nothing. */
   planOf(caller: Caller): Plan | undefined;
   teamPlan(teamId: number): Plan | undefined;
+  /** Makes sure that the plan of somebody who was just looked up is in memory: another process may have made it a moment ago. */
+  meets(caller: Caller): Promise<void>;
   close(): void;
 }
 
@@ -54,6 +56,9 @@ export async function openAdministration({ database, settings, clock, teamsChang
     teamPlan(teamId) {
       const name = teams.planOf(teamId);
       return name === undefined ? undefined : plans.find(name);
+    },
+    async meets({ plan }) {
+      await plans.has(plan);
     },
     close() {
       plans.close();

@@ -104,7 +104,12 @@ export async function startServer({
   const { store, seal, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
-  const identity = openIdentity(keys, store, clock, () => settings.limits.staleCredentialSeconds);
+  const find: typeof keys.find = async (credentials) => {
+    const found = await keys.find(credentials);
+    for (const one of found) if (one) await administration.meets(one.caller);
+    return found;
+  };
+  const identity = openIdentity({ find }, store, clock, () => settings.limits.staleCredentialSeconds);
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
   const localToken = parent?.localToken ?? newLocalToken();
 

@@ -68,7 +68,7 @@ describe.skipIf(!address)('two workers', () => {
       await writeFile(settingsFile(house.folder), 'plans: [\n');
       await until(() => house.errors().includes('the old ones hold'));
       expect(await statuses()).toEqual([429, 429]);
-      await writeFile(settingsFile(house.folder), '');
+      await writeFile(settingsFile(house.folder), 'plans: {}\n');
       await until(async () => (await statuses()).every((one) => one === 200));
 
       const database = new pg.Client({ connectionString: house.databaseUrl });

@@ -13,12 +13,6 @@ export function areLimits(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Spent so far in one month. */
-export interface Spent {
-  readonly planTokens: number;
-  readonly costUsd: number;
-}
-
 /** The month of an instant as `2026-11`, UTC: the period of every balance. */
 export function monthOf(milliseconds: number): string {
   if (milliseconds < month.from || milliseconds >= month.to) {

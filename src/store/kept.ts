@@ -6,6 +6,8 @@ export interface Kept<Value> {
   readonly value: Value;
   /** Resolves when what was published before the call is in `value`, or could not be read: it is tried again by itself then. */
   upToDate(): Promise<void>;
+  /** Reads it now: for who knows of something that the feed has not told yet. */
+  again(): Promise<void>;
   close(): void;
 }
 
@@ -56,6 +58,7 @@ export async function keep<Value>({ store, topic, clock, read, changed }: KeptPa
       return value;
     },
     upToDate: async () => void (await (next ?? reading)),
+    again: refresh,
     close() {
       isClosed = true;
       forget();

@@ -34,9 +34,10 @@ export async function openPlans(store: Store, clock: Clock, fromSettings: () => 
   const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
   return {
     find,
-    has: async (name) =>
-      find(name) !== undefined ||
-      (await store.db.$extendTables<Tables>().selectFrom('plans').select('name').where('name', '=', name).executeTakeFirst()) !== undefined,
+    async has(name) {
+      if (find(name) === undefined) await stored.again();
+      return find(name) !== undefined;
+    },
     list() {
       const settings = fromSettings();
       const sources = new Map<string, PlanSource>([[unlimited, 'built-in']]);
