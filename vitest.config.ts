@@ -8,6 +8,7 @@ export default defineConfig(({ mode }) => ({
   ssr: { resolve: { conditions } },
   test: {
     pool: 'forks',
+    maxWorkers: 2, // most tests wait for processes and databases
     execArgv: ['--conditions=source'],
     include: mode === 'long' ? ['{src,test}/**/*.long.test.ts'] : ['{src,test}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])],
