@@ -69,7 +69,12 @@ function* aliases({ models }: Settings): Iterable<Trouble> {
 }
 
 function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble> {
-  const kinds = new Map(Object.entries(models).flatMap(([name, { kind, aliases }]) => [name, ...aliases].map((one) => [one, kind] as const)));
+  const all = Object.entries(models);
+  // An alias that is a model's name too is told where it stands.
+  const kinds = new Map([
+    ...all.flatMap(([, { kind, aliases }]) => aliases.map((alias) => [alias, kind] as const)),
+    ...all.map(([name, { kind }]) => [name, kind] as const),
+  ]);
   const hasOpenAi = Object.values(providers).some(({ dialect }) => dialect === 'openai-chat' || dialect === 'openai-responses');
   const kindOf = (name: string, wanted: string) =>
     builtInKind(name) ?? kinds.get(name) ?? (hasOpenAi && wellKnownEmbeddings.has(name) ? 'embedding' : kinds.has('*') ? 'chat' : undefined) ?? `no ${wanted}`;
