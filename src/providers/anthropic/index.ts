@@ -5,13 +5,13 @@ import { decodeResult } from '#dialects/anthropic-messages/result';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
-import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
-import { ask, awaitingWords, refusalText, whole } from '../asking.ts';
+import { ask, awaitingWords, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
 import { isEventStream, parsed, streamed } from '../reading.ts';
+import { answered } from '../trying.ts';
 import { quirkOf } from './quirks.ts';
 
 /** Anything that speaks Anthropic's messages wire. */
@@ -42,7 +42,17 @@ interface Place {
 }
 
 async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { answering, ignored } = await answered(place, call, context);
+  const { url, path, upstreams, mostTokens, model } = place;
+  const { answering, ignored } = await answered<Quirks>(
+    {
+      ...place,
+      encode: (known) => encodeRequest(call, model, mostTokens, known),
+      send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
+      refusal: decodeFault,
+      quirkOf: (fault, known) => quirkOf(fault, call, known),
+    },
+    context,
+  );
   try {
     if (call.stream && isEventStream(answering)) {
       yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
@@ -51,34 +61,6 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     yield decodeResult(parsed(await whole(answering)), place.model, ignored);
   } finally {
     answering.leave();
-  }
-}
-
-/** Asks with one key after the other until one is taken; otherwise than before where the model refused a field and can do without, which is remembered if that helps. */
-async function answered(place: Place, call: GenerateCall, context: TargetContext) {
-  const { url, path, upstreams, keys, quirks, model, mostTokens } = place;
-  const turns = [...keys.inTurn()];
-  let known = quirks.of(model);
-  let learned = false;
-  for (let key = turns.shift(); ;) {
-    const { body, ignored } = encodeRequest(call, model, mostTokens, known);
-    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const answering = await ask(upstreams, { url, path, headers: headersOf(place, key, context), body: JSON.stringify(body) }, context);
-    if (answering.status === 200) {
-      if (learned && known) quirks.keep(model, known);
-      return { answering, ignored };
-    }
-    const text = await refusalText(answering);
-    const fault = decodeFault(answering.status, text, answering.headers);
-    const quirk = quirkOf(fault, call, known);
-    if (quirk) {
-      known = quirk;
-      learned = true;
-    } else {
-      if (fault.details.key && key !== undefined) keys.setAside(key);
-      if (!fault.details.key || turns.length === 0) throw fault;
-      key = turns.shift();
-    }
   }
 }
 

@@ -5,13 +5,13 @@ import { decodeResult } from '#dialects/openai-responses/result';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
-import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
-import { ask, awaitingWords, refusalText, whole } from '../asking.ts';
+import { ask, awaitingWords, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
 import { isEventStream, parsed, streamed } from '../reading.ts';
+import { answered } from '../trying.ts';
 
 /** Anything that speaks OpenAI's responses wire. Nothing is kept there: each request brings the whole conversation. */
 export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
@@ -43,7 +43,18 @@ interface Place {
 }
 
 async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { answering, ignored } = await answered(place, call, context);
+  const { url, path, upstreams, model } = place;
+  const { answering, ignored } = await answered<Quirks>(
+    {
+      ...place,
+      encode: (known) => encodeRequest(call, model, known),
+      send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
+      refusal: decodeFault,
+      // Encrypted thoughts are not asked for where the model has none.
+      quirkOf: (fault, known) => (fault.details.field === 'include' && known?.encrypted !== false ? { encrypted: false } : undefined),
+    },
+    context,
+  );
   try {
     if (call.stream && isEventStream(answering)) {
       yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
@@ -52,33 +63,6 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     yield decodeResult(parsed(await whole(answering)), place.model, ignored);
   } finally {
     answering.leave();
-  }
-}
-
-/** Asks with one key after the other until one is taken; without asking for encrypted thoughts where the model has none, which is remembered if that helps. */
-async function answered(place: Place, call: GenerateCall, context: TargetContext) {
-  const { url, path, upstreams, keys, quirks, model } = place;
-  const turns = [...keys.inTurn()];
-  let known = quirks.of(model);
-  let learned = false;
-  for (let key = turns.shift(); ;) {
-    const { body, ignored } = encodeRequest(call, model, known);
-    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const answering = await ask(upstreams, { url, path, headers: headersOf(place, key, context), body: JSON.stringify(body) }, context);
-    if (answering.status === 200) {
-      if (learned && known) quirks.keep(model, known);
-      return { answering, ignored };
-    }
-    const text = await refusalText(answering);
-    const fault = decodeFault(answering.status, text, answering.headers);
-    if (fault.details.field === 'include' && known?.encrypted !== false) {
-      known = { encrypted: false };
-      learned = true;
-    } else {
-      if (fault.details.key && key !== undefined) keys.setAside(key);
-      if (!fault.details.key || turns.length === 0) throw fault;
-      key = turns.shift();
-    }
   }
 }
 
