@@ -9,7 +9,10 @@ import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { embedding } from './gateway/embed.ts';
 import { conforming } from './gateway/conforming.ts';
+import type { Guards } from './gateway/guarded.ts';
+import { openGuards } from './gateway/guards/index.ts';
 import { gateway } from './gateway/index.ts';
+import { KeptAnswers } from './gateway/kept-answers.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates } from './gateway/regions.ts';
 import { modelsFor } from './gateway/resolve.ts';
@@ -21,6 +24,7 @@ import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
 import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
+import { openFinding } from './kit/finding.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { openUpstreams } from './kit/pool.ts';
@@ -162,7 +166,22 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
   const health = openHealth(() => settings.routing, clock, chance);
-  const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  const answers = new KeptAnswers(clock);
+  const { generate, booked } = gateway({
+    models: () => models,
+    ledger,
+    health,
+    routing: () => settings.routing,
+    waits: () => settings.limits,
+    clock,
+    guards: () => guards,
+    answers,
+    ttlOf: (model) => settings.cache[model]?.ttlSeconds,
+  });
+  const finding = openFinding(clock);
+  const guardsOf = (): Guards =>
+    openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
+  let guards = guardsOf();
   const regions = () => regionStates(models, health);
 
   const standIns = () => ({
@@ -245,6 +264,8 @@ export async function startServer({
       document = undefined;
       log.level(settings.logLevel);
       models = assemble();
+      guards = guardsOf();
+      answers.clear(); // other models may stand behind the names
     },
     async close(graceSeconds) {
       stopping = true;
@@ -255,6 +276,7 @@ export async function startServer({
         () => ledger.close(),
         () => books.close(),
         () => upstreams.close(),
+        () => finding.close(),
         () => administration.close(),
         () => store.close(),
         () => withdraw?.(),

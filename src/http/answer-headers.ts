@@ -10,9 +10,22 @@ import type { Headers } from './exchange.ts';
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
   const headers =
     progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
-  if (!started) return headers;
-  return [...headers, ...whoAnswered(progress), ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : [])];
+  if (!started) return progress.cache ? [...headers, ...onTheWay(progress)] : headers;
+  return [
+    ...headers,
+    ...onTheWay(progress),
+    ...whoAnswered(progress),
+    ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : []),
+  ];
 }
+
+/** What checks and cache had to do with it. */
+function onTheWay({ cache, flags }: Progress): Headers {
+  if (!cache && !flags) return none;
+  return [...(cache ? ['x-dragoman-cache', cache] : none), ...(flags ? ['x-dragoman-flags', inHeader(flags.join(', '))] : none)];
+}
+
+const none: Headers = [];
 
 /** The last target tried: for refusals too. */
 export function whoAnswered({ attempts }: Progress): Headers {

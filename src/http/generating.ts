@@ -62,9 +62,14 @@ export async function accompanied(
     exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
     throw error;
   } finally {
-    const { attempts } = context.progress;
+    const { attempts, flags, cache } = context.progress;
     const last = attempts.at(-1);
-    exchange.notes = { model: call.model.slice(0, 100), ...(last ? { provider: last.provider, attempts: attempts.length } : {}) };
+    exchange.notes = {
+      model: call.model.slice(0, 100),
+      ...(last ? { provider: last.provider, attempts: attempts.length } : {}),
+      ...(flags ? { flags: flags.join(', ') } : {}),
+      ...(cache ? { cache } : {}),
+    };
   }
 }
 
@@ -89,8 +94,21 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     signal: exchange.signal,
     strict: exchange.header('x-dragoman-strict') === 'true',
     headers,
+    cacheSeconds: cacheSecondsOf(exchange.header('x-dragoman-cache')),
     progress: { attempts: [] },
   };
+}
+
+/** As many seconds as the settings may say. */
+const longestCache = 2_147_483;
+
+function cacheSecondsOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (header.toLowerCase() === 'no-store') return 0;
+  const seconds = /^\d{1,7}$/.test(header) ? Number(header) : Infinity;
+  if (seconds > longestCache)
+    throw new Fault('invalid', `x-dragoman-cache must be a number of seconds up to ${longestCache}, or no-store.`, { field: 'x-dragoman-cache' });
+  return seconds;
 }
 
 /** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */
