@@ -148,8 +148,8 @@ class Meter {
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
     const { requestId, step, caller, app, face, progress } = this.#context;
-    const whole = end === 'completed' || end === 'length' || end === 'tool' || end === 'refused';
-    const asked = this.spoke || (whole && !progress.refused) || end === 'client-left';
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
+    const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
     const last = progress.attempts.at(-1);

@@ -27,7 +27,7 @@ export function http({ url: address = '', action }: CheckSettings, upstreams: Up
   async function about(text: string, { when, call, context }: Looking): Promise<Verdict> {
     const answering = await upstreams.post({
       url,
-      path: url.pathname + url.search,
+      path: url.pathname,
       headers: { 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': context.requestId },
       body: JSON.stringify({ when, text, model: call.model, user: context.caller.email }),
       signal: context.signal,
