@@ -17,7 +17,7 @@ beforeAll(async () => {
     yaml: `  kept: { targets: [{ provider: fake, model: kept-up }] }
   brief: { targets: [{ provider: fake, model: brief-up }] }
   vectors: { kind: embedding, targets: [{ provider: fake, model: vectors-up }] }
-cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, vectors: { ttlSeconds: 600 } }
+cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 } }
 routing: { cooldownSeconds: 0 }
 `,
   });
@@ -71,7 +71,7 @@ describe.each(faces)('%s', (one) => {
   test("another user's identical request is asked for by itself [T-09]", async () => {
     const content = fresh();
     const other = await newMember(house);
-    const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0]!)];
+    const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0])];
     expect([cacheOf(mine), cacheOf(theirs)]).toEqual(['miss', 'miss']);
     expect(upstream.requests).toHaveLength(2);
   });

@@ -317,6 +317,25 @@ describe('before the call', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  test('what goes to a provider as it came cannot be masked: it is refused', async () => {
+    upstream.script(always(says(/speech$/, 'audio/mpeg', 'sound')));
+    const speak = (input: string) => house.ask('/server/chatcompat/v1/audio/speech', { model, input, voice: 'alloy' });
+    expect((await speak('hello')).status).toBe(200);
+    const refused = await speak('mail ann@example.com');
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('personal')]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('a check of a model holds by whichever of its names it is asked', async () => {
+    const own = await openHouse({
+      upstream: upstream.url,
+      yaml: '  real: { targets: [{ provider: fake }], aliases: [nick] }\nguard: { checks: [{ name: a, kind: regex, pattern: stop, action: deny, models: [nick] }] }\n',
+    });
+    onTestFinished(own.close);
+    const statusOf = async (name: string) => (await askWith(own, own.key, { model: name, messages: [{ role: 'user', content: 'stop' }] })).status;
+    expect([await statusOf('nick'), await statusOf('real'), await statusOf(model)]).toEqual([400, 400, 200]);
+  });
+
   test('a check holds for the keys and users that it names alone', async () => {
     const email = 'watched@example.org';
     const own = await openHouse({
@@ -394,6 +413,15 @@ describe('a check of kind http', () => {
     expect((await lenient()).status).toBe(200);
     verdict = () => [200, '{"text":"[]"}'];
     expect((await lenient()).status).toBe(400);
+  });
+
+  test('is not asked about more texts than it could bear', async () => {
+    verdict = () => [200, '{}'];
+    const messages = Array.from({ length: 1001 }, (_, at) => ({ role: 'user', content: `text ${at}` }));
+    expect((await member.ask({ model: 'served', messages })).status).toBe(413);
+    expect(asked).toHaveLength(0);
+    expect((await member.ask({ model: 'served', messages: messages.slice(0, 1000).map(() => messages[0]) })).status).toBe(200);
+    expect(asked).toHaveLength(2); // equal texts are asked about once
   });
 
   test('that fails in the middle of a stream ends it with an error', async () => {

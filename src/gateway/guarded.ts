@@ -1,7 +1,7 @@
 import { isConversation, type GenerateCall } from '#model/call';
 import type { Errand } from '#model/errand';
 import type { GenerateEvent } from '#model/event';
-import { Fault, faultOf } from '#model/fault';
+import { faultOf, type Fault } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
 import type { RoutedCall } from './calls.ts';
 import { HeldAnswer, type Segment } from './guards/answer.ts';

@@ -10,7 +10,7 @@ import type { Headers } from './exchange.ts';
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
   const headers =
     progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
-  if (!started) return progress.cache ? [...headers, ...onTheWay(progress)] : headers;
+  if (!started) return headers;
   return [
     ...headers,
     ...onTheWay(progress),

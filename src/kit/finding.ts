@@ -58,6 +58,8 @@ class Thread {
   readonly #line: Waiting[] = [];
   #current: Waiting | undefined;
   #worker: Worker | undefined;
+  /** Has it told that it has begun? Until then no time counts. */
+  #isReady = false;
   #cancelTimer = () => {};
 
   constructor(clock: Pick<Clock, 'after'>) {
@@ -91,14 +93,26 @@ class Thread {
     this.#current = waiting;
     this.#worker ??= this.#begun();
     this.#worker.ref();
-    this.#cancelTimer = this.#clock.after(waiting.milliseconds, () => this.#ended(new FindingTooSlow()));
     this.#worker.postMessage(waiting.job);
+    if (this.#isReady) this.#limit(waiting);
+  }
+
+  #limit(waiting: Waiting): void {
+    // An answer that waits to be heard, because this thread was busy, is heard first.
+    const over = () => setImmediate(() => this.#current === waiting && this.#ended(new FindingTooSlow()));
+    this.#cancelTimer = this.#clock.after(waiting.milliseconds, over);
   }
 
   #begun(): Worker {
     const worker = new Worker(new URL(`./finding/worker${extname(import.meta.filename)}`, import.meta.url));
-    worker.on('message', (looked: Looked) => {
-      if (this.#worker === worker) this.#done(({ resolve }) => resolve(looked));
+    this.#isReady = false;
+    worker.once('message', () => {
+      worker.on('message', (looked: Looked) => {
+        if (this.#worker === worker) this.#done(({ resolve }) => resolve(looked));
+      });
+      if (this.#worker !== worker) return;
+      this.#isReady = true;
+      if (this.#current) this.#limit(this.#current);
     });
     worker.once('error', (error) => this.#worker === worker && this.#ended(error));
     worker.once('exit', () => this.#worker === worker && this.#ended(new Error('A thread that looks for patterns has ended.')));

@@ -15,7 +15,7 @@ export interface CheckSettings {
   readonly model?: string;
   readonly url?: string;
   readonly action: Action;
-  /** Names; none: all. */
+  /** Names of models, not their aliases; none: all. */
   readonly models: readonly string[];
   readonly keys: readonly string[];
   readonly users: readonly string[];
@@ -48,9 +48,9 @@ export interface Check extends Pick<CheckSettings, 'name' | 'action' | 'stream' 
 }
 
 /** Does the check hold for this call of this caller? */
-export function holdsFor({ models, keys, users }: CheckSettings, call: RoutedCall, { keyName, email }: Caller): boolean {
+export function holdsFor({ models, keys, users }: CheckSettings, { route }: RoutedCall, { keyName, email }: Caller): boolean {
   return (
-    (models.length === 0 || models.includes(call.model) || models.includes(call.route.name)) &&
+    (models.length === 0 || models.includes(route.name)) &&
     (keys.length === 0 || keys.includes(keyName)) &&
     (users.length === 0 || users.some((user) => user.toLowerCase() === email.toLowerCase()))
   );
@@ -90,14 +90,16 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Looking): 
   } catch (error) {
     const { signal } = at.context;
     if (signal.aborted) throw signal.reason;
-    // That the caller has no quota left for it is the caller's matter.
-    if (error instanceof Fault && (error.code === 'quota-spent' || error.code === 'rate-limited')) throw error;
+    if (error instanceof Fault && ownMatters.has(error.code)) throw error;
     if (check.onFailure === 'allow') return [];
     const isAway = error instanceof FindingTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
     const message = `The check "${check.name}" could not be made, and nothing passes without it.`;
     throw new Fault(isAway ? 'overloaded' : 'upstream-failed', message, { cause: error, ...(isAway ? { retryAfter: 1 } : {}) });
   }
 }
+
+/** What the caller can do something about: no quota is left for the check, or there is too much to look at. */
+const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 'too-large']);
 
 export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Looking, 'when' | 'call'>): Fault {
   const what = when === 'after' ? 'the answer' : isConversation(call) ? 'this conversation' : 'this request';
@@ -109,5 +111,3 @@ export function ownContext({ context, nextStep }: Looking): Context {
   const { models: _, ...caller } = context.caller;
   return { ...context, caller, step: nextStep(), headers: {}, strict: false, cacheSeconds: undefined, progress: { attempts: [] } };
 }
-
-export type Booked = (call: Call, context: Context) => AsyncIterable<unknown>;

@@ -1,4 +1,5 @@
 import type { Upstreams } from '#kit/pool';
+import { Fault } from '#model/fault';
 import { isObject } from '#model/json';
 import type { CheckSettings, Look, Looking, Verdict } from './check.ts';
 
@@ -6,16 +7,19 @@ import type { CheckSettings, Look, Looking, Verdict } from './check.ts';
 const patience = 5;
 /** Texts of one request that are asked about at a time. */
 const atOnce = 8;
+/** Each is a request of its own. */
+const mostTexts = 1000;
 const answerBytes = 67_108_864;
 
 /**
  * Asks an address of the operator's about each text: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; where there
  * is none, a text that differs from the one asked about means what the settings say.
  */
-export function http({ url: address = '', action }: CheckSettings, upstreams: Upstreams): Look {
+export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Look {
   const url = new URL(address);
   return async (texts, looking) => {
     const asked = [...new Set(texts)];
+    if (asked.length > mostTexts) throw new Fault('too-large', `There are more texts in it than the check "${name}" looks at (${mostTexts}).`);
     const verdicts = new Map<string, Verdict>();
     const ask = async () => {
       for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));

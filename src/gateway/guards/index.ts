@@ -13,7 +13,11 @@ export interface GuardsParts extends ModerationParts {
 
 /** The checks of the settings, made ready once. */
 export function openGuards(settings: readonly CheckSettings[], parts: GuardsParts): Guards {
-  const all = settings.map((one) => ({ settings: one, check: { ...one, look: lookOf(one, parts) } satisfies Check }));
+  const all = settings.map((one) => ({
+    // A model that was named by an alias is asked by its other names too.
+    settings: { ...one, models: one.models.map((name) => parts.find(name)?.name ?? name) },
+    check: { ...one, look: lookOf(one, parts) } satisfies Check,
+  }));
   return {
     of(call, caller) {
       if (all.length === 0) return undefined;

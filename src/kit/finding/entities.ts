@@ -105,8 +105,11 @@ const longestCard = 19;
 /** Groups that somebody writes a card number in. */
 const mostGroups = 7;
 
+/** How the numbers of the networks begin, and how long they are. */
+const cardForm = /^(?:4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}(?:\d\d)?|35\d{14,17}|(?:5[06-9]|6\d)\d{11,17})$/;
+
 function isCard(digits: string): boolean {
-  if (digits.length < shortestCard || !/^[2-6]/.test(digits)) return false;
+  if (!cardForm.test(digits)) return false;
   let sum = 0;
   for (let at = 0; at < digits.length; at++) {
     const digit = digits.charCodeAt(digits.length - 1 - at) - 48;

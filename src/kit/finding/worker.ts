@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { masked, type Sought } from './find.ts';
 
-/** Texts in which something is looked for; answered by `Looked`. */
+/** Texts in which something is looked for; answered by `Looked`. Before the first one the thread says that it has begun. */
 export interface Job {
   readonly sought: Sought;
   readonly texts: readonly string[];
@@ -22,3 +22,5 @@ port.on('message', ({ sought, texts, yesOrNo }: Job) => {
     }) satisfies Looked,
   );
 });
+
+port.postMessage('ready');
