@@ -1,4 +1,4 @@
-import { isConversation, type Call } from '#model/call';
+import { isConversation } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Caller, Context } from '#model/generate';
 import { FindingTooSlow } from '#kit/finding';
