@@ -200,6 +200,7 @@ export async function startServer({
       latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }],
     ),
   );
+  metrics.gauge('dragoman_kept_answer_bytes', 'Memory of answers that are kept for equal requests.', () => answers.bytes);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 

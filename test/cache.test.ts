@@ -86,6 +86,19 @@ describe.each(faces)('%s', (one) => {
   });
 });
 
+test('a chat completion comes again exactly as the provider said it', async () => {
+  const content = fresh();
+  const [first, second] = [await face('chat', { content }), await face('chat', { content })];
+  expect(cacheOf(second)).toBe('hit');
+  expect(JSON.parse(second.raw)).toEqual(JSON.parse(first.raw));
+  const lane = await face('chat', { content, headers: { 'x-dragoman-cache': 'no-store' } }); // its bytes pass unread
+  const saidBy = ({ raw, text }: { readonly raw: string; readonly text: string }) => {
+    const { model, usage } = JSON.parse(raw) as Record<string, unknown>;
+    return { text, model, usage };
+  };
+  expect(saidBy(lane)).toEqual(saidBy(second));
+});
+
 describe('equal', () => {
   test.each([
     ['a field of the sampling', { temperature: 0.5 }],
