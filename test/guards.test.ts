@@ -355,10 +355,9 @@ describe('before the call', () => {
   });
 
   test('a pattern that a text makes run for years is cut off: the request is refused, others are served meanwhile', async () => {
-    const began = performance.now();
     const hostile = member.ask({ model: 'slow', messages: [{ role: 'user', content: `${'a'.repeat(60)}!` }] });
-    expect((await member.ask({ model: 'free', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(200);
-    expect(performance.now() - began).toBeLessThan(900);
+    const other = member.ask({ model: 'free', messages: [{ role: 'user', content: 'hello' }] });
+    expect(await Promise.race([hostile.then(() => 'hostile'), other.then(({ status }) => status)])).toBe(200);
     const refused = await hostile;
     expect(refused.status).toBe(503);
     expect(await refused.text()).toContain('bad pattern');

@@ -52,12 +52,12 @@ describe('personal data', () => {
   test.each(['a', '1', '1 ', 'a.', 'a@', 'a:', '+1 ', '0 1', '(0', 'DE12 ', '12-', 'a@b.', '1.2.3.', '123 456 78 '])(
     'takes time in proportion to a text of many %j',
     (unit) => {
-      const time = (length: number) => {
-        const text = unit.repeat(length / unit.length);
+      const once = (text: string) => {
         const began = performance.now();
         without(text);
         return performance.now() - began;
       };
+      const time = (length: number) => Math.min(...Array.from({ length: 3 }, () => once(unit.repeat(length / unit.length))));
       time(20_000);
       expect(time(160_000) / Math.max(time(40_000), 5)).toBeLessThan(16); // four times the text; a square would be 16 times at least with what is there besides
     },
@@ -89,9 +89,8 @@ describe('a pattern', () => {
 
   test('in a long text does not hold up a short one', async () => {
     const slow = look('(a+)+$', [`${'a'.repeat(70_000)}!`]);
-    const began = performance.now();
-    expect(await look('b', ['abc'])).toEqual(['a[X]c']);
-    expect(performance.now() - began).toBeLessThan(1000);
+    const first = await Promise.race([slow.catch(() => 'the long one'), look('b', ['abc']).then(() => 'the short one')]);
+    expect(first).toBe('the short one');
     await expect(slow).rejects.toBeInstanceOf(Error);
   });
 
