@@ -36,7 +36,7 @@ export function gateway({ models, ledger, health, routing, waits, clock, guards,
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
   const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
-  const replayed = (said: readonly Said[]) => free(() => replay(said));
+  const replayed = (said: readonly Said[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
   return {
     generate: resolved(models, guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))),
     booked: resolved(models, paid),
