@@ -106,10 +106,10 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
   };
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
   const keepTogether = together({
-    async ask(entries: readonly Sealed[]): Promise<readonly unknown[]> {
+    async ask(entries: readonly Sealed[]): Promise<readonly (Error | undefined)[]> {
       const all = await problemOf(write(entries, store.db));
       if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);
-      const problems: unknown[] = [];
+      const problems: (Error | undefined)[] = [];
       for (const entry of entries) problems.push(await problemOf(write([entry], store.db)));
       return problems;
     },
@@ -121,7 +121,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     async keep(entry, inside) {
       if (inside) return write([sealedOf(entry)], inside.db);
       const problem = await keepTogether(sealedOf(entry));
-      if (problem !== undefined) throw problem;
+      if (problem) throw problem;
     },
 
     async find(userId, id) {
@@ -184,9 +184,9 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
   };
 }
 
-const isAway = (problem: unknown) => problem instanceof Fault && problem.code === 'overloaded';
+const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';
 
 /** What went wrong, if anything did. */
-const problemOf = (work: Promise<void>): Promise<unknown> => work.then(() => undefined).catch((error: unknown) => error);
+const problemOf = (work: Promise<void>): Promise<Error | undefined> => work.then(() => undefined).catch((error: Error) => error);
 
 const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;
