@@ -154,10 +154,7 @@ export class Encoder {
     open.annotations = annotations;
     return annotations
       .map((one, at) =>
-        this.#say(
-          'response.output_text.annotation.added',
-          `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`,
-        ),
+        this.#say('response.output_text.annotation.added', `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`),
       )
       .join('');
   }

@@ -87,12 +87,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     ...entry,
     body: seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)),
   });
-  /**
-   * What a server has committed outlives us, so nobody waits for its disk: `returning` sets that for this one transaction. The embedded database would lose it
-   * with us.
-   */
-  const committed = store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
-  const write = async (entries: readonly Sealed[], db: Database): Promise<void> => {
+  const write = async (entries: readonly Sealed[], db: Database, more = sql``): Promise<void> => {
     const expires = expiry();
     const rows = entries.map(
       ({ userId, id, previousId = null, status, items, body }) =>
@@ -102,15 +97,20 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
       insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at) values ${sql.join(rows)}
       on conflict (user_id, id) do update set
         status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at
-      ${committed}`.execute(db);
+      ${more}`.execute(db);
   };
+  /**
+   * An answer that a server has committed outlives us, so nobody waits for its disk: `returning` sets that for this one transaction. The embedded database would
+   * lose it with us.
+   */
+  const withoutDisk = store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
   const keepTogether = together({
-    async ask(entries: readonly Sealed[]): Promise<readonly unknown[]> {
-      const all = await problemOf(write(entries, store.db));
+    async ask(entries: readonly Sealed[]): Promise<readonly (Error | undefined)[]> {
+      const all = await problemOf(write(entries, store.db, withoutDisk));
       if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);
-      const problems: unknown[] = [];
-      for (const entry of entries) problems.push(await problemOf(write([entry], store.db)));
+      const problems: (Error | undefined)[] = [];
+      for (const entry of entries) problems.push(await problemOf(write([entry], store.db, withoutDisk)));
       return problems;
     },
     clock,
@@ -121,7 +121,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     async keep(entry, inside) {
       if (inside) return write([sealedOf(entry)], inside.db);
       const problem = await keepTogether(sealedOf(entry));
-      if (problem !== undefined) throw problem;
+      if (problem) throw problem;
     },
 
     async find(userId, id) {
@@ -184,9 +184,9 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
   };
 }
 
-const isAway = (problem: unknown) => problem instanceof Fault && problem.code === 'overloaded';
+const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';
 
 /** What went wrong, if anything did. */
-const problemOf = (work: Promise<void>): Promise<unknown> => work.then(() => undefined).catch((error: unknown) => error);
+const problemOf = (work: Promise<void>): Promise<Error | undefined> => work.then(() => undefined).catch((error: Error) => error);
 
 const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;
