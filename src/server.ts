@@ -23,6 +23,7 @@ import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
+import { openGuardedFetch, type Outside } from './kit/guarded-fetch.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
@@ -53,6 +54,8 @@ export interface ServerParts {
   readonly chance?: () => number;
   /** Where this process is one of several workers: the process that leads them. */
   readonly parent?: Parent;
+  /** The network outside, for addresses that users choose; the internet when absent. */
+  readonly outside?: Outside;
   /** What this process held belongs to somebody else now: it should end. */
   readonly lost?: (cause: unknown) => void;
 }
@@ -96,6 +99,7 @@ export async function startServer({
   clock = systemClock,
   chance = Math.random,
   parent,
+  outside,
   lost = () => {},
 }: ServerParts): Promise<ServingProcess> {
   let settings = first;
@@ -130,16 +134,13 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
-  const upstreams = openUpstreams({
-    clock,
-    connectSeconds: () => settings.limits.connectSeconds,
-    proxy: settings.outbound.proxy,
-    noProxy: settings.outbound.noProxy,
-    secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
-  });
+  const { proxy, noProxy, caFile, allow } = settings.outbound;
+  const secureContext = caFile ? trusting(certificatesIn(caFile)) : undefined;
+  const upstreams = openUpstreams({ clock, connectSeconds: () => settings.limits.connectSeconds, proxy, noProxy, secureContext });
+  const guarded = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside });
   const sentences = openSentences();
   const assemble = () => {
-    const providers = openProviders(settings.providers, upstreams, clock);
+    const providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });

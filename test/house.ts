@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '#config';
 import { systemClock, type Clock } from '#kit/clock';
+import type { Outside } from '#kit/guarded-fetch';
 import { openLog, type Log } from '../src/log.ts';
 import { startServer } from '../src/server.ts';
 
@@ -30,6 +31,7 @@ export interface HouseSettings {
   readonly folder?: string;
   readonly log?: Log;
   readonly clock?: Clock;
+  readonly outside?: Outside;
 }
 
 export async function openHouse({
@@ -39,6 +41,7 @@ export async function openHouse({
   folder,
   log = openLog('silent'),
   clock = systemClock,
+  outside,
 }: HouseSettings = {}): Promise<House> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
@@ -53,7 +56,7 @@ export async function openHouse({
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   };
   const { settings } = readSettings({ args: {}, env, cwd: home });
-  const server = await startServer({ settings, log, clock });
+  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}) });
   return {
     url: server.url,
     key,
