@@ -15,6 +15,8 @@ import { regionStates } from './gateway/regions.ts';
 import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { passing } from './gateway/pass.ts';
+import { searching } from './gateway/searching/index.ts';
+import { addressOf, openEngine } from './gateway/searching/engines.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
@@ -29,6 +31,7 @@ import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
+import type { Generate } from './model/generate.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -164,6 +167,14 @@ export async function startServer({
   });
   const health = openHealth(() => settings.routing, clock, chance);
   const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  // The engine's address is the operator's, and nobody else's exception. Pages are asked for a shorter time: there are others.
+  const pages = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside, seconds: 6 });
+  const engines = engineOf(({ search }) => {
+    const address = addressOf(search);
+    return openEngine(search, openGuardedFetch({ clock, allow: address === undefined ? [] : [address], proxy, noProxy, secureContext, outside }));
+  });
+  const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
+  const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
 
   const standIns = () => ({
@@ -190,7 +201,7 @@ export async function startServer({
     chatcompat({
       ...keeping,
       storing: () => settings.responses.store,
-      generate,
+      generate: generateSearched,
       embed: embedding(generate),
       pass: passing(generate),
       embeddingBalance: () => settings.charge.embeddings,
@@ -198,9 +209,9 @@ export async function startServer({
       models: (caller) => modelsFor(models, caller),
       limits: () => settings.limits,
     }),
-    messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    messages({ generate: generateSearched, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: conforming({ conforms: keepsTo }, generate),
+      generate: searched(200, conforming({ conforms: keepsTo }, generate)),
       clock,
       models: (caller) => modelsFor(models, caller),
       limits: () => settings.limits,
@@ -263,6 +274,12 @@ export async function startServer({
       ]);
     },
   };
+}
+
+/** Made anew when the settings were. */
+function engineOf<Engine>(open: (settings: Settings) => Engine): (settings: Settings) => Engine {
+  let made: { readonly settings: Settings; readonly engine: Engine } | undefined;
+  return (settings) => (made?.settings === settings ? made : (made = { settings, engine: open(settings) })).engine;
 }
 
 /** A worker writes a journal of its own; its parent ships it. */

@@ -63,6 +63,8 @@ function* partTexts(parts: readonly Part[]): Generator<string> {
       case 'tool-result':
         yield* partTexts(part.parts);
         break;
+      case 'search':
+        break;
       case 'foreign':
         yield JSON.stringify(part.value);
         break;

@@ -1,6 +1,6 @@
 import { checked, type Problem } from '#kit/check';
 import type { GenerateCall, Reasoning, Sampling } from '#model/call';
-import type { Tool, ToolChoice, Turn } from '#model/conversation';
+import { webSearchName, type Tool, type ToolChoice, type Turn } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra, type Json } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
@@ -89,7 +89,10 @@ const formatMembers = new Set(['type', 'schema']);
 
 function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;
-  if (isGiven(tool.type) && tool.type !== 'custom') return { type: 'foreign', dialect, value: bounded(rest(tool, new Set()), field) };
+  if (isGiven(tool.type) && tool.type !== 'custom') {
+    const kind = /^web_search_\d{8}$/.test(tool.type) && tool.name === webSearchName ? ({ kind: 'web-search' } as const) : {};
+    return { type: 'foreign', ...kind, dialect, value: bounded(rest(tool, new Set()), field) };
+  }
   const { name, description, input_schema: parameters, strict } = tool;
   if (!isGiven(name)) throw missing(`${field}.name`);
   if (!isGiven(parameters)) throw missing(`${field}.input_schema`);

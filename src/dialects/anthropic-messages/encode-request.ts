@@ -1,7 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import { webSearchName, type Tool } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { leftOut } from '../left-out.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { dialect } from './wire.ts';
@@ -114,7 +115,8 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
       return [];
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
-      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      if (tool.kind === 'web-search') return [{ type: 'web_search_20250305', name: webSearchName }];
+      ignored.add(leftOut(tool));
       return [];
     default:
       return tool satisfies never;

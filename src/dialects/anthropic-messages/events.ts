@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { own, type Json, type JsonObject } from '#model/json';
 import { reader } from './decode-answer.ts';
-import { headOf, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -70,6 +70,7 @@ class Blocks implements Encoder {
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // what was said of it
+  #said = ''; // text of the open block
   #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
@@ -87,7 +88,8 @@ class Blocks implements Encoder {
         return frame('message_start', { message });
       }
       case 'text':
-        return this.#say('text', event.text, own(event.extra, dialect), event.extra !== undefined);
+        this.#said += event.text;
+        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
         return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'refusal':
@@ -95,6 +97,7 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
+        if (event.part.type === 'search') return searchBlocks(event.part).map((block) => this.#close() + this.#start(block) + this.#stop()).join('');
         if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
         return this.#close() + this.#start(event.part.value) + this.#stop();
       case 'finished':
@@ -174,8 +177,15 @@ class Blocks implements Encoder {
 
   #stop(): string {
     this.#open = undefined;
+    this.#said = '';
     return frame('content_block_stop', { index: this.#index });
   }
+}
+
+/** What a text says of itself; its citations in the provider's own words where there are any. */
+function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text' }>, said: string): JsonObject {
+  const carried = own(extra, dialect);
+  return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, said) } : carried;
 }
 
 const emptyText = { type: 'text', text: '' };

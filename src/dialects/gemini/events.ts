@@ -1,3 +1,4 @@
+import type { SearchPart } from '#model/conversation';
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { own, type Extra, type JsonObject } from '#model/json';
@@ -6,6 +7,7 @@ import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending }
 import { argsOf } from './encode-contents.ts';
 import { malformed } from './faults.ts';
 import type { Framing } from './framing.ts';
+import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
@@ -68,6 +70,7 @@ class Chunks implements Encoder {
   #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
   #endings: Ending[] = [];
   #usage: Usage | undefined;
+  #grounding: Map<number, Grounding> | undefined; // of candidates that were searched for
 
   constructor(id: string, framing: Framing) {
     this.#id = id;
@@ -81,6 +84,7 @@ class Chunks implements Encoder {
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
+        this.#grounding?.get(event.candidate)?.text(event.text, event.citations);
         return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
@@ -89,6 +93,10 @@ class Chunks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
+        if (event.part.type === 'search') {
+          this.#searched(event.candidate, event.part);
+          return '';
+        }
         if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
         return event.part.dialect === dialect ? this.#said(event.candidate, event.part.value) : '';
       case 'finished':
@@ -108,12 +116,22 @@ class Chunks implements Encoder {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
     // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
-    const candidates = endings.map((one) => endedCandidate(one, [{ text: '' }]));
+    const candidates = endings.map((one) => {
+      const grounding = this.#grounding?.get(one.candidate);
+      return { ...endedCandidate(one, [{ text: '' }]), ...(grounding ? { groundingMetadata: grounding.metadata() } : {}) };
+    });
     return (
       rest +
       this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
       this.#framing.end()
     );
+  }
+
+  #searched(candidate: number, part: SearchPart): void {
+    this.#grounding ??= new Map();
+    let grounding = this.#grounding.get(candidate);
+    if (!grounding) this.#grounding.set(candidate, (grounding = new Grounding()));
+    grounding.search(part);
   }
 
   /** A part that says nothing is left out. */

@@ -5,6 +5,7 @@ import { own, type JsonObject } from '#model/json';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
 import { malformed } from './faults.ts';
+import { Grounding } from './grounding.ts';
 import { dialect } from './wire.ts';
 
 /** A whole answer ↔ events and results. */
@@ -26,10 +27,23 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
 export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
-    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs)),
+    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => ({
+      ...endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs),
+      ...groundingOf(parts),
+    })),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),
   };
+}
+
+function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: JsonObject } {
+  if (!parts.some(({ type }) => type === 'search')) return {};
+  const grounding = new Grounding();
+  for (const part of parts) {
+    if (part.type === 'search') grounding.search(part);
+    else if (part.type === 'text') grounding.text(part.text, part.citations ?? []);
+  }
+  return { groundingMetadata: grounding.metadata() };
 }
 
 function partsOf(part: Part): readonly JsonObject[] {
@@ -48,8 +62,9 @@ function partsOf(part: Part): readonly JsonObject[] {
       return [mediaPart(part)];
     case 'foreign':
       return part.dialect === dialect ? [part.value] : [];
-    case 'tool-result':
-      return []; // no answer has one
+    case 'search': // said with the candidate
+    case 'tool-result': // no answer has one
+      return [];
     default:
       return part satisfies never;
   }

@@ -56,6 +56,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
         break;
       }
       case 'tool-result':
+      case 'search':
       case 'foreign':
         break; // no answer of this wire has one
       default:

@@ -1,4 +1,4 @@
-import type { Tool, ToolChoice } from '#model/conversation';
+import { webSearchName, type Tool, type ToolChoice } from '#model/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
 import { carriedAs } from './carrying.ts';
@@ -8,7 +8,10 @@ import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
 export function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;
   const { type, name, description, parameters, strict, format } = tool;
-  if (type !== 'function' && type !== 'custom') return { type: 'foreign', dialect, value: bounded(rest(tool, new Set()), field) };
+  if (type !== 'function' && type !== 'custom') {
+    const kind = kindOf(type) === webSearchName ? ({ kind: 'web-search' } as const) : {};
+    return { type: 'foreign', ...kind, dialect, value: bounded(rest(tool, new Set()), field) };
+  }
   if (!isGiven(name)) throw missing(`${field}.name`);
   const described = isGiven(description) ? { description } : {};
   if (type === 'custom') return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(bounded(format, `${field}.format`)) } : {}) };
@@ -60,7 +63,9 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     default: {
       if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kindOf(type)))
         throw invalid('tool_choice.type', 'names a tool that is not among the tools');
-      return { carried: bounded(choice, 'tool_choice') };
+      // A function of that name would be meant by it, too.
+      const isSearch = kindOf(type) === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
+      return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
     }
   }
 }

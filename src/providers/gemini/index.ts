@@ -1,6 +1,6 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { MediaPart } from '#model/conversation';
-import { generateContent, inPath, type Credential } from '../generating-content.ts';
+import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
@@ -23,6 +23,7 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       provider: name,
       model,
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
+      searches,
     };
   });
   return { ...provider, needsContent: (part) => !isKnownThere(part, url) };

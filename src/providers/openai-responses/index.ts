@@ -26,6 +26,7 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
     provider: name,
     model,
     generate: (call, context) => generate({ ...shared, model }, call, context),
+    searches: () => true,
   }));
   return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
 };
