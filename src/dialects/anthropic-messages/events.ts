@@ -97,7 +97,10 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
-        if (event.part.type === 'search') return searchBlocks(event.part).map((block) => this.#close() + this.#start(block) + this.#stop()).join('');
+        if (event.part.type === 'search')
+          return searchBlocks(event.part)
+            .map((block) => this.#close() + this.#start(block) + this.#stop())
+            .join('');
         if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
         return this.#close() + this.#start(event.part.value) + this.#stop();
       case 'finished':

@@ -16,7 +16,15 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
       return functionOf(one, field);
     });
     const others = Object.entries(rest(tool, new Set(['functionDeclarations'])));
-    return [...functions, ...others.map(([name, value]): Tool => ({ type: 'foreign', ...(name === 'googleSearch' ? { kind: 'web-search' } : {}), dialect, value: { [name]: value } }))];
+    return [
+      ...functions,
+      ...others.map(([name, value]): Tool => ({
+        type: 'foreign',
+        ...(name === 'googleSearch' ? { kind: 'web-search' } : {}),
+        dialect,
+        value: { [name]: value },
+      })),
+    ];
   });
 }
 

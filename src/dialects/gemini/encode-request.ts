@@ -115,7 +115,11 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
   const functions: JsonObject[] = [];
   const others: JsonObject[] = [];
   for (const tool of tools) {
-    const encoded = encodeTool(tool, tools.some(({ type }) => type === 'function'), ignored);
+    const encoded = encodeTool(
+      tool,
+      tools.some(({ type }) => type === 'function'),
+      ignored,
+    );
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
     // The wire lets nobody choose among some of the functions freely: only those are declared.

@@ -78,7 +78,11 @@ function encodeModel(parts: readonly Part[], ignored: Set<string>): readonly Jso
   return items;
 }
 
-const outputText = ({ text, citations, extra }: TextPart): JsonObject => ({ type: 'output_text', text, annotations: own(extra, dialect)['.annotations'] ?? citations?.map(urlCitation) ?? [] });
+const outputText = ({ text, citations, extra }: TextPart): JsonObject => ({
+  type: 'output_text',
+  text,
+  annotations: own(extra, dialect)['.annotations'] ?? citations?.map(urlCitation) ?? [],
+});
 
 function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: Set<string>): JsonObject | undefined {
   switch (part.type) {

@@ -4,7 +4,14 @@ import type { Json, JsonObject } from '#model/json';
 
 /** The items of an output, at their beginning, and as they are when they are done. */
 
-export const prefixes = { message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc', image_generation_call: 'ig', web_search_call: 'ws' } as const;
+export const prefixes = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  image_generation_call: 'ig',
+  web_search_call: 'ws',
+} as const;
 export type ItemKind = keyof typeof prefixes;
 
 /** @param id of the response. @returns `msg_…_0`: the first item of that response */

@@ -241,7 +241,8 @@ export class Encoder {
       this.#searches.set(part.id, open);
       const item = searchItem(open.id, part, 'in_progress');
       this.#output.push(item);
-      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + told('in_progress') + told('searching');
+      frames +=
+        this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + told('in_progress') + told('searching');
     }
     if (part.state === 'searching') return frames;
     return frames + told('completed') + this.#done(open.index, searchItem(open.id, part, part.state));

@@ -18,7 +18,9 @@ export function citationsIn(text: string, sources: readonly Source[]): readonly 
   const byNumber = new Map(sources.map((one) => [one.number, one]));
   const byUrl = new Map(sources.map((one) => [one.url, one]));
   const found: { readonly source: Source; readonly from: number; readonly to: number }[] = [];
-  for (const mark of text.matchAll(/\[(\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,9})\](?!\()|\[[^[\]\n]{1,300}\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s()<>[\]"']{1,2000}/g)) {
+  for (const mark of text.matchAll(
+    /\[(\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,9})\](?!\()|\[[^[\]\n]{1,300}\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s()<>[\]"']{1,2000}/g,
+  )) {
     const [whole, numbers, linked] = mark;
     const to = mark.index + whole.length;
     if (numbers !== undefined) {

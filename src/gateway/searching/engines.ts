@@ -109,4 +109,9 @@ function foundIn(kind: Kind, answer: unknown): readonly Found[] {
 }
 
 /** Engines put marks around the words that fit. */
-const plain = (text: string): string => text.slice(0, 10_000).replaceAll(/<\/?(?:strong|b|em)>/g, '').replaceAll(/\s+/g, ' ').trim();
+const plain = (text: string): string =>
+  text
+    .slice(0, 10_000)
+    .replaceAll(/<\/?(?:strong|b|em)>/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();

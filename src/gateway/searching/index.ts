@@ -174,11 +174,7 @@ async function* answered(
       yield [{ type: 'part', candidate: 0, part: found ? { ...part, state: 'completed', sources: found } : { ...part, state: 'failed' } }];
       results.push(resultOf(id, said));
     }
-    const turns: readonly Turn[] = [
-      ...asked.turns,
-      { role: 'model', parts: fold(events).candidates[0]?.parts ?? [] },
-      { role: 'user', parts: results },
-    ];
+    const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
     const { toolChoice: _, ...free } = asked; // the client has had what it insisted on
     asked = { ...free, turns };
   }

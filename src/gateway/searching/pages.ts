@@ -5,7 +5,11 @@ const mostCharacters = 6000;
 const mostBytes = 2_097_152;
 
 /** What a page says, as plain text and as far as it is worth reading. @returns undefined where it cannot be had. @throws the signal's reason */
-export async function pageText(door: GuardedFetch, url: string, { owner, signal }: { readonly owner: string; readonly signal: AbortSignal }): Promise<string | undefined> {
+export async function pageText(
+  door: GuardedFetch,
+  url: string,
+  { owner, signal }: { readonly owner: string; readonly signal: AbortSignal },
+): Promise<string | undefined> {
   try {
     const { bytes, type, charset } = await door.fetch({ url, owner, signal, maxBytes: mostBytes, takes: (one) => readable.has(one) });
     const text = decoded(bytes, charset);
@@ -40,6 +44,7 @@ const blocks = new Set('p div section article main header aside ul ol li dl dt d
 
 /** The text of a page, in one pass: it is nobody's document tree, only what is to be read. */
 export function textOfHtml(html: string): string {
+  const neverClosed = new Set<string>();
   let text = '';
   let at = 0;
   while (at < html.length && text.length < mostCharacters * 4) {
@@ -63,7 +68,7 @@ export function textOfHtml(html: string): string {
     const close = html.indexOf('>', open);
     at = close < 0 ? html.length : close + 1;
     if (blocks.has(name)) text += '\n';
-    if (unread.has(name) && html[open + 1] !== '/') at = behind(html, name, at);
+    if (unread.has(name) && html[open + 1] !== '/') at = behind(html, name, at, neverClosed);
   }
   return text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal?: string, hex?: string, word?: string) => {
     if (word !== undefined) return words[word.toLowerCase()] ?? whole;
@@ -74,12 +79,15 @@ export function textOfHtml(html: string): string {
 
 const words: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…', copy: '©' };
 
-/** Where the content of an element ends; one that is never closed ends nowhere, and so does the page. */
-function behind(html: string, name: string, from: number): number {
+/** Where the content of an element ends. What is never closed is left open, but for a program: nobody reads on there. It is looked for once, or a page could keep us busy. */
+function behind(html: string, name: string, from: number, neverClosed: Set<string>): number {
   const end = new RegExp(`</${name}[\\s/>]`, 'gi');
   end.lastIndex = from;
-  const found = end.exec(html);
-  if (!found) return name === 'head' || name === 'form' || name === 'nav' ? from : html.length;
+  const found = neverClosed.has(name) ? null : end.exec(html);
+  if (!found) {
+    neverClosed.add(name);
+    return name === 'script' || name === 'style' ? html.length : from;
+  }
   const close = html.indexOf('>', found.index);
   return close < 0 ? html.length : close + 1;
 }
