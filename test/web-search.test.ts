@@ -262,6 +262,57 @@ describe('the gateway searches', () => {
   });
 });
 
+describe('what a search keeps to', () => {
+  const tool = { type: 'web_search', filters: { allowed_domains: ['news.example'] }, external_web_access: false, search_context_size: 'low' };
+
+  test('hosts, the number of searches and closed pages are honoured; the rest is named', async () => {
+    finds([
+      ...results(),
+      { url: 'http://news.example.evil.example/', title: 'Evil', content: '' },
+      { url: 'http://sub.news.example/', title: 'Sub', content: '' },
+    ]);
+    upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
+    const { status, warnings } = await asked(request({ tools: [tool] }));
+    expect(status).toBe(200);
+    expect(warnings).toContain('tools.web_search.search_context_size');
+    expect(new URL(engine.requests[0]!.url!, 'http://x').searchParams.get('q')).toBe('moon site:news.example');
+    const { content } = sent(1).messages.at(-1)!;
+    expect(content).toContain('What the engine shows of A.');
+    expect(content).toContain('http://sub.news.example/');
+    expect(content).not.toContain('evil');
+    expect(web.hits).toBe(0);
+    expect((await asked(request({ tools: [tool] }), { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(400);
+  });
+
+  test('a client of messages may search once where it says so, and not on hosts that it blocks', async () => {
+    finds();
+    upstream.script(looksFor('moon'), looksFor('more'), ok());
+    const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1, blocked_domains: ['news.example/b'] }];
+    const body = { model: 'gpt-x', max_tokens: 100, messages: [{ role: 'user', content: 'How far?' }], tools };
+    expect((await house.ask('/server/messages/v1/messages', body)).status).toBe(200);
+    expect(engine.requests).toHaveLength(1);
+    const [first, second] = [1, 2].map((at) => sent(at).messages.at(-1)!.content);
+    expect(first).not.toContain('Tides');
+    expect(second).toContain('No more searches');
+  });
+
+  test('a provider of another wire is told as far as it has words', async () => {
+    upstream.script(always(ok()));
+    const claude = await asked(request({ model: 'claude-x', tools: [tool] }));
+    expect((upstream.requests[0]!.json as { tools: unknown }).tools).toEqual([
+      { type: 'web_search_20250305', name: 'web_search', allowed_domains: ['news.example'] },
+    ]);
+    for (const name of ['external_web_access', 'search_context_size']) expect(claude.warnings).toContain(`tools.web_search.${name}:`);
+    const gemini = await asked(request({ model: 'gemini-x', tools: [tool] }));
+    expect(gemini.warnings).toContain('tools.web_search.allowed_domains:');
+    const tools = [{ type: 'web_search_20250305', name: 'web_search', allowed_domains: ['a.example'], max_uses: 2 }];
+    const body = { model: 'resp-x', max_tokens: 100, messages: [{ role: 'user', content: 'x' }], tools };
+    const answer = await house.ask('/server/messages/v1/messages', body);
+    expect(answer.headers.get('x-dragoman-warnings')).toContain('tools.web_search.max_uses:');
+    expect((upstream.requests[2]!.json as { tools: unknown }).tools).toEqual([{ type: 'web_search', filters: { allowed_domains: ['a.example'] } }]);
+  });
+});
+
 describe('engines', () => {
   test.each([
     [
@@ -269,6 +320,7 @@ describe('engines', () => {
       { web: { results: [{ url: 'http://news.example/a', title: 'A', description: 'Shown <strong>of</strong> A.' }] } },
       (request: IncomingMessage) => {
         expect(request.method).toBe('GET');
+        expect(request.url).toMatch(/^\/s\/res\/v1\/web\/search\?/);
         expect(request.headers['x-subscription-token']).toBe('engine-key');
         expect(new URL(request.url!, 'http://x').searchParams.get('q')).toBe('moon');
       },
@@ -278,6 +330,7 @@ describe('engines', () => {
       { results: [{ url: 'http://news.example/a', title: 'A', content: 'Shown of A.', score: 0.5 }] },
       (request: IncomingMessage) => {
         expect(request.method).toBe('POST');
+        expect(request.url).toBe('/s/search');
         expect(request.headers.authorization).toBe('Bearer engine-key');
       },
     ],

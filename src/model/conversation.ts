@@ -112,8 +112,8 @@ export interface CustomTool {
 /** A tool type that only its own dialect knows: carried, not understood. */
 export interface ForeignTool {
   readonly type: 'foreign';
-  /** What it is, where other dialects have one of their own. */
-  readonly kind?: 'web-search';
+  /** It is a search of the web: other dialects have one, too. */
+  readonly search?: WebSearch;
   readonly dialect: string;
   readonly value: JsonObject;
 }
@@ -127,4 +127,17 @@ export type ToolChoice =
 /** What the search of the web is called where a choice of tools names it. */
 export const webSearchName = 'web_search';
 
-export const isWebSearch = (tool: Tool): boolean => tool.type === 'foreign' && tool.kind === 'web-search';
+/** What a search of the web keeps to. */
+export interface WebSearch {
+  /** Hosts with all below them, perhaps with the beginning of a path: nothing else is found. */
+  readonly allowed?: readonly string[];
+  readonly blocked?: readonly string[];
+  /** Searches for one answer. */
+  readonly most?: number;
+  /** Pages are not to be opened: what the engine knows of them is enough. */
+  readonly unopened?: boolean;
+  /** Names of what the tool says besides, which its own dialect alone understands. */
+  readonly others: readonly string[];
+}
+
+export const isWebSearch = (tool: Tool): tool is ForeignTool & { readonly search: WebSearch } => tool.type === 'foreign' && tool.search !== undefined;

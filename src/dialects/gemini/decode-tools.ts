@@ -1,6 +1,7 @@
-import type { FunctionTool, Tool } from '#model/conversation';
-import { isEmpty, rest, type Json } from '#model/json';
+import type { FunctionTool, Tool, WebSearch } from '#model/conversation';
+import { isEmpty, isObject, rest, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
+import { hosts, termsOf } from '../web-search.ts';
 import { carriedAs } from './carrying.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { dialect, type WireFunction, type WireTool } from './wire.ts';
@@ -20,12 +21,17 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
       ...functions,
       ...others.map(([name, value]): Tool => ({
         type: 'foreign',
-        ...(name === 'googleSearch' ? { kind: 'web-search' } : {}),
+        ...(name === 'googleSearch' ? { search: searchOf(value) } : {}),
         dialect,
         value: { [name]: value },
       })),
     ];
   });
+}
+
+function searchOf(value: Json): WebSearch {
+  const said = isObject(value) ? (value as JsonObject) : {};
+  return termsOf(said, new Set(['excludeDomains']), { blocked: hosts(said['excludeDomains']) });
 }
 
 const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchema']);

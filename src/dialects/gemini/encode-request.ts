@@ -1,8 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import { isWebSearch, type Tool } from '#model/conversation';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
-import { leftOut } from '../left-out.ts';
+import { leftOut, unheardTerms } from '../web-search.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -143,7 +143,10 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
       return undefined;
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;
-      if (tool.kind === 'web-search' && !functions) return { googleSearch: {} };
+      if (isWebSearch(tool) && !functions) {
+        for (const one of unheardTerms(tool.search, [])) ignored.add(one);
+        return { googleSearch: {} };
+      }
       ignored.add(leftOut(tool));
       return undefined;
     default:

@@ -2,7 +2,7 @@ import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
-import { leftOut } from '../left-out.ts';
+import { leftOut } from '../web-search.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';

@@ -2,7 +2,7 @@ import type { GenerateCall, Sampling } from '#model/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
-import { leftOut } from '../left-out.ts';
+import { leftOut, unheardTerms } from '../web-search.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { dialect, sisterFields } from './wire.ts';
@@ -107,7 +107,11 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
     }
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
-      if (tool.kind === 'web-search') return [{ type: 'web_search' }];
+      if (isWebSearch(tool)) {
+        for (const one of unheardTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
+        const { allowed, unopened } = tool.search;
+        return [{ type: 'web_search', ...(allowed ? { filters: { allowed_domains: allowed } } : {}), ...(unopened ? { external_web_access: false } : {}) }];
+      }
       ignored.add(leftOut(tool));
       return [];
     default:

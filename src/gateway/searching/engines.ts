@@ -1,4 +1,5 @@
 import type { GuardedFetch } from '#kit/guarded-fetch';
+import type { WebSearch } from '#model/conversation';
 import { isObject, textOf } from '#model/json';
 
 /** Something on the web that fits what was looked for, best first. */
@@ -9,10 +10,12 @@ export interface Found {
   readonly text: string;
 }
 
+export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
+
 /** Where the web is searched. */
 export interface Engine {
   /** @throws NotFetched; or the signal's reason */
-  search(query: string, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<readonly Found[]>;
+  search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<readonly Found[]>;
 }
 
 export interface EngineSettings {
@@ -22,13 +25,18 @@ export interface EngineSettings {
 }
 
 /** So many results are taken. */
-export const mostFound = 8;
+const mostFound = 8;
 const mostBytes = 2_097_152;
 
 interface Kind {
   /** Where it is asked unless the settings say otherwise. */
-  readonly url?: string;
-  ask(url: URL, query: string, apiKey: string): { readonly headers: Readonly<Record<string, string>>; readonly body?: string };
+  readonly origin?: string;
+  /** Added to an address that does not have its end. */
+  readonly path: string;
+  ask(
+    url: URL,
+    asked: { readonly query: string; readonly apiKey: string } & Bounds,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly body?: string };
   /** The list of results in an answer, and the names of their members. */
   results(answer: Readonly<Record<string, unknown>>): unknown;
   readonly text: string;
@@ -39,9 +47,9 @@ const bearer = (apiKey: string): Record<string, string> => (apiKey === '' ? {} :
 const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   // https://docs.searxng.org/dev/search_api.html
   searxng: {
-    ask(url, query, apiKey) {
-      if (!url.pathname.endsWith('/search')) url.pathname = `${url.pathname.replace(/\/+$/, '')}/search`;
-      url.searchParams.set('q', query);
+    path: '/search',
+    ask(url, { query, apiKey, allowed }) {
+      url.searchParams.set('q', withSites(query, allowed));
       url.searchParams.set('format', 'json');
       return { headers: bearer(apiKey) };
     },
@@ -50,9 +58,10 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   },
   // https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
   brave: {
-    url: 'https://api.search.brave.com/res/v1/web/search',
-    ask(url, query, apiKey) {
-      url.searchParams.set('q', query);
+    origin: 'https://api.search.brave.com',
+    path: '/res/v1/web/search',
+    ask(url, { query, apiKey, allowed }) {
+      url.searchParams.set('q', withSites(query, allowed));
       url.searchParams.set('count', String(mostFound));
       return { headers: { 'x-subscription-token': apiKey } };
     },
@@ -61,10 +70,16 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   },
   // https://docs.tavily.com/documentation/api-reference/endpoint/search
   tavily: {
-    url: 'https://api.tavily.com/search',
-    ask: (_url, query, apiKey) => ({
+    origin: 'https://api.tavily.com',
+    path: '/search',
+    ask: (_url, { query, apiKey, allowed, blocked }) => ({
       headers: { 'content-type': 'application/json', ...bearer(apiKey) },
-      body: JSON.stringify({ query, max_results: mostFound }),
+      body: JSON.stringify({
+        query,
+        max_results: mostFound,
+        ...(allowed ? { include_domains: allowed } : {}),
+        ...(blocked ? { exclude_domains: blocked } : {}),
+      }),
     }),
     results: ({ results }) => results,
     text: 'content',
@@ -74,7 +89,7 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
 /** @returns undefined where nothing is configured: the engine with an address of its own needs a key, the other an address */
 export function addressOf({ engine, url, apiKey }: EngineSettings): string | undefined {
   if (url !== '') return url;
-  return apiKey === '' ? undefined : kinds[engine].url;
+  return apiKey === '' ? undefined : kinds[engine].origin;
 }
 
 /** @param door that lets the engine's own address pass: the operator chose it */
@@ -83,17 +98,36 @@ export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine
   if (address === undefined) return undefined;
   const kind = kinds[settings.engine];
   return {
-    async search(query, asking) {
+    async search(query, bounds, asking) {
       const url = new URL(address);
-      const sent = kind.ask(url, query, settings.apiKey);
+      if (!url.pathname.endsWith('/search')) url.pathname = url.pathname.replace(/\/+$/, '') + kind.path;
+      const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
       const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
       const { bytes } = await door.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
-      return foundIn(kind, JSON.parse(Buffer.from(bytes).toString('utf8')));
+      return foundIn(kind, JSON.parse(Buffer.from(bytes).toString('utf8')), bounds);
     },
   };
 }
 
-function foundIn(kind: Kind, answer: unknown): readonly Found[] {
+/** Few are asked for by name, and held against all results afterwards. */
+const withSites = (query: string, allowed: readonly string[] = []): string =>
+  allowed.length === 0 || allowed.length > 5 ? query : `${query} ${allowed.map((host) => `site:${host}`).join(' OR ')}`;
+
+/** Is an address on one of these hosts, or below it? */
+function isOn(url: string, hosts: readonly string[]): boolean {
+  const found = URL.parse(url);
+  return hosts.some((one) => {
+    const [host = '', ...path] = one
+      .toLowerCase()
+      .replace(/^https?:\/\//, '')
+      .replace(/\/+$/, '')
+      .split('/');
+    const isHost = found?.hostname === host || found?.hostname.endsWith(`.${host}`);
+    return isHost === true && `${found!.pathname.toLowerCase()}/`.startsWith(['', ...path, ''].join('/'));
+  });
+}
+
+function foundIn(kind: Kind, answer: unknown, { allowed, blocked = [] }: Bounds): readonly Found[] {
   const list = isObject(answer) ? kind.results(answer) : undefined;
   if (!Array.isArray(list)) throw new Error('The search engine sent no results.');
   const seen = new Set<string>();
@@ -102,6 +136,7 @@ function foundIn(kind: Kind, answer: unknown): readonly Found[] {
       if (!isObject(one)) return [];
       const url = textOf(one['url']);
       if (!/^https?:\/\/[^\s<>"]{1,2000}$/i.test(url) || seen.has(url)) return [];
+      if ((allowed && !isOn(url, allowed)) || isOn(url, blocked)) return [];
       seen.add(url);
       return [{ url, title: plain(textOf(one['title'])).slice(0, 200) || url.slice(0, 200), text: plain(textOf(one[kind.text])).slice(0, 2000) }];
     })

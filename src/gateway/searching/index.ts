@@ -1,7 +1,16 @@
 import { randomText } from '#kit/ids';
 import type { GuardedFetch } from '#kit/guarded-fetch';
 import type { GenerateCall } from '#model/call';
-import { isWebSearch, webSearchName, type FunctionTool, type SearchPart, type ToolChoice, type ToolResultPart, type Turn } from '#model/conversation';
+import {
+  isWebSearch,
+  webSearchName,
+  type FunctionTool,
+  type SearchPart,
+  type ToolChoice,
+  type ToolResultPart,
+  type Turn,
+  type WebSearch,
+} from '#model/conversation';
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
@@ -41,6 +50,7 @@ export function searching(parts: SearchingParts, inner: Generate): Generate {
 }
 
 function searchable(parts: SearchingParts, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Said> {
+  const { search } = call.tools.find(isWebSearch)!;
   const { toolChoice: choice, tools, sampling } = call;
   const model = modelsFor(parts.models(), context.caller).find(call.model);
   if (!model || choice?.type === 'none' || choice?.type === 'allowed') return inner(call, context);
@@ -55,7 +65,9 @@ function searchable(parts: SearchingParts, inner: Generate, call: GenerateCall, 
     const toolChoice: ToolChoice | undefined = isDemanded && choice?.type === 'tool' ? { type: 'tool', name } : choice;
     const { toolChoice: _, ...bare } = call;
     const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
-    return answered({ ...parts, engine }, inner, asked, name, context);
+    const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
+    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'tools' });
+    return answered({ ...parts, engine, search, ignored }, inner, asked, name, context);
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search cannot be had: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
@@ -82,13 +94,15 @@ interface Asked {
 
 type Finished = Extract<GenerateEvent, { type: 'finished' }>;
 
-async function* answered(
-  parts: Omit<SearchingParts, 'engine'> & { readonly engine: Engine },
-  inner: Generate,
-  call: GenerateCall,
-  name: string,
-  context: Context,
-): AsyncGenerator<Said> {
+/** Who searches for a call, and what it keeps to. */
+interface Searcher extends Omit<SearchingParts, 'engine'> {
+  readonly engine: Engine;
+  readonly search: WebSearch;
+  readonly ignored: readonly string[];
+}
+
+async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Said> {
+  const most = Math.min(mostSearches, parts.search.most ?? mostSearches);
   const sources: Source[] = [];
   let asked = call;
   let searches = 0;
@@ -114,7 +128,7 @@ async function* answered(
     const heard = (event: GenerateEvent): readonly GenerateEvent[] => {
       switch (event.type) {
         case 'started':
-          return round === 0 ? [event] : [];
+          return round === 0 ? [parts.ignored.length === 0 ? event : { ...event, ignored: [...event.ignored, ...parts.ignored] }] : [];
         case 'text': {
           text += event.text;
           if (!event.extra && !event.citations) return [event];
@@ -163,14 +177,14 @@ async function* answered(
     const results: ToolResultPart[] = [];
     for (const { id, json } of ours.values()) {
       const query = queryIn(json);
-      if (query === '' || searches >= mostSearches) {
+      if (query === '' || searches >= most) {
         results.push(resultOf(id, query === '' ? 'There is nothing to look for in that.' : 'No more searches can be made: answer with what you have.'));
         continue;
       }
       searches++;
       const part: SearchPart = { type: 'search', id: randomText(22), query, state: 'searching', sources: [] };
       yield [{ type: 'part', candidate: 0, part }];
-      const { said, found } = await search(parts, query, sources, context);
+      const { said, found } = await searched(parts, query, sources, context);
       yield [{ type: 'part', candidate: 0, part: found ? { ...part, state: 'completed', sources: found } : { ...part, state: 'failed' } }];
       results.push(resultOf(id, said));
     }
@@ -201,12 +215,12 @@ function queryIn(json: string): string {
 }
 
 /** Searches, and reads. @returns what the model is told, and what was found. @throws the signal's reason */
-async function search({ engine, door }: { readonly engine: Engine; readonly door: GuardedFetch }, query: string, sources: Source[], context: Context) {
+async function searched({ engine, door, search }: Searcher, query: string, sources: Source[], context: Context) {
   const { signal, caller } = context;
   const asking = { owner: String(caller.userId), signal };
   try {
-    const found = await engine.search(query, asking);
-    const pages = await Promise.all(found.slice(0, mostPages).map(({ url }) => pageText(door, url, asking)));
+    const found = await engine.search(query, search, asking);
+    const pages = await Promise.all(found.slice(0, search.unopened ? 0 : mostPages).map(({ url }) => pageText(door, url, asking)));
     const entries = found.map(({ url, title, text }, at) => {
       const known = sources.find((one) => one.url === url);
       const source = known ?? { number: sources.length + 1, url, title };
