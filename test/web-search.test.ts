@@ -152,7 +152,7 @@ describe('the gateway searches', () => {
     ]);
     const frames = text
       .split('\n\n')
-      .flatMap((frame) => (/^event: /.test(frame) ? [JSON.parse(frame.slice(frame.indexOf('data: ') + 6)) as Record<string, unknown>] : []));
+      .flatMap((frame) => (frame.startsWith('event: ') ? [JSON.parse(frame.slice(frame.indexOf('data: ') + 6)) as Record<string, unknown>] : []));
     expect(frames.map((frame) => frame['sequence_number'])).toEqual(frames.map((_, at) => at));
     expect(frames.find(({ type }) => type === 'response.output_text.annotation.added')).toMatchObject({
       annotation_index: 0,
@@ -173,7 +173,7 @@ describe('the gateway searches', () => {
       rows = list.items.filter(({ requestId }) => requestId === id);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    expect(rows.map(({ step, end }) => [step, end]).toSorted()).toEqual([
+    expect(rows.toSorted((a, b) => a.step - b.step).map(({ step, end }) => [step, end])).toEqual([
       [0, 'tool'],
       [1, 'completed'],
     ]);

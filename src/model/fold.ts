@@ -94,7 +94,7 @@ function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thoug
     if (extra && last.type !== 'refusal') last.extra = extra;
     if (citations && last.type === 'text') last.citations = citations;
   } else if (event.text !== '' || extra)
-    draft.parts.push({ type: event.type, text: event.text, ...(citations ? { citations } : {}), ...(extra ? { extra } : {}) } as Draft['parts'][number]);
+    draft.parts.push({ type: event.type, text: event.text, ...(citations ? { citations } : {}), ...(extra ? { extra } : {}) });
 }
 
 /** What is said of a search once more takes the place of what was said before. */

@@ -42,6 +42,9 @@ export function searchBlocks({ id, query, state, sources }: SearchPart): readonl
   ];
 }
 
+/** Characters of what is cited. */
+const longestCited = 150;
+
 /** @param text of the part that is cited in */
 export function citationsOf(citations: readonly Citation[], text: string): readonly JsonObject[] {
   const characters = Array.from(text);
@@ -50,6 +53,6 @@ export function citationsOf(citations: readonly Citation[], text: string): reado
     url,
     title,
     encrypted_index: '',
-    cited_text: characters.slice(start, end).join(''),
+    cited_text: characters.slice(start, Math.min(end, start + longestCited)).join(''),
   }));
 }

@@ -4,6 +4,7 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#mo
 import { carriedAs } from './carrying.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed } from './faults.ts';
+import { citationsFrom } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
@@ -43,6 +44,8 @@ interface Said {
   open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
   raw?: string;
   carried: JsonObject;
+  /** Its text, as one. */
+  text: string;
 }
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
@@ -61,7 +64,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
 
   const saidBy = (candidate: number): Said => {
     let said = candidates.get(candidate);
-    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {} }));
+    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '' }));
     return said;
   };
 
@@ -94,6 +97,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
+      if (type === 'text') said.text += text;
       if (whole && said.plain === type) events.push({ type, candidate, text: '', extra: { [dialect]: {} } });
       if (text !== '' || extra.extra) events.push({ type, candidate, text, ...extra });
       said.plain = extra.extra ? undefined : type;
@@ -165,6 +169,8 @@ export function reader(model: string, ignored: readonly string[], whole = false)
         closeCall(candidate, said, events);
         const { raw = '', calls, carried } = said;
         const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+        const citations = citationsFrom(carried, said.text);
+        if (citations.length > 0) events.push({ type: 'text', candidate, text: '', citations });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
       }
       const counted = usageOf(usage);

@@ -30,7 +30,7 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
 }
 
 function searchOf(value: Json): WebSearch {
-  const said = isObject(value) ? (value as JsonObject) : {};
+  const said = isObject(value) ? value : {};
   return termsOf(said, new Set(['excludeDomains']), { blocked: hosts(said['excludeDomains']) });
 }
 

@@ -1,4 +1,3 @@
-import type { SearchPart } from '#model/conversation';
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { own, type Extra, type JsonObject } from '#model/json';
@@ -70,7 +69,7 @@ class Chunks implements Encoder {
   #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
   #endings: Ending[] = [];
   #usage: Usage | undefined;
-  #grounding: Map<number, Grounding> | undefined; // of candidates that were searched for
+  readonly #grounding = new Map<number, Grounding>(); // what the text of each candidate rests on
 
   constructor(id: string, framing: Framing) {
     this.#id = id;
@@ -84,7 +83,7 @@ class Chunks implements Encoder {
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
-        this.#grounding?.get(event.candidate)?.text(event.text, event.citations);
+        this.#groundingOf(event.candidate).text(event.text, event.citations);
         return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
@@ -94,7 +93,7 @@ class Chunks implements Encoder {
         return this.#callPiece(event);
       case 'part':
         if (event.part.type === 'search') {
-          this.#searched(event.candidate, event.part);
+          this.#groundingOf(event.candidate).search(event.part);
           return '';
         }
         if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
@@ -116,10 +115,7 @@ class Chunks implements Encoder {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
     // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
-    const candidates = endings.map((one) => {
-      const grounding = this.#grounding?.get(one.candidate);
-      return { ...endedCandidate(one, [{ text: '' }]), ...(grounding ? { groundingMetadata: grounding.metadata() } : {}) };
-    });
+    const candidates = endings.map((one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
     return (
       rest +
       this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
@@ -127,11 +123,10 @@ class Chunks implements Encoder {
     );
   }
 
-  #searched(candidate: number, part: SearchPart): void {
-    this.#grounding ??= new Map();
+  #groundingOf(candidate: number): Grounding {
     let grounding = this.#grounding.get(candidate);
     if (!grounding) this.#grounding.set(candidate, (grounding = new Grounding()));
-    grounding.search(part);
+    return grounding;
   }
 
   /** A part that says nothing is left out. */

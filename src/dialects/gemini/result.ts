@@ -28,8 +28,8 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, id:
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
     candidates: said.map(({ parts, logprobs, ...ending }, candidate) => ({
-      ...endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs),
       ...groundingOf(parts),
+      ...endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs),
     })),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),
@@ -37,13 +37,13 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, id:
 }
 
 function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: JsonObject } {
-  if (!parts.some(({ type }) => type === 'search')) return {};
+  if (!parts.some((part) => part.type === 'search' || (part.type === 'text' && part.citations))) return {};
   const grounding = new Grounding();
   for (const part of parts) {
     if (part.type === 'search') grounding.search(part);
     else if (part.type === 'text') grounding.text(part.text, part.citations ?? []);
   }
-  return { groundingMetadata: grounding.metadata() };
+  return grounding.metadata();
 }
 
 function partsOf(part: Part): readonly JsonObject[] {

@@ -33,7 +33,7 @@ const functionMembers = new Set(['type', 'name', 'description', 'parameters', 's
 /** https://platform.openai.com/docs/guides/tools-web-search */
 function searchOf(value: JsonObject): WebSearch {
   const { filters, external_web_access: live } = value;
-  const bounds: JsonObject = isObject(filters) ? (filters as JsonObject) : {};
+  const bounds: JsonObject = isObject(filters) ? filters : {};
   const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
   const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
   const search = termsOf(value, new Set(['type', 'filters', 'external_web_access']), terms);
