@@ -58,7 +58,7 @@ const answers: Readonly<Record<string, object>> = {
   '/v1beta/models/gemini:generateContent': {
     candidates: [
       {
-        content: { role: 'model', parts: [{ text }] },
+        content: { role: 'model', parts: [{ text, thoughtSignature: 'c2ln' }] },
         finishReason: 'STOP',
         groundingMetadata: {
           webSearchQueries: ['moon'],

@@ -1,4 +1,5 @@
 import { randomText } from '#kit/ids';
+import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { carriedAs } from './carrying.ts';
@@ -44,8 +45,9 @@ interface Said {
   open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
   raw?: string;
   carried: JsonObject;
-  /** Its text, as one. */
+  /** The text of the open part, and the bytes of text before it. */
   text: string;
+  before: number;
 }
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
@@ -64,7 +66,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
 
   const saidBy = (candidate: number): Said => {
     let said = candidates.get(candidate);
-    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '' }));
+    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
     return said;
   };
 
@@ -77,6 +79,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
     const content = value['content'];
     const parts: unknown = isObject(content) ? (content['parts'] ?? []) : [];
     if (!Array.isArray(parts)) throw malformed();
+    said.carried = together(said.carried, rest(value, candidateMembers));
     let logprobs = logprobsOf(value['logprobsResult']);
     for (const part of parts as readonly unknown[]) {
       if (!isObject(part)) throw malformed();
@@ -87,7 +90,6 @@ export function reader(model: string, ignored: readonly string[], whole = false)
       events[before] = { ...event, logprobs };
       logprobs = undefined;
     }
-    said.carried = together(said.carried, rest(value, candidateMembers));
     const raw = textOf(value['finishReason']);
     if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
   };
@@ -97,9 +99,10 @@ export function reader(model: string, ignored: readonly string[], whole = false)
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
+      if (whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
       if (type === 'text') said.text += text;
-      if (whole && said.plain === type) events.push({ type, candidate, text: '', extra: { [dialect]: {} } });
-      if (text !== '' || extra.extra) events.push({ type, candidate, text, ...extra });
+      const cited = type === 'text' && extra.extra ? citedIn(said) : {};
+      if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
       said.plain = extra.extra ? undefined : type;
       return;
     }
@@ -169,8 +172,8 @@ export function reader(model: string, ignored: readonly string[], whole = false)
         closeCall(candidate, said, events);
         const { raw = '', calls, carried } = said;
         const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
-        const citations = citationsFrom(carried, said.text);
-        if (citations.length > 0) events.push({ type: 'text', candidate, text: '', citations });
+        const cited = citedIn(said);
+        if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
       }
       const counted = usageOf(usage);
@@ -178,6 +181,14 @@ export function reader(model: string, ignored: readonly string[], whole = false)
       return events;
     },
   };
+}
+
+/** What the open part rests on, as far as it is known when the part ends. */
+function citedIn(said: Said): { readonly citations?: readonly Citation[] } {
+  const citations = citationsFrom(said.carried, said.text, said.before);
+  said.before += Buffer.byteLength(said.text);
+  said.text = '';
+  return citations.length > 0 ? { citations } : {};
 }
 
 /** What a candidate says of itself, chunk after chunk: the last word counts, and citations are gathered. */

@@ -83,7 +83,7 @@ class Chunks implements Encoder {
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
-        this.#groundingOf(event.candidate).text(event.text, event.citations);
+        this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });

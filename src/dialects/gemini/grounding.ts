@@ -49,8 +49,8 @@ const mostCitations = 1000;
 /** Characters of a segment that are shown. */
 const longestSegment = 2000;
 
-/** What a candidate says of its text, which is one part for whoever reads it elsewhere. The wire counts bytes. @param text all of it */
-export function citationsFrom({ groundingMetadata: grounding, citationMetadata: cited }: JsonObject, text: string): readonly Citation[] {
+/** What a candidate says of a part of its text. The wire counts bytes. @param before the bytes in front of the part */
+export function citationsFrom({ groundingMetadata: grounding, citationMetadata: cited }: JsonObject, text: string, before: number): readonly Citation[] {
   if (grounding === undefined && cited === undefined) return [];
   const bytes = Buffer.from(text);
   const places = new Uint32Array(bytes.length + 1); // the characters that begin before each byte
@@ -58,8 +58,10 @@ export function citationsFrom({ groundingMetadata: grounding, citationMetadata: 
   const found: Citation[] = [];
   const add = (source: unknown, url: unknown, segment: Json | undefined) => {
     if (found.length >= mostCitations || !isObject(source) || textOf(url) === '' || !isObject(segment)) return;
-    const { startIndex: from = 0, endIndex: to } = segment;
-    if (!isCount(from) || !isCount(to) || from > to || to > bytes.length) return;
+    const { startIndex = 0, endIndex } = segment;
+    if (!isCount(startIndex) || !isCount(endIndex)) return;
+    const [from, to] = [startIndex - before, endIndex - before];
+    if (from < 0 || from >= to || to > bytes.length) return;
     found.push({ url: textOf(url), title: textOf(source['title']) || textOf(url), start: places[from]!, end: places[to]! });
   };
   const list = (of: Json | undefined, name: string): readonly Json[] => (isObject(of) && Array.isArray(of[name]) ? (of[name] as readonly Json[]) : []);
