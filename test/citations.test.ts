@@ -125,13 +125,16 @@ const faces: Readonly<
     cites: (one) => one['type'] === 'url_citation' && one['url'] === url && Number(one['end_index']) - Number(one['start_index']) === 6,
   },
   messages: {
-    ask: (model, stream) => ['/server/messages/v1/messages', { model, max_tokens: 10, messages: turns, stream }],
+    ask: (model, stream) => [
+      '/server/messages/v1/messages',
+      { model, max_tokens: 10, messages: turns, stream, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+    ],
     cites: (one) => one['type'] === 'web_search_result_location' && one['url'] === url && [cited, 'c'].includes(String(one['cited_text'])),
   },
   gemini: {
     ask: (model, stream) => [
       `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-      { contents: [{ role: 'user', parts: [{ text: 'How far?' }] }] },
+      { contents: [{ role: 'user', parts: [{ text: 'How far?' }] }], tools: [{ googleSearch: {} }] },
     ],
     cites: (one) => one['startIndex'] === bytes('Far ') && one['endIndex'] === bytes(`Far ${cited}`) && one['text'] === cited,
   },

@@ -51,7 +51,7 @@ export async function* generateContent(place: Place, call: GenerateCall, context
       yield said;
       return;
     }
-    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored))) {
+    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
       signatures.note(said);
       yield said;
     }

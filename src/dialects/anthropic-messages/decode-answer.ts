@@ -2,6 +2,7 @@ import { randomText } from '#kit/ids';
 import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { characters } from '../reading.ts';
 import { carriedAs } from './carrying.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -37,8 +38,8 @@ interface Open {
   /** Pieces of its input. */
   json: string;
   citations: Json[];
-  /** Its text. */
-  said: string;
+  /** The characters of its text. */
+  said: number;
   signature: string;
 }
 
@@ -75,12 +76,13 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (!isObject(block) || ++blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
     const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
-    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], said: '', signature: textOf(block['signature']) };
+    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], said: 0, signature: textOf(block['signature']) };
     open.set(index, one);
     if (type === 'text' || type === 'thinking') {
       if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
       plain = type;
-      const text = (one.said = textOf(block[type]));
+      const text = textOf(block[type]);
+      one.said = characters(text);
       if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
       if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
     } else plain = undefined;
@@ -94,7 +96,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   const takeDelta = (one: Open, delta: Loose, events: GenerateEvent[]) => {
     switch (delta['type']) {
       case 'text_delta':
-        one.said += textOf(delta['text']);
+        one.said += characters(textOf(delta['text']));
         if (textOf(delta['text']) !== '') events.push({ type: 'text', candidate: 0, text: textOf(delta['text']) });
         break;
       case 'thinking_delta':
@@ -202,9 +204,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
 
 /** The wire cites with whole blocks, and says of the web alone where that is. */
 function citationsOfBlock({ citations, said }: Open): readonly Citation[] {
-  const end = Array.from(said).length;
   return citations.flatMap((one) =>
-    isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']), start: 0, end }] : [],
+    isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']), start: 0, end: said }] : [],
   );
 }
 

@@ -57,9 +57,10 @@ const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
  * Events → frames. What is said stands in blocks, one open at a time. The wire has one answer: other candidates than the first are left out.
  *
  * @param id of the message, unless its upstream spoke this wire and said so itself
+ * @param cites the client lets the model search: what is cited is shown with each citation, and text is kept for that
  */
-export function encoder(id: string): Encoder {
-  return new Blocks(id);
+export function encoder(id: string, cites = false): Encoder {
+  return new Blocks(id, cites);
 }
 
 type Kind = 'text' | 'thinking' | 'tool_use';
@@ -70,13 +71,15 @@ class Blocks implements Encoder {
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // what was said of it
-  #said = ''; // text of the open block
+  readonly #cites: boolean;
+  #said = ''; // text of the open block, where what is cited is to be shown
   #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
 
-  constructor(id: string) {
+  constructor(id: string, cites: boolean) {
     this.#id = id;
+    this.#cites = cites;
   }
 
   encode(event: GenerateEvent): string {
@@ -88,7 +91,7 @@ class Blocks implements Encoder {
         return frame('message_start', { message });
       }
       case 'text':
-        this.#said += event.text;
+        if (this.#cites) this.#said += event.text;
         return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
         return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);

@@ -57,9 +57,10 @@ const mostCalls = 10_000;
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
+ * @param cites what is cited is told, and text is kept for that
  * @param whole parts that follow each other are parts of their own, and not pieces of one
  */
-export function reader(model: string, ignored: readonly string[], whole = false): Reader {
+export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
   const candidates = new Map<number, Said>();
   let started = false;
   let usage: JsonObject = {};
@@ -100,7 +101,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
       if (whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
-      if (type === 'text') said.text += text;
+      if (type === 'text' && cites) said.text += text;
       const cited = type === 'text' && extra.extra ? citedIn(said) : {};
       if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
       said.plain = extra.extra ? undefined : type;

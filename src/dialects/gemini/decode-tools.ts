@@ -1,5 +1,5 @@
 import type { FunctionTool, Tool, WebSearch } from '#model/conversation';
-import { isEmpty, isObject, rest, type Json, type JsonObject } from '#model/json';
+import { isEmpty, isObject, rest, type Json } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
 import { hosts, termsOf } from '../web-search.ts';
 import { carriedAs } from './carrying.ts';

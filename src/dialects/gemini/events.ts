@@ -25,9 +25,10 @@ export interface Decoder {
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
+ * @param cites what is cited is told, and text is kept for that
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
+export function decoder(model: string, ignored: readonly string[] = [], cites = false): Decoder {
+  const { take, isFinished, close } = reader(model, ignored, { cites });
   return {
     decode: (line) => take(parsed(line)),
     end() {
@@ -56,14 +57,16 @@ export interface Encoder {
  * Events → chunks. A function call is said once it is whole.
  *
  * @param id of the answer, unless its upstream spoke this wire and said so itself
+ * @param cites the client lets the model search: it is told what the text rests on, and text is kept for that
  */
-export function encoder(id: string, framing: Framing): Encoder {
-  return new Chunks(id, framing);
+export function encoder(id: string, framing: Framing, cites = false): Encoder {
+  return new Chunks(id, framing, cites);
 }
 
 class Chunks implements Encoder {
   readonly #id: string;
   readonly #framing: Framing;
+  readonly #cites: boolean;
   #tail = '}';
   #started: Started = { type: 'started', model: '', ignored: [] };
   #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
@@ -71,8 +74,9 @@ class Chunks implements Encoder {
   #usage: Usage | undefined;
   readonly #grounding = new Map<number, Grounding>(); // what the text of each candidate rests on
 
-  constructor(id: string, framing: Framing) {
+  constructor(id: string, framing: Framing, cites: boolean) {
     this.#id = id;
+    this.#cites = cites;
     this.#framing = framing;
   }
 
@@ -83,7 +87,7 @@ class Chunks implements Encoder {
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
-        this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
+        if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
@@ -93,7 +97,7 @@ class Chunks implements Encoder {
         return this.#callPiece(event);
       case 'part':
         if (event.part.type === 'search') {
-          this.#groundingOf(event.candidate).search(event.part);
+          if (this.#cites) this.#groundingOf(event.candidate).search(event.part);
           return '';
         }
         if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));

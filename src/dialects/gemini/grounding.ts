@@ -70,9 +70,9 @@ export function citationsFrom({ groundingMetadata: grounding, citationMetadata: 
     for (const at of list(support, 'groundingChunkIndices')) {
       const chunk = typeof at === 'number' ? chunks[at] : undefined;
       const source: unknown = isObject(chunk) ? (chunk['web'] ?? chunk['retrievedContext'] ?? chunk['maps']) : undefined;
-      if (isObject(source) && isObject(support)) add(source, source['uri'], support['segment'] as Json | undefined);
+      if (isObject(source) && isObject(support)) add(source, source['uri'], support['segment']);
     }
   }
-  for (const one of list(cited, 'citations')) if (isObject(one)) add(one, one['uri'], one as Json);
+  for (const one of list(cited, 'citations')) if (isObject(one)) add(one, one['uri'], one);
   return found;
 }

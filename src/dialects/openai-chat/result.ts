@@ -1,6 +1,7 @@
 import type { TokenLogprob, GenerateEvent } from '#model/event';
 import type { Candidate, GenerateResult } from '#model/fold';
 import { isEmpty, type Json, type JsonObject } from '#model/json';
+import { characters } from '../reading.ts';
 import { reader } from './decode-answer.ts';
 import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
 import { malformed } from './faults.ts';
@@ -42,7 +43,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
       case 'text':
         // What came in this wire stands with the message.
         if (part.citations && !isOwn(part.extra)) annotations.push(...urlCitations(part.citations, before));
-        before += isCited ? Array.from(part.text).length : 0;
+        before += isCited ? characters(part.text) : 0;
         texts.push(part.text);
         break;
       case 'thought':
