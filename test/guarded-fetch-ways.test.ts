@@ -64,35 +64,39 @@ test('a proxy is asked for the address that was checked, and never for an inner 
     proxy.closeAllConnections();
     proxy.close();
   }
-});
+}, 60_000);
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
-test.skipIf(!hasOpenssl)('over TLS the name of the host is checked, whatever address was dialled [N-05]', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'dragoman-guard-'));
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=An authority of our own');
-  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-addext', 'subjectAltName=DNS:pictures.example'];
-  openssl('req', '-x509', ...key, '-keyout', 'key.pem', '-out', 'cert.pem', '-subj', '/CN=pictures', ...signed);
-  const seen: (string | false | null | undefined)[] = [];
-  const server = createHttps({ key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) }, (request, response) => {
-    seen.push((request.socket as { servername?: string | false | null }).servername, request.headers.host);
-    sendPng(request, response);
-  });
-  server.listen(0, '127.0.0.2');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const house = await openHouse({ outside: outsideOf(() => [publicAddress], '127.0.0.2'), yaml: yaml(`caFile: "${join(folder, 'ca.pem')}"`) });
-  try {
-    expect((await house.ask(chat, image(`https://pictures.example:${port}/x.png`))).status).toBe(200);
-    expect(seen).toEqual(['pictures.example', `pictures.example:${port}`]);
-    expect((await house.ask(chat, image(`https://other.example:${port}/x.png`))).status).toBe(400);
-    expect(seen).toHaveLength(2);
-  } finally {
-    await house.close();
-    server.closeAllConnections();
-    server.close();
-    rmSync(folder, { recursive: true });
-  }
-});
+test.skipIf(!hasOpenssl)(
+  'over TLS the name of the host is checked, whatever address was dialled [N-05]',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dragoman-guard-'));
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+    openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=An authority of our own');
+    const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-addext', 'subjectAltName=DNS:pictures.example'];
+    openssl('req', '-x509', ...key, '-keyout', 'key.pem', '-out', 'cert.pem', '-subj', '/CN=pictures', ...signed);
+    const seen: (string | false | null | undefined)[] = [];
+    const server = createHttps({ key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) }, (request, response) => {
+      seen.push((request.socket as { servername?: string | false | null }).servername, request.headers.host);
+      sendPng(request, response);
+    });
+    server.listen(0, '127.0.0.2');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const house = await openHouse({ outside: outsideOf(() => [publicAddress], '127.0.0.2'), yaml: yaml(`caFile: "${join(folder, 'ca.pem')}"`) });
+    try {
+      expect((await house.ask(chat, image(`https://pictures.example:${port}/x.png`))).status).toBe(200);
+      expect(seen).toEqual(['pictures.example', `pictures.example:${port}`]);
+      expect((await house.ask(chat, image(`https://other.example:${port}/x.png`))).status).toBe(400);
+      expect(seen).toHaveLength(2);
+    } finally {
+      await house.close();
+      server.closeAllConnections();
+      server.close();
+      rmSync(folder, { recursive: true });
+    }
+  },
+  60_000,
+);

@@ -193,7 +193,7 @@ models:
     } finally {
       await excepted.close();
     }
-  });
+  }, 60_000);
 
   test('a name is found once, and dialled where it was found: rebinding a thousand times leads nowhere [N-05]', async () => {
     let turn = 0;

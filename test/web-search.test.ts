@@ -334,24 +334,28 @@ describe('engines', () => {
         expect(request.headers.authorization).toBe('Bearer engine-key');
       },
     ],
-  ])('%s is asked in its own words, and what it found is told', async (name, found, check) => {
-    const outside = outsideOf(() => [publicAddress], '127.0.0.3'); // where nobody listens: the page cannot be read
-    const other = await openHouse({
-      outside,
-      yaml: `${providers()}search: { engine: ${name}, url: "http://127.0.0.1:${engine.port}/s", apiKey: engine-key }\n`,
-    });
-    engine.answer((_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found)));
-    upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
-    try {
-      const { said } = await asked(request(), { at: other });
-      expect(said.output[1]!.content![0]!.annotations).toMatchObject([{ url: 'http://news.example/a', title: 'A' }]);
-      check(engine.requests[0]!);
-      expect(sent(1).messages.at(-1)!.content).toContain('Shown of A.');
-      expect(JSON.stringify([said, upstream.requests.map(({ json }) => json)])).not.toContain('engine-key');
-    } finally {
-      await other.close();
-    }
-  });
+  ])(
+    '%s is asked in its own words, and what it found is told',
+    async (name, found, check) => {
+      const outside = outsideOf(() => [publicAddress], '127.0.0.3'); // where nobody listens: the page cannot be read
+      const other = await openHouse({
+        outside,
+        yaml: `${providers()}search: { engine: ${name}, url: "http://127.0.0.1:${engine.port}/s", apiKey: engine-key }\n`,
+      });
+      engine.answer((_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found)));
+      upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
+      try {
+        const { said } = await asked(request(), { at: other });
+        expect(said.output[1]!.content![0]!.annotations).toMatchObject([{ url: 'http://news.example/a', title: 'A' }]);
+        check(engine.requests[0]!);
+        expect(sent(1).messages.at(-1)!.content).toContain('Shown of A.');
+        expect(JSON.stringify([said, upstream.requests.map(({ json }) => json)])).not.toContain('engine-key');
+      } finally {
+        await other.close();
+      }
+    },
+    60_000,
+  );
 });
 
 describe('who searches', () => {
