@@ -18,6 +18,8 @@ import { regionStates } from './gateway/regions.ts';
 import { modelsFor } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { passing } from './gateway/pass.ts';
+import { searching } from './gateway/searching/index.ts';
+import { addressOf, openEngine } from './gateway/searching/engines.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
@@ -27,11 +29,13 @@ import { systemClock, type Clock } from './kit/clock.ts';
 import { openFinding } from './kit/finding.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
+import { openGuardedFetch, type Outside } from './kit/guarded-fetch.ts';
 import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
+import type { Generate } from './model/generate.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -57,6 +61,8 @@ export interface ServerParts {
   readonly chance?: () => number;
   /** Where this process is one of several workers: the process that leads them. */
   readonly parent?: Parent;
+  /** The network outside, for addresses that users choose; the internet when absent. */
+  readonly outside?: Outside;
   /** What this process held belongs to somebody else now: it should end. */
   readonly lost?: (cause: unknown) => void;
 }
@@ -100,6 +106,7 @@ export async function startServer({
   clock = systemClock,
   chance = Math.random,
   parent,
+  outside,
   lost = () => {},
 }: ServerParts): Promise<ServingProcess> {
   let settings = first;
@@ -134,16 +141,13 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
-  const upstreams = openUpstreams({
-    clock,
-    connectSeconds: () => settings.limits.connectSeconds,
-    proxy: settings.outbound.proxy,
-    noProxy: settings.outbound.noProxy,
-    secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
-  });
+  const { proxy, noProxy, caFile, allow } = settings.outbound;
+  const secureContext = caFile ? trusting(certificatesIn(caFile)) : undefined;
+  const upstreams = openUpstreams({ clock, connectSeconds: () => settings.limits.connectSeconds, proxy, noProxy, secureContext });
+  const guarded = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside });
   const sentences = openSentences();
   const assemble = () => {
-    const providers = openProviders(settings.providers, upstreams, clock);
+    const providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
@@ -182,6 +186,14 @@ export async function startServer({
   const guardsOf = (): Guards =>
     openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
   let guards = guardsOf();
+  // The engine's address is the operator's, and nobody else's exception. Pages are asked for a shorter time: there are others.
+  const pages = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside, seconds: 6 });
+  const engines = engineOf(({ search }) => {
+    const address = addressOf(search);
+    return openEngine(search, openGuardedFetch({ clock, allow: address === undefined ? [] : [address], proxy, noProxy, secureContext, outside }));
+  });
+  const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
+  const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
 
   const standIns = () => ({
@@ -209,7 +221,7 @@ export async function startServer({
     chatcompat({
       ...keeping,
       storing: () => settings.responses.store,
-      generate,
+      generate: generateSearched,
       embed: embedding(generate),
       pass: passing(generate),
       embeddingBalance: () => settings.charge.embeddings,
@@ -217,9 +229,9 @@ export async function startServer({
       models: (caller) => modelsFor(models, caller),
       limits: () => settings.limits,
     }),
-    messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    messages({ generate: generateSearched, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: conforming({ conforms: keepsTo }, generate),
+      generate: searched(200, conforming({ conforms: keepsTo }, generate)),
       clock,
       models: (caller) => modelsFor(models, caller),
       limits: () => settings.limits,
@@ -285,6 +297,12 @@ export async function startServer({
       ]);
     },
   };
+}
+
+/** Made anew when the settings were. */
+function engineOf<Engine>(open: (settings: Settings) => Engine): (settings: Settings) => Engine {
+  let made: { readonly settings: Settings; readonly engine: Engine } | undefined;
+  return (settings) => (made?.settings === settings ? made : (made = { settings, engine: open(settings) })).engine;
 }
 
 /** A worker writes a journal of its own; its parent ships it. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '#config';
 import { systemClock, type Clock } from '#kit/clock';
+import type { Outside } from '#kit/guarded-fetch';
 import { openLog, type Log } from '../src/log.ts';
 import { startServer } from '../src/server.ts';
 
@@ -32,6 +33,7 @@ export interface HouseSettings {
   readonly folder?: string;
   readonly log?: Log;
   readonly clock?: Clock;
+  readonly outside?: Outside;
 }
 
 export async function openHouse({
@@ -41,6 +43,7 @@ export async function openHouse({
   folder,
   log = { ...openLog('silent'), level: () => {} }, // whatever the settings say
   clock = systemClock,
+  outside,
 }: HouseSettings = {}): Promise<House> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
@@ -57,7 +60,7 @@ export async function openHouse({
   };
   const read = () => readSettings({ args: {}, env, cwd: home }).settings;
   const settings = read();
-  const server = await startServer({ settings, log, clock });
+  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}) });
   return {
     url: server.url,
     key,

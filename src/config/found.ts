@@ -8,12 +8,14 @@ const known: readonly Known[] = [
   { name: 'openai', dialect: 'openai-chat', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: 'https://api.openai.com/v1' },
   { name: 'anthropic', dialect: 'anthropic-messages', key: 'ANTHROPIC_API_KEY', baseUrl: 'https://api.anthropic.com' },
   { name: 'gemini', dialect: 'gemini', key: 'GEMINI_API_KEY', baseUrl: 'https://generativelanguage.googleapis.com/v1beta' },
-  { name: 'ollama', dialect: 'openai-chat', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` },
+  { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetched', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` },
 ];
 
 interface Known {
   readonly name: string;
   readonly dialect: string;
+  /** It opens no addresses itself. */
+  readonly mediaUrls?: 'fetched';
   /** The variable of its key. */
   readonly key?: string;
   /** The variable of its address. */
@@ -24,7 +26,7 @@ interface Known {
 
 /** What the environment switches on, below the file. `ollama` is the address of one that runs here; OLLAMA_HOST comes first. */
 export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean): Layer {
-  const found = known.flatMap(({ name, dialect, key = '', address = '', baseUrl, read = (text) => text }) => {
+  const found = known.flatMap(({ name, dialect, mediaUrls, key = '', address = '', baseUrl, read = (text) => text }) => {
     const local = name === 'ollama' && ollama !== undefined ? { value: ollama, name: 'Ollama on this machine' } : undefined;
     const asked = env[address] ? { value: env[address], name: address } : local;
     const apiKey = env[key] ? { value: env[key], name: key } : undefined;
@@ -32,7 +34,7 @@ export function foundProviders(env: Variables, ollama: string | undefined, hasMo
     if (origin === undefined) return [];
     const path = ['providers', name];
     const settings: Single[] = [
-      { path, name: origin, value: { dialect } },
+      { path, name: origin, value: { dialect, ...(mediaUrls ? { mediaUrls } : {}) } },
       { path: [...path, 'baseUrl'], name: asked?.name ?? origin, value: asked ? read(asked.value) : baseUrl },
       ...(apiKey ? [{ path: [...path, 'apiKeys'], name: apiKey.name, value: [apiKey.value] }] : []),
     ];

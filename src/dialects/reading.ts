@@ -39,3 +39,10 @@ export function dataOf(url: string): { readonly mediaType: string; readonly base
   const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
   return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
 }
+
+/** The Unicode code points of a text. */
+export function characters(text: string): number {
+  let count = text.length;
+  for (let at = 1; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--;
+  return count;
+}

@@ -10,12 +10,21 @@ export interface Turn {
   readonly extra?: Extra;
 }
 
-export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | ForeignPart;
+export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | SearchPart | ForeignPart;
 
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
+  readonly citations?: readonly Citation[];
   readonly extra?: Extra;
+}
+
+/** What a stretch of a text rests on. `start` and `end` count characters (Unicode code points) from the beginning of its part; the end is not included. */
+export interface Citation {
+  readonly url: string;
+  readonly title: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** The model's own words when it declined. */
@@ -64,6 +73,15 @@ export interface ThoughtPart {
   readonly extra?: Extra;
 }
 
+/** The gateway searched the web for the model. Said when it begins, and once more, with the same id, when it is over; models read nothing of it. */
+export interface SearchPart {
+  readonly type: 'search';
+  readonly id: string;
+  readonly query: string;
+  readonly state: 'searching' | 'completed' | 'failed';
+  readonly sources: readonly { readonly url: string; readonly title: string }[];
+}
+
 /** A kind of content that only its own dialect knows: carried, not understood. */
 export interface ForeignPart {
   readonly type: 'foreign';
@@ -94,6 +112,8 @@ export interface CustomTool {
 /** A tool type that only its own dialect knows: carried, not understood. */
 export interface ForeignTool {
   readonly type: 'foreign';
+  /** It is a search of the web: other dialects have one, too. */
+  readonly search?: WebSearch;
   readonly dialect: string;
   readonly value: JsonObject;
 }
@@ -103,3 +123,21 @@ export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
   | { readonly type: 'tool'; readonly name: string }
   | { readonly type: 'allowed'; readonly names: readonly string[]; readonly mode: 'auto' | 'required' };
+
+/** What the search of the web is called where a choice of tools names it. */
+export const webSearchName = 'web_search';
+
+/** What a search of the web keeps to. */
+export interface WebSearch {
+  /** Hosts with all below them, perhaps with the beginning of a path: nothing else is found. */
+  readonly allowed?: readonly string[];
+  readonly blocked?: readonly string[];
+  /** Searches for one answer. */
+  readonly most?: number;
+  /** Pages are not to be opened: what the engine knows of them is enough. */
+  readonly unopened?: boolean;
+  /** Names of what the tool says besides, which its own dialect alone understands. */
+  readonly others: readonly string[];
+}
+
+export const isWebSearch = (tool: Tool): tool is ForeignTool & { readonly search: WebSearch } => tool.type === 'foreign' && tool.search !== undefined;

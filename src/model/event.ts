@@ -1,18 +1,25 @@
-import type { ForeignPart, MediaPart } from './conversation.ts';
+import type { Citation, ForeignPart, MediaPart, SearchPart } from './conversation.ts';
 import type { Extra } from './json.ts';
 
 /**
  * What is being said, one piece after the other. A whole answer is the sum of its events, so streaming and not streaming are one path.
  * Order: `started` once; what is said; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
- * `extra` of a text or a thought (its citations, its signature) belongs to the part that was being said, and ends it: what follows is another part.
+ * `extra` of a text or a thought (its citations, its signature), and `citations` belong to the part that was being said, and end it: what follows is another part.
  */
 export type GenerateEvent =
   | Started
-  | { readonly type: 'text'; readonly candidate: number; readonly text: string; readonly logprobs?: readonly TokenLogprob[]; readonly extra?: Extra }
+  | {
+      readonly type: 'text';
+      readonly candidate: number;
+      readonly text: string;
+      readonly logprobs?: readonly TokenLogprob[];
+      readonly citations?: readonly Citation[];
+      readonly extra?: Extra;
+    }
   | { readonly type: 'thought'; readonly candidate: number; readonly text: string; readonly extra?: Extra }
   | { readonly type: 'refusal'; readonly candidate: number; readonly text: string }
   | ToolCallPiece
-  | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart | ForeignPart }
+  | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart | SearchPart | ForeignPart }
   | { readonly type: 'passed'; readonly tokens: number }
   | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
   | { readonly type: 'usage'; readonly usage: Usage };

@@ -1,4 +1,4 @@
-import type { ForeignPart, MediaPart, Part } from './conversation.ts';
+import type { Citation, ForeignPart, MediaPart, Part, SearchPart } from './conversation.ts';
 import type { FinishReason, GenerateEvent, Started, TokenLogprob, Usage } from './event.ts';
 import type { Extra } from './json.ts';
 
@@ -47,7 +47,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
         break;
       }
       case 'part':
-        draft(event.candidate).parts.push(event.part);
+        addPart(draft(event.candidate).parts, event.part);
         break;
       case 'finished':
         Object.assign(draft(event.candidate), { reason: event.reason, raw: event.raw, ...(event.extra ? { extra: event.extra } : {}) });
@@ -76,7 +76,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
 type Open<Type extends Part['type']> = { -readonly [Key in keyof Extract<Part, { type: Type }>]: Extract<Part, { type: Type }>[Key] };
 
 interface Draft {
-  parts: (Open<'text'> | Open<'thought'> | Open<'refusal'> | Open<'tool-call'> | MediaPart | ForeignPart)[];
+  parts: (Open<'text'> | Open<'thought'> | Open<'refusal'> | Open<'tool-call'> | MediaPart | SearchPart | ForeignPart)[];
   calls: Open<'tool-call'>[];
   reason: FinishReason;
   raw: string;
@@ -87,9 +87,19 @@ interface Draft {
 function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>): void {
   if (event.type === 'text' && event.logprobs) (draft.logprobs ??= []).push(...event.logprobs);
   const extra: Extra | undefined = event.type === 'refusal' ? undefined : event.extra;
+  const citations: readonly Citation[] | undefined = event.type === 'text' ? event.citations : undefined;
   const last = draft.parts.at(-1);
-  if (last?.type === event.type && !('extra' in last)) {
+  if (last?.type === event.type && !('extra' in last) && !('citations' in last)) {
     last.text += event.text;
     if (extra && last.type !== 'refusal') last.extra = extra;
-  } else if (event.text !== '' || extra) draft.parts.push({ type: event.type, text: event.text, ...(extra ? { extra } : {}) });
+    if (citations && last.type === 'text') last.citations = citations;
+  } else if (event.text !== '' || extra)
+    draft.parts.push({ type: event.type, text: event.text, ...(citations ? { citations } : {}), ...(extra ? { extra } : {}) });
+}
+
+/** What is said of a search once more takes the place of what was said before. */
+function addPart(parts: Draft['parts'], part: MediaPart | SearchPart | ForeignPart): void {
+  const before = part.type === 'search' ? parts.findIndex((one) => one.type === 'search' && one.id === part.id) : -1;
+  if (before < 0) parts.push(part);
+  else parts[before] = part;
 }

@@ -68,6 +68,8 @@ function eachOfParts(parts: readonly Part[], take: Take): void {
       case 'tool-result':
         eachOfParts(part.parts, take);
         break;
+      case 'search':
+        break;
       case 'foreign':
         take(JSON.stringify(part.value));
         break;

@@ -13,6 +13,8 @@ export interface Target {
   /** The model's name upstream. */
   readonly model: string;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
+  /** Does its model search the web by itself, for this call? Absent: it never does. */
+  readonly searches?: (call: GenerateCall) => boolean;
   /** Absent where it makes no vectors. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
   /** Absent where requests cannot go through as they came. */

@@ -6,6 +6,7 @@ import { dialect } from '#dialects/gemini/wire';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
+import { isWebSearch } from '#model/conversation';
 import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import { own } from '#model/json';
@@ -50,7 +51,7 @@ export async function* generateContent(place: Place, call: GenerateCall, context
       yield said;
       return;
     }
-    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored))) {
+    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
       signatures.note(said);
       yield said;
     }
@@ -98,6 +99,10 @@ function quirkOf(fault: Fault, call: GenerateCall, known: Quirks): Quirks | unde
   const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
   return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
 }
+
+/** Most models take no search beside functions; a client of this wire knows what it asks for. */
+export const searches = ({ tools }: GenerateCall): boolean =>
+  !tools.some(({ type }) => type === 'function') || tools.some((tool) => isWebSearch(tool) && tool.type === 'foreign' && tool.dialect === dialect);
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 

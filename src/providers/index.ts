@@ -1,8 +1,10 @@
 import type { Clock } from '#kit/clock';
+import type { GuardedFetch } from '#kit/guarded-fetch';
 import type { Upstreams } from '#kit/pool';
 import type { TargetGroup } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
 import { gemini } from './gemini/index.ts';
+import { inliningMedia, isByAddress } from './inlining-media.ts';
 import type { Maker, ModelSettings, ProviderSettings } from './maker.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 import { openai } from './openai/index.ts';
@@ -25,11 +27,24 @@ export interface Providers {
   readonly unspoken: readonly string[];
 }
 
+export interface ProvidersParts {
+  readonly upstreams: Upstreams;
+  readonly clock: Clock;
+  /** For media that a provider cannot be given by address. */
+  readonly door: GuardedFetch;
+}
+
 /** Each provider of the settings, by its name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, upstreams: Upstreams, clock: Clock): Providers {
+export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, door }: ProvidersParts): Providers {
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
   return {
-    targets: (provider, model, settings) => spoken.get(provider)?.targets(model, settings),
+    targets(name, model, modelSettings) {
+      const provider = spoken.get(name);
+      const group = provider?.targets(model, modelSettings);
+      const mediaUrls = settings[name]?.mediaUrls;
+      if (!group || mediaUrls === 'passed' || !(mediaUrls || provider?.needsContent)) return group;
+      return inliningMedia(door, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
+    },
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

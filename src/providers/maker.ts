@@ -1,5 +1,6 @@
 import type { Upstreams } from '#kit/pool';
 import type { Clock } from '#kit/clock';
+import type { MediaPart } from '#model/conversation';
 import type { Target, TargetGroup } from '#model/target';
 
 /** What the settings say of a provider; each kind takes from it what it has a use for. */
@@ -16,6 +17,7 @@ export interface ProviderSettings {
   readonly regions?: readonly (string | { readonly name: string; readonly baseUrl: string })[] | undefined;
   readonly residency?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly order?: 'listed' | 'fastest' | undefined;
+  readonly mediaUrls?: 'passed' | 'fetched' | undefined;
 }
 
 /** At most one of them is there. */
@@ -36,6 +38,8 @@ export interface ModelSettings {
 export interface Provider {
   /** Where this model can be asked for, the regions in their order. */
   targets(model: string, settings: ModelSettings): TargetGroup | undefined;
+  /** Must it be given the content of this part, which has an address? Absent: it fetches all media itself. */
+  needsContent?(part: MediaPart): boolean;
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */

@@ -3,9 +3,15 @@ import { group, later, list, named, oneOf, record, text, word } from './shapes.t
 
 /** What Dragoman talks with besides clients and providers. */
 export const search = group('Where the web is searched.', {
-  engine: later('web search', oneOf('The engine.', ['searxng', 'brave', 'tavily'], { default: 'searxng' })),
-  url: later('web search', text('Its address; empty: no web search.')),
-  apiKey: later('web search', text('Its API key.')),
+  engine: oneOf(
+    'The engine that is asked for models whose provider does not search by itself; searxng needs the JSON format switched on.',
+    ['searxng', 'brave', 'tavily'],
+    {
+      default: 'searxng',
+    },
+  ),
+  url: text('Its address; empty: the usual one of brave and tavily where there is a key, else no web search.'),
+  apiKey: text('Its API key.'),
 });
 
 export const rerank = group('Who sorts passages again.', {

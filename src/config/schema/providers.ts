@@ -27,6 +27,12 @@ const provider = record('Somebody who answers.', {
     'Strict lists of regions, by name: a model or a plan with `residency: <name>` never leaves the list.',
     Type.Array(word('A region.'), { minItems: 1 }),
   ),
+  mediaUrls: Type.Optional(
+    oneOf('Media that a request gives by address: passed on as it is, or fetched here and given to the provider as base64; absent: as its dialect needs it.', [
+      'passed',
+      'fetched',
+    ]),
+  ),
   order: oneOf('In which order regions are tried.', ['listed', 'fastest'], { default: 'listed' }),
 });
 

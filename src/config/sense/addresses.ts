@@ -24,7 +24,7 @@ export function wrongPattern(text: string): string | undefined {
 /** `scheme://host:port` and nothing behind it. */
 function wrongOrigin(text: string): string | undefined {
   const path = wrongAddress(text) ? undefined : new URL(text).pathname;
-  return path === '/' && !text.endsWith('/') ? undefined : 'must be scheme://host:port, without anything behind it.';
+  return path === '/' && !/[/*]$|\*/.test(text) ? undefined : 'must be scheme://host:port of one host, without anything behind it.';
 }
 
 export function* addresses(settings: Settings): Iterable<Trouble> {

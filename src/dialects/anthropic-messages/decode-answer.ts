@@ -1,6 +1,8 @@
 import { randomText } from '#kit/ids';
+import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { characters } from '../reading.ts';
 import { carriedAs } from './carrying.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -36,6 +38,8 @@ interface Open {
   /** Pieces of its input. */
   json: string;
   citations: Json[];
+  /** The characters of its text. */
+  said: number;
   signature: string;
 }
 
@@ -72,12 +76,13 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (!isObject(block) || ++blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
     const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
-    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], signature: textOf(block['signature']) };
+    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], said: 0, signature: textOf(block['signature']) };
     open.set(index, one);
     if (type === 'text' || type === 'thinking') {
       if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
       plain = type;
       const text = textOf(block[type]);
+      one.said = characters(text);
       if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
       if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
     } else plain = undefined;
@@ -91,6 +96,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   const takeDelta = (one: Open, delta: Loose, events: GenerateEvent[]) => {
     switch (delta['type']) {
       case 'text_delta':
+        one.said += characters(textOf(delta['text']));
         if (textOf(delta['text']) !== '') events.push({ type: 'text', candidate: 0, text: textOf(delta['text']) });
         break;
       case 'thinking_delta':
@@ -120,7 +126,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     const { block } = one;
     switch (block['type']) {
       case 'text':
-        if (one.citations.length > 0) end('text', { citations: one.citations }, events);
+        if (one.citations.length > 0) end('text', { citations: one.citations }, events, citationsOfBlock(one));
         break;
       case 'thinking':
         if (one.signature !== '') end('thought', { signature: one.signature }, events);
@@ -135,8 +141,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     }
   };
 
-  const end = (type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[]) => {
-    events.push({ type, candidate: 0, text: '', extra: { [dialect]: carried } });
+  const end = (type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[], citations: readonly Citation[] = []) => {
+    events.push({ type, candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), extra: { [dialect]: carried } });
     plain = undefined;
   };
 
@@ -194,6 +200,13 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       return last ? [{ type: 'usage', usage: last }] : [];
     },
   };
+}
+
+/** The wire cites with whole blocks, and says of the web alone where that is. */
+function citationsOfBlock({ citations, said }: Open): readonly Citation[] {
+  return citations.flatMap((one) =>
+    isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']), start: 0, end: said }] : [],
+  );
 }
 
 const none = new Set<string>();

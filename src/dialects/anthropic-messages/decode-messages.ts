@@ -1,7 +1,8 @@
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#model/conversation';
-import { rest, type JsonObject } from '#model/json';
+import { isObject, rest, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
 import { carriedAs } from './carrying.ts';
+import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage } from './wire.ts';
 
 /** Messages → turns. What a message or a block has beside what we understand is carried on its turn or part. */
@@ -67,9 +68,21 @@ function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
     case 'image':
     case 'document':
       throw invalid(`${place}.type`, 'belongs into a user message');
+    case 'text':
+      return textPartOf({ ...block, ...ownCitations(block) });
     default:
+      if (isOurSearch((block as { id?: unknown }).id) || isOurSearch((block as { tool_use_id?: unknown }).tool_use_id))
+        return { type: 'search', id: '', query: '', state: 'completed', sources: [] };
       return shownPart(block, place);
   }
+}
+
+/** Citations that the gateway made are not given back: no provider has encrypted their place. */
+function ownCitations(block: object): { readonly citations?: Json } {
+  const { citations } = block as { readonly citations?: unknown };
+  if (!Array.isArray(citations)) return {};
+  const own = (citations as readonly Json[]).filter((one) => !isObject(one) || one['encrypted_index'] !== '');
+  return { citations: own.length > 0 ? own : null };
 }
 
 const callMembers = new Set(['type', 'id', 'name', 'input']);

@@ -1,9 +1,10 @@
 import { checked, type Problem } from '#kit/check';
 import type { GenerateCall, Reasoning, Sampling } from '#model/call';
-import type { Tool, ToolChoice, Turn } from '#model/conversation';
+import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#model/conversation';
 import { Fault } from '#model/fault';
-import { isEmpty, rest, type Extra, type Json } from '#model/json';
-import { bounded, invalid, isGiven, missing } from '../reading.ts';
+import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#model/json';
+import { bounded, invalid, isCount, isGiven, missing } from '../reading.ts';
+import { hosts, termsOf } from '../web-search.ts';
 import { carriedAs } from './carrying.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
@@ -89,7 +90,11 @@ const formatMembers = new Set(['type', 'schema']);
 
 function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;
-  if (isGiven(tool.type) && tool.type !== 'custom') return { type: 'foreign', dialect, value: bounded(rest(tool, new Set()), field) };
+  if (isGiven(tool.type) && tool.type !== 'custom') {
+    const value = bounded(rest(tool, new Set()), field);
+    const isSearch = /^web_search_\d{8}$/.test(tool.type) && tool.name === webSearchName;
+    return { type: 'foreign', ...(isSearch ? { search: searchOf(value) } : {}), dialect, value };
+  }
   const { name, description, input_schema: parameters, strict } = tool;
   if (!isGiven(name)) throw missing(`${field}.name`);
   if (!isGiven(parameters)) throw missing(`${field}.input_schema`);
@@ -103,6 +108,13 @@ function toolOf(tool: WireTool, at: number): Tool {
     ...(isGiven(strict) ? { strict } : {}),
     ...carriedAs(rest(tool, toolMembers)),
   };
+}
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
+function searchOf(value: JsonObject): WebSearch {
+  const { allowed_domains: allowed, blocked_domains: blocked, max_uses: most } = value;
+  const terms = { allowed: hosts(allowed), blocked: hosts(blocked), most: isCount(most) ? most : undefined };
+  return termsOf(value, new Set(['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'cache_control']), terms);
 }
 
 const toolMembers = new Set(['type', 'name', 'description', 'input_schema', 'strict']);

@@ -1,3 +1,4 @@
+import type { Citation, SearchPart } from '#model/conversation';
 import type { FinishReason, Started } from '#model/event';
 import { own, type Extra, type Json, type JsonObject } from '#model/json';
 import { dialect } from './wire.ts';
@@ -20,4 +21,38 @@ export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefin
   if (details !== undefined) stop['stop_details'] = details;
   if (container !== undefined) stop['container'] = container;
   return { stop, others };
+}
+
+/** Ids that say that the gateway searched: to a provider such a search is unknown. */
+const searchPrefix = 'srvtoolu_gateway_';
+
+export const isOurSearch = (id: unknown): boolean => typeof id === 'string' && id.startsWith(searchPrefix);
+
+/** A search that is over, as the blocks of the call and of its result. */
+export function searchBlocks({ id, query, state, sources }: SearchPart): readonly JsonObject[] {
+  if (state === 'searching') return [];
+  const tool = `${searchPrefix}${id}`;
+  const content: Json =
+    state === 'failed'
+      ? { type: 'web_search_tool_result_error', error_code: 'unavailable' }
+      : sources.map(({ url, title }) => ({ type: 'web_search_result', url, title, encrypted_content: '', page_age: null }));
+  return [
+    { type: 'server_tool_use', id: tool, name: 'web_search', input: { query } },
+    { type: 'web_search_tool_result', tool_use_id: tool, content },
+  ];
+}
+
+/** Characters of what is cited. */
+const longestCited = 150;
+
+/** @param text of the part that is cited in */
+export function citationsOf(citations: readonly Citation[], text: string): readonly JsonObject[] {
+  const characters = Array.from(text);
+  return citations.map(({ url, title, start, end }) => ({
+    type: 'web_search_result_location',
+    url,
+    title,
+    encrypted_index: '',
+    cited_text: characters.slice(start, Math.min(end, start + longestCited)).join(''),
+  }));
 }

@@ -54,6 +54,8 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
         return textBlocks(part);
       case 'media':
         return mediaBlocks(part, ignored);
+      case 'search':
+        return []; // what was found is not read again
       case 'foreign':
         if (part.dialect === dialect) return [part.value];
         ignored.add(`${textOf(part.value['type']) || 'content'}: it is known to ${part.dialect} alone.`);

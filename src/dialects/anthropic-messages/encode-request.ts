@@ -1,7 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import { isWebSearch, webSearchName, type Tool } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { leftOut, unheardTerms } from '../web-search.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { dialect } from './wire.ts';
@@ -114,7 +115,13 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
       return [];
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
-      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      if (isWebSearch(tool)) {
+        const { allowed, blocked, most } = tool.search; // it takes one list of the two
+        for (const one of unheardTerms(tool.search, allowed ? ['allowed', 'most'] : ['blocked', 'most'])) ignored.add(one);
+        const bound = allowed ? { allowed_domains: allowed } : blocked ? { blocked_domains: blocked } : {};
+        return [{ type: 'web_search_20250305', name: webSearchName, ...bound, ...(most === undefined ? {} : { max_uses: most }) }];
+      }
+      ignored.add(leftOut(tool));
       return [];
     default:
       return tool satisfies never;

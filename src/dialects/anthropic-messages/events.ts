@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { own, type Json, type JsonObject } from '#model/json';
 import { reader } from './decode-answer.ts';
-import { headOf, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -57,9 +57,10 @@ const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
  * Events → frames. What is said stands in blocks, one open at a time. The wire has one answer: other candidates than the first are left out.
  *
  * @param id of the message, unless its upstream spoke this wire and said so itself
+ * @param cites the client lets the model search: what is cited is shown with each citation, and text is kept for that
  */
-export function encoder(id: string): Encoder {
-  return new Blocks(id);
+export function encoder(id: string, cites = false): Encoder {
+  return new Blocks(id, cites);
 }
 
 type Kind = 'text' | 'thinking' | 'tool_use';
@@ -70,12 +71,15 @@ class Blocks implements Encoder {
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // what was said of it
+  readonly #cites: boolean;
+  #said = ''; // text of the open block, where what is cited is to be shown
   #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
 
-  constructor(id: string) {
+  constructor(id: string, cites: boolean) {
     this.#id = id;
+    this.#cites = cites;
   }
 
   encode(event: GenerateEvent): string {
@@ -87,7 +91,8 @@ class Blocks implements Encoder {
         return frame('message_start', { message });
       }
       case 'text':
-        return this.#say('text', event.text, own(event.extra, dialect), event.extra !== undefined);
+        if (this.#cites) this.#said += event.text;
+        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
         return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'refusal':
@@ -95,6 +100,10 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
+        if (event.part.type === 'search')
+          return searchBlocks(event.part)
+            .map((block) => this.#close() + this.#start(block) + this.#stop())
+            .join('');
         if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
         return this.#close() + this.#start(event.part.value) + this.#stop();
       case 'finished':
@@ -174,8 +183,15 @@ class Blocks implements Encoder {
 
   #stop(): string {
     this.#open = undefined;
+    this.#said = '';
     return frame('content_block_stop', { index: this.#index });
   }
+}
+
+/** What a text says of itself; its citations in the provider's own words where there are any. */
+function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text' }>, said: string): JsonObject {
+  const carried = own(extra, dialect);
+  return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, said) } : carried;
 }
 
 const emptyText = { type: 'text', text: '' };

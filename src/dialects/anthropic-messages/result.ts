@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#model/event';
 import type { GenerateResult } from '#model/fold';
 import { isObject, own, rest, type JsonObject } from '#model/json';
 import { reader } from './decode-answer.ts';
-import { headOf, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -49,14 +49,18 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, id:
   const { stop, others: atEnd } = stopOf(reason, raw, extra);
   const content = parts.flatMap((part): readonly JsonObject[] => {
     switch (part.type) {
-      case 'text':
-        return part.text === '' ? [] : [{ ...own(part.extra, dialect), type: 'text', text: part.text }];
+      case 'text': {
+        const cited = part.citations ? { citations: citationsOf(part.citations, part.text) } : {};
+        return part.text === '' ? [] : [{ ...cited, ...own(part.extra, dialect), type: 'text', text: part.text }];
+      }
       case 'refusal':
         return [{ type: 'text', text: part.text }];
       case 'thought':
         return [{ type: 'thinking', thinking: part.text, signature: own(part.extra, dialect)['signature'] ?? '' }];
       case 'tool-call':
         return [callBlock(part)];
+      case 'search':
+        return searchBlocks(part);
       case 'foreign':
         return part.dialect === dialect ? [part.value] : [];
       case 'media':

@@ -1,9 +1,11 @@
 import { randomText } from '#kit/ids';
+import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { carriedAs } from './carrying.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed } from './faults.ts';
+import { citationsFrom } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
@@ -43,6 +45,9 @@ interface Said {
   open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
   raw?: string;
   carried: JsonObject;
+  /** The text of the open part, and the bytes of text before it. */
+  text: string;
+  before: number;
 }
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
@@ -52,16 +57,17 @@ const mostCalls = 10_000;
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
+ * @param cites what is cited is told, and text is kept for that
  * @param whole parts that follow each other are parts of their own, and not pieces of one
  */
-export function reader(model: string, ignored: readonly string[], whole = false): Reader {
+export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
   const candidates = new Map<number, Said>();
   let started = false;
   let usage: JsonObject = {};
 
   const saidBy = (candidate: number): Said => {
     let said = candidates.get(candidate);
-    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {} }));
+    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
     return said;
   };
 
@@ -74,6 +80,7 @@ export function reader(model: string, ignored: readonly string[], whole = false)
     const content = value['content'];
     const parts: unknown = isObject(content) ? (content['parts'] ?? []) : [];
     if (!Array.isArray(parts)) throw malformed();
+    said.carried = together(said.carried, rest(value, candidateMembers));
     let logprobs = logprobsOf(value['logprobsResult']);
     for (const part of parts as readonly unknown[]) {
       if (!isObject(part)) throw malformed();
@@ -84,7 +91,6 @@ export function reader(model: string, ignored: readonly string[], whole = false)
       events[before] = { ...event, logprobs };
       logprobs = undefined;
     }
-    said.carried = together(said.carried, rest(value, candidateMembers));
     const raw = textOf(value['finishReason']);
     if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
   };
@@ -94,8 +100,10 @@ export function reader(model: string, ignored: readonly string[], whole = false)
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
-      if (whole && said.plain === type) events.push({ type, candidate, text: '', extra: { [dialect]: {} } });
-      if (text !== '' || extra.extra) events.push({ type, candidate, text, ...extra });
+      if (whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
+      if (type === 'text' && cites) said.text += text;
+      const cited = type === 'text' && extra.extra ? citedIn(said) : {};
+      if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
       said.plain = extra.extra ? undefined : type;
       return;
     }
@@ -165,6 +173,8 @@ export function reader(model: string, ignored: readonly string[], whole = false)
         closeCall(candidate, said, events);
         const { raw = '', calls, carried } = said;
         const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+        const cited = citedIn(said);
+        if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
       }
       const counted = usageOf(usage);
@@ -172,6 +182,14 @@ export function reader(model: string, ignored: readonly string[], whole = false)
       return events;
     },
   };
+}
+
+/** What the open part rests on, as far as it is known when the part ends. */
+function citedIn(said: Said): { readonly citations?: readonly Citation[] } {
+  const citations = citationsFrom(said.carried, said.text, said.before);
+  said.before += Buffer.byteLength(said.text);
+  said.text = '';
+  return citations.length > 0 ? { citations } : {};
 }
 
 /** What a candidate says of itself, chunk after chunk: the last word counts, and citations are gathered. */

@@ -1,6 +1,7 @@
-import type { FunctionTool, Tool } from '#model/conversation';
-import { isEmpty, rest, type Json } from '#model/json';
+import type { FunctionTool, Tool, WebSearch } from '#model/conversation';
+import { isEmpty, isObject, rest, type Json } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
+import { hosts, termsOf } from '../web-search.ts';
 import { carriedAs } from './carrying.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { dialect, type WireFunction, type WireTool } from './wire.ts';
@@ -16,8 +17,21 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
       return functionOf(one, field);
     });
     const others = Object.entries(rest(tool, new Set(['functionDeclarations'])));
-    return [...functions, ...others.map(([name, value]): Tool => ({ type: 'foreign', dialect, value: { [name]: value } }))];
+    return [
+      ...functions,
+      ...others.map(([name, value]): Tool => ({
+        type: 'foreign',
+        ...(name === 'googleSearch' ? { search: searchOf(value) } : {}),
+        dialect,
+        value: { [name]: value },
+      })),
+    ];
   });
+}
+
+function searchOf(value: Json): WebSearch {
+  const said = isObject(value) ? value : {};
+  return termsOf(said, new Set(['excludeDomains']), { blocked: hosts(said['excludeDomains']) });
 }
 
 const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchema']);

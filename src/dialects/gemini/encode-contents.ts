@@ -61,6 +61,8 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ign
       return [callPart(part, ways, ignored)];
     case 'tool-result':
       return [resultPart(part, names, ways, ignored)];
+    case 'search':
+      return []; // what was found is not read again
     case 'foreign':
       if (part.dialect === dialect) return [part.value];
       ignored.add(`${textOf(part.value['type']) || 'content'}: it is known to ${part.dialect} alone.`);

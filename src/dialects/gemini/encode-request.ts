@@ -1,7 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import { isWebSearch, type Tool } from '#model/conversation';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { leftOut, unheardTerms } from '../web-search.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -114,7 +115,11 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
   const functions: JsonObject[] = [];
   const others: JsonObject[] = [];
   for (const tool of tools) {
-    const encoded = encodeTool(tool, ignored);
+    const encoded = encodeTool(
+      tool,
+      tools.some(({ type }) => type === 'function'),
+      ignored,
+    );
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
     // The wire lets nobody choose among some of the functions freely: only those are declared.
@@ -123,7 +128,8 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
 }
 
-function encodeTool(tool: Tool, ignored: Set<string>): JsonObject | undefined {
+/** @param functions are there some? Most models take no search beside them. */
+function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonObject | undefined {
   switch (tool.type) {
     case 'function': {
       const { '.parameters': asItCame, ...carried } = own(tool.extra, dialect);
@@ -137,14 +143,18 @@ function encodeTool(tool: Tool, ignored: Set<string>): JsonObject | undefined {
       return undefined;
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;
-      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      if (isWebSearch(tool) && !functions) {
+        for (const one of unheardTerms(tool.search, [])) ignored.add(one);
+        return { googleSearch: {} };
+      }
+      ignored.add(leftOut(tool));
       return undefined;
     default:
       return tool satisfies never;
   }
 }
 
-function encodeChoice({ toolChoice: choice, extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
+function encodeChoice({ toolChoice: choice, tools, extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
   if (!choice) return {};
   switch (choice.type) {
     case 'auto':
@@ -154,6 +164,7 @@ function encodeChoice({ toolChoice: choice, extra }: GenerateCall): { readonly f
     case 'required':
       return { functionCallingConfig: { mode: 'ANY' } };
     case 'tool':
+      if (!tools.some((tool) => tool.type === 'function' && tool.name === choice.name)) return {}; // its own tools cannot be demanded
       return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.name] } };
     case 'allowed':
       return { functionCallingConfig: choice.mode === 'auto' ? { mode: 'AUTO' } : { mode: 'ANY', allowedFunctionNames: choice.names } };

@@ -6,6 +6,7 @@ import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending }
 import { argsOf } from './encode-contents.ts';
 import { malformed } from './faults.ts';
 import type { Framing } from './framing.ts';
+import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
@@ -24,9 +25,10 @@ export interface Decoder {
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
+ * @param cites what is cited is told, and text is kept for that
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
+export function decoder(model: string, ignored: readonly string[] = [], cites = false): Decoder {
+  const { take, isFinished, close } = reader(model, ignored, { cites });
   return {
     decode: (line) => take(parsed(line)),
     end() {
@@ -55,22 +57,26 @@ export interface Encoder {
  * Events → chunks. A function call is said once it is whole.
  *
  * @param id of the answer, unless its upstream spoke this wire and said so itself
+ * @param cites the client lets the model search: it is told what the text rests on, and text is kept for that
  */
-export function encoder(id: string, framing: Framing): Encoder {
-  return new Chunks(id, framing);
+export function encoder(id: string, framing: Framing, cites = false): Encoder {
+  return new Chunks(id, framing, cites);
 }
 
 class Chunks implements Encoder {
   readonly #id: string;
   readonly #framing: Framing;
+  readonly #cites: boolean;
   #tail = '}';
   #started: Started = { type: 'started', model: '', ignored: [] };
   #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
   #endings: Ending[] = [];
   #usage: Usage | undefined;
+  readonly #grounding = new Map<number, Grounding>(); // what the text of each candidate rests on
 
-  constructor(id: string, framing: Framing) {
+  constructor(id: string, framing: Framing, cites: boolean) {
     this.#id = id;
+    this.#cites = cites;
     this.#framing = framing;
   }
 
@@ -81,6 +87,7 @@ class Chunks implements Encoder {
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
+        if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
@@ -89,6 +96,10 @@ class Chunks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
+        if (event.part.type === 'search') {
+          if (this.#cites) this.#groundingOf(event.candidate).search(event.part);
+          return '';
+        }
         if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
         return event.part.dialect === dialect ? this.#said(event.candidate, event.part.value) : '';
       case 'finished':
@@ -108,12 +119,18 @@ class Chunks implements Encoder {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
     // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
-    const candidates = endings.map((one) => endedCandidate(one, [{ text: '' }]));
+    const candidates = endings.map((one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
     return (
       rest +
       this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
       this.#framing.end()
     );
+  }
+
+  #groundingOf(candidate: number): Grounding {
+    let grounding = this.#grounding.get(candidate);
+    if (!grounding) this.#grounding.set(candidate, (grounding = new Grounding()));
+    return grounding;
   }
 
   /** A part that says nothing is left out. */

@@ -5,6 +5,7 @@ import { own, type JsonObject } from '#model/json';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
 import { malformed } from './faults.ts';
+import { Grounding } from './grounding.ts';
 import { dialect } from './wire.ts';
 
 /** A whole answer ↔ events and results. */
@@ -16,7 +17,7 @@ import { dialect } from './wire.ts';
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
-  const { take, isFinished, close } = reader(model, ignored, !Array.isArray(body));
+  const { take, isFinished, close } = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
   const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => take(chunk));
   if (!isFinished()) throw malformed();
   return [...events, ...close()];
@@ -26,10 +27,23 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
 export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
-    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs)),
+    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => ({
+      ...groundingOf(parts),
+      ...endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs),
+    })),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),
   };
+}
+
+function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: JsonObject } {
+  if (!parts.some((part) => part.type === 'search' || (part.type === 'text' && part.citations))) return {};
+  const grounding = new Grounding();
+  for (const part of parts) {
+    if (part.type === 'search') grounding.search(part);
+    else if (part.type === 'text') grounding.text(part.text, part.citations ?? []);
+  }
+  return grounding.metadata();
 }
 
 function partsOf(part: Part): readonly JsonObject[] {
@@ -48,8 +62,9 @@ function partsOf(part: Part): readonly JsonObject[] {
       return [mediaPart(part)];
     case 'foreign':
       return part.dialect === dialect ? [part.value] : [];
-    case 'tool-result':
-      return []; // no answer has one
+    case 'search': // said with the candidate
+    case 'tool-result': // no answer has one
+      return [];
     default:
       return part satisfies never;
   }

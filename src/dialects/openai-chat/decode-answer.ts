@@ -1,5 +1,7 @@
+import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent, TokenLogprob } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { isCount } from '../reading.ts';
 import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
@@ -135,6 +137,9 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   candidate.finished = true;
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+  const citations = (candidate.carried['annotations'] ?? []).flatMap(citationOf);
+  // Marked as this wire's own: its encoder gives the annotations as they came.
+  if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });
   const extra = isEmpty(candidate.carried) ? {} : { extra: { [dialect]: candidate.carried } };
   events.push({ type: 'finished', candidate: index, reason: reason === 'stop' && tools ? 'tool' : reason, raw, ...extra });
 }
@@ -200,4 +205,11 @@ const isTokenLogprob = (value: unknown): value is WireLogprob => isObject(value)
 
 function tokenOf({ token, logprob, bytes }: WireLogprob): Omit<TokenLogprob, 'top'> {
   return { token, logprob, ...(bytes === null || Array.isArray(bytes) ? { bytes: bytes as readonly number[] | null } : {}) };
+}
+
+function citationOf(annotation: Json): readonly Citation[] {
+  const cited: unknown = isObject(annotation) ? annotation['url_citation'] : undefined;
+  if (!isObject(cited)) return [];
+  const { url, title, start_index: start, end_index: end } = cited;
+  return isCount(start) && isCount(end) && start <= end && textOf(url) !== '' ? [{ url: textOf(url), title: textOf(title), start, end }] : [];
 }

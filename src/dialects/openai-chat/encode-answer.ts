@@ -1,4 +1,4 @@
-import type { MediaPart, ToolCallPart } from '#model/conversation';
+import type { Citation, MediaPart, ToolCallPart } from '#model/conversation';
 import type { FinishReason, Started, TokenLogprob } from '#model/event';
 import { own, type Extra, type Json, type JsonObject } from '#model/json';
 import { encodeMedia } from './media.ts';
@@ -57,3 +57,13 @@ export function encodePart(part: MediaPart): { readonly audio: JsonObject } | { 
   const image = part.kind === 'image' ? encodeMedia(part) : undefined;
   return image && { images: [image] };
 }
+
+/** @param before characters of the text in front of the part that the citations are of */
+export const urlCitations = (citations: readonly Citation[], before: number): readonly JsonObject[] =>
+  citations.map(({ start, end, url, title }) => ({
+    type: 'url_citation',
+    url_citation: { start_index: before + start, end_index: before + end, url, title },
+  }));
+
+/** Does a part come from this wire? */
+export const isOwn = (extra: Extra | undefined): boolean => extra?.[dialect] !== undefined;

@@ -2,6 +2,7 @@ import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { leftOut } from '../web-search.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -110,7 +111,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
     }
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
-      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      ignored.add(leftOut(tool));
       return [];
     default:
       return tool satisfies never;

@@ -1,8 +1,9 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty } from '#model/json';
+import { characters } from '../reading.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
+import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
 import { encodeFault, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -65,6 +66,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
   let usage: Usage | undefined;
   const spoken = new Set<number>();
   const finished = new Set<number>();
+  const places: { before: number; open: number }[] = []; // of each candidate: the characters in the parts before, and in the open one
   const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
 
   /** @param delta members of the delta, as JSON text without braces */
@@ -92,9 +94,16 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
           return '';
         }
         case 'text': {
-          if (event.text === '' && event.extra) return ''; // the end of a part of another dialect
+          const place = (places[event.candidate] ??= { before: 0, open: 0 });
+          place.open += characters(event.text);
+          const cited = event.citations && !isOwn(event.extra) ? `"annotations":${JSON.stringify(urlCitations(event.citations, place.before))}` : '';
+          if (event.extra || event.citations) {
+            place.before += place.open;
+            place.open = 0;
+            if (event.text === '') return cited === '' ? '' : frame(event.candidate, openingWithout(event.candidate) + cited); // the end of a part
+          }
           const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs), refusal: null });
-          return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}`, logprobs);
+          return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}${cited === '' ? '' : `,${cited}`}`, logprobs);
         }
         case 'thought':
           return event.text === '' ? '' : frame(event.candidate, `${openingWithout(event.candidate)}"reasoning_content":${JSON.stringify(event.text)}`);

@@ -1,8 +1,9 @@
 import type { TokenLogprob, GenerateEvent } from '#model/event';
 import type { Candidate, GenerateResult } from '#model/fold';
 import { isEmpty, type Json, type JsonObject } from '#model/json';
+import { characters } from '../reading.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
+import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -28,6 +29,9 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, ide
 
 function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index: number): JsonObject {
   const texts: string[] = [];
+  const annotations: JsonObject[] = [];
+  const isCited = parts.some((part) => part.type === 'text' && part.citations);
+  let before = 0; // characters in the parts before
   const thoughts: string[] = [];
   const refusals: string[] = [];
   const calls: JsonObject[] = [];
@@ -37,6 +41,9 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
   for (const part of parts) {
     switch (part.type) {
       case 'text':
+        // What came in this wire stands with the message.
+        if (part.citations && !isOwn(part.extra)) annotations.push(...urlCitations(part.citations, before));
+        before += isCited ? characters(part.text) : 0;
         texts.push(part.text);
         break;
       case 'thought':
@@ -56,6 +63,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
         break;
       }
       case 'tool-result':
+      case 'search':
       case 'foreign':
         break; // no answer of this wire has one
       default:
@@ -73,7 +81,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
     ...(older ? { function_call: older } : {}),
     ...(images.length > 0 ? { images } : {}),
     ...(audio ? { audio } : {}),
-    annotations: [],
+    annotations,
     ...carried,
   };
   return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishWord(reason, raw) };

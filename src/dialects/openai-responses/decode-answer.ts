@@ -1,4 +1,5 @@
 import { randomText } from '#kit/ids';
+import type { Citation } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#model/json';
@@ -190,7 +191,14 @@ function message({ spoke }: Open, item: Loose): readonly GenerateEvent[] {
     ...(annotations.length > 0 ? { '.annotations': annotations } : {}),
     ...(isEmpty(others) || item['status'] === 'incomplete' ? {} : { '.message': others }),
   };
-  return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...carriedAs(note) }];
+  const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // of several parts nobody knows whose places are meant
+  return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), ...carriedAs(note) }];
+}
+
+function citationOf(annotation: Json): readonly Citation[] {
+  if (!isObject(annotation) || annotation['type'] !== 'url_citation') return [];
+  const { url, title, start_index: start, end_index: end } = annotation;
+  return isCount(start) && isCount(end) && start <= end && textOf(url) !== '' ? [{ url: textOf(url), title: textOf(title), start, end }] : [];
 }
 
 /** Each thought is a part of its own, with what it takes to be given back. */

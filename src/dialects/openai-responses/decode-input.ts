@@ -1,8 +1,9 @@
-import type { ForeignPart, MediaPart, Part, RefusalPart, TextPart, Turn } from '#model/conversation';
+import type { ForeignPart, MediaPart, Part, RefusalPart, SearchPart, TextPart, Turn } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { rest, type Extra, type JsonObject } from '#model/json';
 import { bounded, invalid } from '../reading.ts';
 import { carriedAs } from './carrying.ts';
+import { itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';
 import { thoughtOf } from './thoughts.ts';
 import { dialect, type WireContentPart, type WireItem } from './wire.ts';
@@ -98,10 +99,18 @@ function take(item: WireItem, place: string, gathered: Gathering, items: Before[
       return found.role === 'model' ? gathered.model(found.parts) : gathered.turn(found);
     }
     default: {
+      const ours = item.type === 'web_search_call' ? searchOf(item) : undefined;
+      if (ours) return gathered.model([ours]);
       const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
       return isOurs(item.type) ? gathered.turn({ role: 'user', parts: [part] }) : gathered.model([part]);
     }
   }
+}
+
+/** A search of ours is nothing that a provider knows of. */
+function searchOf(item: object): SearchPart | undefined {
+  const { id } = item as { readonly id?: unknown };
+  return typeof id === 'string' && itemPlace(id) ? { type: 'search', id, query: '', state: 'completed', sources: [] } : undefined;
 }
 
 /** Does the client say it, and not the model? */

@@ -1,6 +1,7 @@
-import type { Tool, ToolChoice } from '#model/conversation';
+import { webSearchName, type Tool, type ToolChoice, type WebSearch } from '#model/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
+import { hosts, termsOf } from '../web-search.ts';
 import { carriedAs } from './carrying.ts';
 import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
 
@@ -8,7 +9,10 @@ import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
 export function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;
   const { type, name, description, parameters, strict, format } = tool;
-  if (type !== 'function' && type !== 'custom') return { type: 'foreign', dialect, value: bounded(rest(tool, new Set()), field) };
+  if (type !== 'function' && type !== 'custom') {
+    const value = bounded(rest(tool, new Set()), field);
+    return { type: 'foreign', ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}), dialect, value };
+  }
   if (!isGiven(name)) throw missing(`${field}.name`);
   const described = isGiven(description) ? { description } : {};
   if (type === 'custom') return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(bounded(format, `${field}.format`)) } : {}) };
@@ -25,6 +29,16 @@ export function toolOf(tool: WireTool, at: number): Tool {
 }
 
 const functionMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
+
+/** https://platform.openai.com/docs/guides/tools-web-search */
+function searchOf(value: JsonObject): WebSearch {
+  const { filters, external_web_access: live } = value;
+  const bounds: JsonObject = isObject(filters) ? filters : {};
+  const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
+  const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
+  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access']), terms);
+  return { ...search, others: [...search.others, ...others] };
+}
 
 /** The chat wire has a grammar in an object of its own; so have we. */
 function nestedGrammar(format: JsonObject): JsonObject {
@@ -60,7 +74,9 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     default: {
       if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kindOf(type)))
         throw invalid('tool_choice.type', 'names a tool that is not among the tools');
-      return { carried: bounded(choice, 'tool_choice') };
+      // A function of that name would be meant by it, too.
+      const isSearch = kindOf(type) === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
+      return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#model/json';
+import { urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
 import { dialect } from './wire.ts';
@@ -77,7 +78,11 @@ function encodeModel(parts: readonly Part[], ignored: Set<string>): readonly Jso
   return items;
 }
 
-const outputText = ({ text, extra }: TextPart): JsonObject => ({ type: 'output_text', text, annotations: own(extra, dialect)['.annotations'] ?? [] });
+const outputText = ({ text, citations, extra }: TextPart): JsonObject => ({
+  type: 'output_text',
+  text,
+  annotations: own(extra, dialect)['.annotations'] ?? citations?.map(urlCitation) ?? [],
+});
 
 function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: Set<string>): JsonObject | undefined {
   switch (part.type) {
@@ -85,6 +90,8 @@ function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: 
       return encodeCall(part);
     case 'thought':
       return encodeThought(part, ignored);
+    case 'search':
+      return undefined; // what was found is not read again
     case 'foreign':
       if (part.dialect === dialect) return part.value;
       break;

@@ -1,9 +1,17 @@
+import type { Citation, SearchPart } from '#model/conversation';
 import type { TokenLogprob } from '#model/event';
 import type { Json, JsonObject } from '#model/json';
 
 /** The items of an output, at their beginning, and as they are when they are done. */
 
-export const prefixes = { message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc', image_generation_call: 'ig' } as const;
+export const prefixes = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  image_generation_call: 'ig',
+  web_search_call: 'ws',
+} as const;
 export type ItemKind = keyof typeof prefixes;
 
 /** @param id of the response. @returns `msg_…_0`: the first item of that response */
@@ -55,3 +63,12 @@ export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
   tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
 
 const encodeToken = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject => ({ token, logprob, bytes: bytes ?? [] });
+
+export const searchItem = (id: string, { query }: SearchPart, status: SearchPart['state'] | 'in_progress'): JsonObject => ({
+  id,
+  type: 'web_search_call',
+  status,
+  action: { type: 'search', query, queries: [query] },
+});
+
+export const urlCitation = ({ start, end, url, title }: Citation): JsonObject => ({ type: 'url_citation', start_index: start, end_index: end, url, title });

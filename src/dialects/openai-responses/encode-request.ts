@@ -1,7 +1,8 @@
 import type { GenerateCall, Sampling } from '#model/call';
-import type { Tool, ToolChoice, Turn } from '#model/conversation';
+import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { leftOut, unheardTerms } from '../web-search.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { dialect, sisterFields } from './wire.ts';
@@ -106,7 +107,12 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
     }
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
-      ignored.add(`tools: a tool of type ${JSON.stringify(tool.value['type'] ?? null)} is known to ${tool.dialect} alone.`);
+      if (isWebSearch(tool)) {
+        for (const one of unheardTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
+        const { allowed, unopened } = tool.search;
+        return [{ type: 'web_search', ...(allowed ? { filters: { allowed_domains: allowed } } : {}), ...(unopened ? { external_web_access: false } : {}) }];
+      }
+      ignored.add(leftOut(tool));
       return [];
     default:
       return tool satisfies never;
@@ -117,14 +123,17 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
 const noParameters = { type: 'object', properties: {} };
 
 function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
+  const hosted = (name: string) => name === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === name) && tools.find(isWebSearch);
   const named = (name: string) => ({ type: tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function', name });
   switch (choice.type) {
     case 'auto':
     case 'none':
     case 'required':
       return choice.type;
-    case 'tool':
-      return named(choice.name);
+    case 'tool': {
+      const search = hosted(choice.name);
+      return search ? { type: (search.type === 'foreign' && search.dialect === dialect && search.value['type']) || 'web_search' } : named(choice.name);
+    }
     case 'allowed':
       return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(named) };
     default:

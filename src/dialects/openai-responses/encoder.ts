@@ -1,7 +1,8 @@
+import type { SearchPart } from '#model/conversation';
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#model/json';
 import type { OpenAIError } from '../openai-faults.ts';
-import { callItem, encodeLogprobs, itemId, messageItem, reasoningItem, type CallItem } from './encode-items.ts';
+import { callItem, encodeLogprobs, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
 import type { Status } from './response.ts';
 import { encryptedOf } from './thoughts.ts';
@@ -37,6 +38,7 @@ export class Encoder {
   readonly #json: (value: unknown) => string;
   readonly #output: JsonObject[] = [];
   readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
+  readonly #searches = new Map<string, { readonly id: string; readonly index: number }>();
   #number = 0;
   #open: Message | Thinking | undefined;
   #model: string | undefined;
@@ -126,8 +128,9 @@ export class Encoder {
     return this.#say('response.created', whole) + this.#say('response.in_progress', whole);
   }
 
-  #text({ text, logprobs, extra }: Pick<Extract<GenerateEvent, { type: 'text' }>, 'text' | 'logprobs' | 'extra'>, empty = false): string {
-    const { '.annotations': annotations, '.message': message } = own(extra, dialect);
+  #text({ text, logprobs, citations, extra }: Omit<Extract<GenerateEvent, { type: 'text' }>, 'type' | 'candidate'>, empty = false): string {
+    const { '.annotations': asTheyCame, '.message': message } = own(extra, dialect);
+    const annotations = asTheyCame ?? citations?.map(urlCitation);
     let frames = '';
     let open = this.#open?.kind === 'message' ? this.#open : undefined;
     if (text !== '' || logprobs || annotations !== undefined || empty) {
@@ -143,7 +146,7 @@ export class Encoder {
         );
       if (Array.isArray(annotations)) frames += this.#annotate(open, annotations);
     }
-    if (!extra || !open) return frames;
+    if (!(extra || citations) || !open) return frames;
     frames += this.#endPart(open);
     if (message === undefined) return frames;
     open.others = message as JsonObject;
@@ -212,6 +215,7 @@ export class Encoder {
 
   /** An image is the result of a generation; items of providers of this wire are given as they are. */
   #part(part: Extract<GenerateEvent, { type: 'part' }>['part']): string {
+    if (part.type === 'search') return this.#search(part);
     const item: JsonObject | undefined =
       part.type === 'foreign'
         ? part.dialect === dialect
@@ -225,6 +229,23 @@ export class Encoder {
     const members = `"output_index":${this.#output.length},"item":${this.#json(item)}`;
     this.#output.push(item);
     return frames + this.#say('response.output_item.added', members) + this.#say('response.output_item.done', members);
+  }
+
+  #search(part: SearchPart): string {
+    let frames = '';
+    let open = this.#searches.get(part.id);
+    const told = (state: string) => this.#say(`response.web_search_call.${state}`, `"output_index":${open!.index},"item_id":"${open!.id}"`);
+    if (!open) {
+      frames = this.#close('completed');
+      open = { id: this.#next('web_search_call'), index: this.#output.length };
+      this.#searches.set(part.id, open);
+      const item = searchItem(open.id, part, 'in_progress');
+      this.#output.push(item);
+      frames +=
+        this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + told('in_progress') + told('searching');
+    }
+    if (part.state === 'searching') return frames;
+    return frames + told('completed') + this.#done(open.index, searchItem(open.id, part, part.state));
   }
 
   #openMessage(): [string, Message] {

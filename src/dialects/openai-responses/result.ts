@@ -42,6 +42,7 @@ export function* eventsOf({ started, candidates, usage }: GenerateResult): Gener
         yield { ...part, candidate: 0, call: call++ };
         break;
       case 'media':
+      case 'search':
       case 'foreign':
         yield { type: 'part', candidate: 0, part };
         break;

@@ -1,8 +1,8 @@
 import { Fault } from '#model/fault';
 import type { Generate } from '#model/generate';
 
-/** What asking one model may take: the answer, and a repair of each of its candidates. */
-const stepsEach = 200;
+/** What asking one model may take: an answer between searches, and a repair of each of its candidates, several times. */
+const stepsEach = 10_000;
 
 /**
  * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as steps of the same request.

@@ -4,6 +4,7 @@ import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { encodeResult } from '#dialects/gemini/result';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked } from '#http/route';
+import { isWebSearch } from '#model/conversation';
 import { fallingBack } from './falling-back.ts';
 
 /**
@@ -27,12 +28,13 @@ function understood(asked: Asked, model: string, stream: boolean): Understood {
   const { app, body } = unlabelled(json);
   const id = exchange.id.slice(4);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
+  const call = decodeRequest(body, { model, stream });
   return {
-    call: decodeRequest(body, { model, stream }),
+    call,
     context: contextOf(asked, 'gencompat', app, []),
     words: {
       whole: (result) => encodeResult(result, id),
-      frames: () => encoder(id, framing),
+      frames: () => encoder(id, framing, call.tools.some(isWebSearch)),
       framing,
       passedEnd: '',
       fault: (fault) => framing.fault(fault),

@@ -5,6 +5,7 @@ import { encodeResult } from '#dialects/anthropic-messages/result';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
+import { isWebSearch } from '#model/conversation';
 import type { Caller } from '#model/generate';
 import { promptTokens } from '#model/measure';
 import { idHeaders, root } from './root.ts';
@@ -29,12 +30,13 @@ function understood(asked: Asked): Understood {
   const { exchange, json } = asked;
   const { app, body } = unlabelled(json);
   const id = `msg_${exchange.id.slice(4)}`;
+  const call = decodeRequest(body);
   return {
-    call: decodeRequest(body),
+    call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),
     words: {
       whole: (result) => encodeResult(result, id),
-      frames: () => encoder(id),
+      frames: () => encoder(id, call.tools.some(isWebSearch)),
       passedEnd: '',
       fault: (fault) => encodeFaultFrame(fault, exchange.id),
       headers: idHeaders(exchange.id),

@@ -95,7 +95,7 @@ export class HeldAnswer {
     const open = this.#opened(event.candidate, event.type);
     open.words.push(event);
     open.length += event.text.length;
-    if ('extra' in event) return [...before, ...this.#close(event.candidate)];
+    if ('extra' in event || 'citations' in event) return [...before, ...this.#close(event.candidate)];
     if (!this.#bySentence) return before;
     const words = sentencesOf(open, open.tail + event.text);
     return words.length === 0 ? before : [...before, spoken(words, false)];
@@ -129,7 +129,7 @@ function spoken(words: readonly Words[], isJson: boolean): Segment {
     const extra = last.type === 'refusal' ? undefined : last.extra;
     const said = extra && last.type === 'text' ? withStrings(extra, each) : extra; // citations repeat what is cited
     if (left === text) return said === extra ? words : [...words.slice(0, -1), { ...last, extra: said } as Words];
-    // The tokens of logprobs would tell what was masked, and the signature of a thought stood for other words.
+    // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
     const { type, candidate } = last;
     return [{ type, candidate, text: left, ...(said && type === 'text' ? { extra: said } : {}) }];
   });

@@ -79,6 +79,8 @@ function partWith(part: Part, each: Each): Part {
       return { ...part, parts: part.parts.map((inner) => partWith(inner, each)) };
     case 'foreign':
       return { ...part, value: withStrings(part.value, each) };
+    case 'search':
+      return { ...part, query: each(part.query) };
     default:
       return part satisfies never;
   }

@@ -26,6 +26,7 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
     provider: name,
     model,
     generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
+    searches: () => true,
   }));
 };
 

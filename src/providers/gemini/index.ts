@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
-import { generateContent, inPath, type Credential } from '../generating-content.ts';
+import type { MediaPart } from '#model/conversation';
+import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
@@ -14,7 +15,7 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
   const byKey = new Map(apiKeys.map((key): [string, Credential] => [key, { headers: () => ({ 'x-goog-api-key': key }), refused: () => ring.setAside(key) }]));
   const credentials = () => ring.inTurn().map((key) => byKey.get(key)!);
   const shared = { url, headers, credentials, upstreams, quirks: knownQuirks<Quirks>(clock), always: {}, signatures: openSignatures(dialect), clock };
-  return oneTarget((model) => {
+  const provider = oneTarget((model) => {
     const word = inPath(model.replace(/^models\//, ''));
     const path = word === undefined ? undefined : `${base}/models/${word}`;
     return {
@@ -22,6 +23,14 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       provider: name,
       model,
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
+      searches,
     };
   });
+  return { ...provider, needsContent: (part) => !isKnownThere(part, url) };
 };
+
+/** Of all addresses the interface takes those of its own files, and those of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
+function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
+  const asked = URL.parse(url);
+  return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));
+}

@@ -21,12 +21,14 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
   const azure = kind === 'azure';
   const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return oneTarget((model) => ({
+  const provider = oneTarget((model) => ({
     name: `${name}/${model}`,
     provider: name,
     model,
     generate: (call, context) => generate({ ...shared, model }, call, context),
+    searches: () => true,
   }));
+  return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
 };
 
 interface Place {

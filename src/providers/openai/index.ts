@@ -30,7 +30,7 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return oneTarget((model) => {
+  const provider = oneTarget((model) => {
     const place = { ...shared, model };
     return {
       name: `${name}/${model}`,
@@ -41,6 +41,8 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
       pass: (call, context) => pass(place, call, context),
     };
   });
+  // The wire has addresses for images alone.
+  return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
 async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {

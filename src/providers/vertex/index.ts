@@ -1,6 +1,6 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { Target } from '#model/target';
-import { generateContent, inPath } from '../generating-content.ts';
+import { generateContent, inPath, searches } from '../generating-content.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import type { Maker } from '../maker.ts';
 import { openSignatures } from '../signatures.ts';
@@ -36,6 +36,7 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
         region,
         model,
         generate: (call, context) => generateContent({ ...shared, url, path: inside && `${base}/${inside}`, model }, call, context),
+        searches,
       }));
       return target && { target, others, order };
     },

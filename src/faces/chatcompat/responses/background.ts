@@ -175,7 +175,10 @@ export function openBackground(parts: BackgroundParts): Background {
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
+/** More than one try takes. */
+const stepsEach = 100;
+
 /** Inner steps of a request count on, so that each try is booked by itself. */
 function contextOf({ requestId, caller, app, strict, headers }: Run, tries: number, signal: AbortSignal): Context {
-  return { requestId, step: tries - 1, caller, face: 'chatcompat', app, signal, strict, headers, progress: { attempts: [] } };
+  return { requestId, step: (tries - 1) * stepsEach, caller, face: 'chatcompat', app, signal, strict, headers, progress: { attempts: [] } };
 }

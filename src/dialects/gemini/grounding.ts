@@ -1,0 +1,78 @@
+import type { Citation, SearchPart } from '#model/conversation';
+import { isObject, textOf, type Json, type JsonObject } from '#model/json';
+import { isCount } from '../reading.ts';
+
+/** What a candidate says of the searches behind it. https://ai.google.dev/gemini-api/docs/google-search */
+export class Grounding {
+  readonly #queries: string[] = [];
+  readonly #urls = new Map<string, { readonly at: number; readonly title: string }>();
+  readonly #supports: Json[] = [];
+  #text = ''; // of the part that is being said
+  #before = 0; // bytes of text in the parts before it
+
+  search({ query, state }: SearchPart): void {
+    if (state !== 'searching') this.#queries.push(query);
+  }
+
+  /** @param citations are about the part that ends here */
+  text(text: string, citations: readonly Citation[] | undefined): void {
+    this.#text += text;
+    if (!citations) return;
+    const characters = Array.from(this.#text);
+    const bytes = [0];
+    for (const one of characters) bytes.push(bytes.at(-1)! + Buffer.byteLength(one));
+    for (const { url, title, start, end } of citations.slice(0, mostCitations)) {
+      const source = this.#urls.get(url) ?? { at: this.#urls.size, title };
+      this.#urls.set(url, source);
+      const [startIndex, endIndex] = [start, end].map((place) => this.#before + bytes[Math.min(place, characters.length)]!);
+      const text = characters.slice(start, Math.min(end, start + longestSegment)).join('');
+      this.#supports.push({ segment: { startIndex: startIndex!, endIndex: endIndex!, text }, groundingChunkIndices: [source.at] });
+    }
+    this.#before += Buffer.byteLength(this.#text);
+    this.#text = '';
+  }
+
+  /** Empty where nothing rests on anything. */
+  metadata(): { readonly groundingMetadata?: JsonObject } {
+    if (this.#queries.length === 0 && this.#supports.length === 0) return {};
+    const groundingMetadata = {
+      webSearchQueries: this.#queries,
+      groundingChunks: Array.from(this.#urls, ([uri, { title }]) => ({ web: { uri, title } })),
+      groundingSupports: this.#supports,
+    };
+    return { groundingMetadata };
+  }
+}
+
+/** No text has more. */
+const mostCitations = 1000;
+/** Characters of a segment that are shown. */
+const longestSegment = 2000;
+
+/** What a candidate says of a part of its text. The wire counts bytes. @param before the bytes in front of the part */
+export function citationsFrom({ groundingMetadata: grounding, citationMetadata: cited }: JsonObject, text: string, before: number): readonly Citation[] {
+  if (grounding === undefined && cited === undefined) return [];
+  const bytes = Buffer.from(text);
+  const places = new Uint32Array(bytes.length + 1); // the characters that begin before each byte
+  for (const [at, byte] of bytes.entries()) places[at + 1] = places[at]! + ((byte & 0xc0) === 0x80 ? 0 : 1);
+  const found: Citation[] = [];
+  const add = (source: unknown, url: unknown, segment: Json | undefined) => {
+    if (found.length >= mostCitations || !isObject(source) || textOf(url) === '' || !isObject(segment)) return;
+    const { startIndex = 0, endIndex } = segment;
+    if (!isCount(startIndex) || !isCount(endIndex)) return;
+    const [from, to] = [startIndex - before, endIndex - before];
+    if (from < 0 || from >= to || to > bytes.length) return;
+    found.push({ url: textOf(url), title: textOf(source['title']) || textOf(url), start: places[from]!, end: places[to]! });
+  };
+  const list = (of: Json | undefined, name: string): readonly Json[] => (isObject(of) && Array.isArray(of[name]) ? (of[name] as readonly Json[]) : []);
+  const chunks = list(grounding, 'groundingChunks');
+  for (const support of list(grounding, 'groundingSupports')) {
+    for (const at of list(support, 'groundingChunkIndices')) {
+      const chunk = typeof at === 'number' ? chunks[at] : undefined;
+      const source: unknown = isObject(chunk) ? (chunk['web'] ?? chunk['retrievedContext'] ?? chunk['maps']) : undefined;
+      if (isObject(source) && isObject(support)) add(source, source['uri'], support['segment']);
+    }
+  }
+  for (const one of list(cited, 'citations')) if (isObject(one)) add(one, one['uri'], one);
+  return found;
+}

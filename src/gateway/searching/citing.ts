@@ -1,0 +1,55 @@
+import type { Citation } from '#model/conversation';
+
+/** What the model was shown, by its number. */
+export interface Source {
+  readonly number: number;
+  readonly url: string;
+  readonly title: string;
+}
+
+/** Of one text. */
+const mostCitations = 500;
+
+/**
+ * Where a text says what it rests on: by the numbers of sources in square brackets, as the model is asked to, or by their addresses. Nothing is cited that
+ * was not found.
+ */
+export function citationsIn(text: string, sources: readonly Source[]): readonly Citation[] {
+  const byNumber = new Map(sources.map((one) => [one.number, one]));
+  const byUrl = new Map(sources.map((one) => [one.url, one]));
+  const found: { readonly source: Source; readonly from: number; readonly to: number }[] = [];
+  for (const mark of text.matchAll(
+    /\[(\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,9})\](?!\()|\[[^[\]\n]{1,300}\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s()<>[\]"']{1,2000}/g,
+  )) {
+    const [whole, numbers, linked] = mark;
+    const to = mark.index + whole.length;
+    if (numbers !== undefined) {
+      for (const number of numbers.split(',')) {
+        const source = byNumber.get(Number(number));
+        if (source) found.push({ source, from: mark.index, to });
+      }
+    } else {
+      const source = byUrl.get(linked ?? whole) ?? byUrl.get((linked ?? whole).replace(/[.,;:!?]+$/, ''));
+      if (source) found.push({ source, from: mark.index, to: linked === undefined ? mark.index + source.url.length : to });
+    }
+    if (found.length >= mostCitations) break;
+  }
+  const place = inCharacters(text);
+  return found.map(({ source: { url, title }, from, to }) => ({ url, title, start: place(from), end: place(to) }));
+}
+
+/** Places in UTF-16, asked for in no falling order of their beginnings → characters. */
+function inCharacters(text: string): (place: number) => number {
+  const pairs: number[] = [];
+  for (const pair of text.matchAll(/[\u{10000}-\u{10ffff}]/gu)) pairs.push(pair.index);
+  return (place) => {
+    let low = 0;
+    let high = pairs.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (pairs[middle]! < place) low = middle + 1;
+      else high = middle;
+    }
+    return place - low;
+  };
+}

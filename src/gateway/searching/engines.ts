@@ -1,0 +1,152 @@
+import type { GuardedFetch } from '#kit/guarded-fetch';
+import type { WebSearch } from '#model/conversation';
+import { isObject, textOf } from '#model/json';
+
+/** Something on the web that fits what was looked for, best first. */
+export interface Found {
+  readonly url: string;
+  readonly title: string;
+  /** What the engine shows of it. */
+  readonly text: string;
+}
+
+export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
+
+/** Where the web is searched. */
+export interface Engine {
+  /** @throws NotFetched; or the signal's reason */
+  search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<readonly Found[]>;
+}
+
+export interface EngineSettings {
+  readonly engine: 'searxng' | 'brave' | 'tavily';
+  readonly url: string;
+  readonly apiKey: string;
+}
+
+/** So many results are taken. */
+const mostFound = 8;
+const mostBytes = 2_097_152;
+
+interface Kind {
+  /** Where it is asked unless the settings say otherwise. */
+  readonly origin?: string;
+  /** Added to an address that does not have its end. */
+  readonly path: string;
+  ask(
+    url: URL,
+    asked: { readonly query: string; readonly apiKey: string } & Bounds,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly body?: string };
+  /** The list of results in an answer, and the names of their members. */
+  results(answer: Readonly<Record<string, unknown>>): unknown;
+  readonly text: string;
+}
+
+const bearer = (apiKey: string): Record<string, string> => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` });
+
+const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
+  // https://docs.searxng.org/dev/search_api.html
+  searxng: {
+    path: '/search',
+    ask(url, { query, apiKey, allowed }) {
+      url.searchParams.set('q', withSites(query, allowed));
+      url.searchParams.set('format', 'json');
+      return { headers: bearer(apiKey) };
+    },
+    results: ({ results }) => results,
+    text: 'content',
+  },
+  // https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
+  brave: {
+    origin: 'https://api.search.brave.com',
+    path: '/res/v1/web/search',
+    ask(url, { query, apiKey, allowed }) {
+      url.searchParams.set('q', withSites(query, allowed));
+      url.searchParams.set('count', String(mostFound));
+      return { headers: { 'x-subscription-token': apiKey } };
+    },
+    results: ({ web }) => (isObject(web) ? web['results'] : undefined),
+    text: 'description',
+  },
+  // https://docs.tavily.com/documentation/api-reference/endpoint/search
+  tavily: {
+    origin: 'https://api.tavily.com',
+    path: '/search',
+    ask: (_url, { query, apiKey, allowed, blocked }) => ({
+      headers: { 'content-type': 'application/json', ...bearer(apiKey) },
+      body: JSON.stringify({
+        query,
+        max_results: mostFound,
+        ...(allowed ? { include_domains: allowed } : {}),
+        ...(blocked ? { exclude_domains: blocked } : {}),
+      }),
+    }),
+    results: ({ results }) => results,
+    text: 'content',
+  },
+};
+
+/** @returns undefined where nothing is configured: the engine with an address of its own needs a key, the other an address */
+export function addressOf({ engine, url, apiKey }: EngineSettings): string | undefined {
+  if (url !== '') return url;
+  return apiKey === '' ? undefined : kinds[engine].origin;
+}
+
+/** @param door that lets the engine's own address pass: the operator chose it */
+export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine | undefined {
+  const address = addressOf(settings);
+  if (address === undefined) return undefined;
+  const kind = kinds[settings.engine];
+  return {
+    async search(query, bounds, asking) {
+      const url = new URL(address);
+      if (!url.pathname.endsWith('/search')) url.pathname = url.pathname.replace(/\/+$/, '') + kind.path;
+      const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
+      const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
+      const { bytes } = await door.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
+      return foundIn(kind, JSON.parse(Buffer.from(bytes).toString('utf8')), bounds);
+    },
+  };
+}
+
+/** Few are asked for by name, and held against all results afterwards. */
+const withSites = (query: string, allowed: readonly string[] = []): string =>
+  allowed.length === 0 || allowed.length > 5 ? query : `${query} ${allowed.map((host) => `site:${host}`).join(' OR ')}`;
+
+/** Is an address on one of these hosts, or below it? */
+function isOn(url: string, hosts: readonly string[]): boolean {
+  const found = URL.parse(url);
+  return hosts.some((one) => {
+    const [host = '', ...path] = one
+      .toLowerCase()
+      .replace(/^https?:\/\//, '')
+      .replace(/\/+$/, '')
+      .split('/');
+    const isHost = found?.hostname === host || found?.hostname.endsWith(`.${host}`);
+    return isHost === true && `${found!.pathname.toLowerCase()}/`.startsWith(['', ...path, ''].join('/'));
+  });
+}
+
+function foundIn(kind: Kind, answer: unknown, { allowed, blocked = [] }: Bounds): readonly Found[] {
+  const list = isObject(answer) ? kind.results(answer) : undefined;
+  if (!Array.isArray(list)) throw new Error('The search engine sent no results.');
+  const seen = new Set<string>();
+  return (list as readonly unknown[])
+    .flatMap((one): readonly Found[] => {
+      if (!isObject(one)) return [];
+      const url = textOf(one['url']);
+      if (!/^https?:\/\/[^\s<>"]{1,2000}$/i.test(url) || seen.has(url)) return [];
+      if ((allowed && !isOn(url, allowed)) || isOn(url, blocked)) return [];
+      seen.add(url);
+      return [{ url, title: plain(textOf(one['title'])).slice(0, 200) || url.slice(0, 200), text: plain(textOf(one[kind.text])).slice(0, 2000) }];
+    })
+    .slice(0, mostFound);
+}
+
+/** Engines put marks around the words that fit. */
+const plain = (text: string): string =>
+  text
+    .slice(0, 10_000)
+    .replaceAll(/<\/?(?:strong|b|em)>/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { citationsIn } from './citing.ts';
+import { textOfHtml } from './pages.ts';
+
+test.each([
+  ['<p>one</p><p>two</p>', '\none\n\ntwo\n'],
+  ['a<script>if (a < b) {}</script>b<style>p{}</style>c', 'abc'],
+  ['<!-- <p>no</p> -->yes', 'yes'],
+  ['a &lt;b&gt; &#233;&#x41;&nbsp;&unknown; &#0;', 'a <b> éA\u{20}&unknown;  '],
+  ['1 < 2 <3', '1 < 2 <3'],
+  ['never <script>closed', 'never '],
+  ['<head><title>x</title></head>body', 'body'],
+  ['cut <', 'cut <'],
+])('%j is read as %j', (html, text) => {
+  expect(textOfHtml(html).replaceAll('\u00a0', ' ')).toBe(text);
+});
+
+test.each([
+  ['open tags', '<'.repeat(2_000_000)],
+  ['comments', '<!--'.repeat(500_000)],
+  ['scripts', '<script>'.repeat(250_000)],
+  ['heads', '<head>'.repeat(300_000)],
+  ['entities', '&#'.repeat(1_000_000)],
+])('a page of nothing but %s takes no time', (_name, html) => {
+  const began = performance.now();
+  textOfHtml(html);
+  expect(performance.now() - began).toBeLessThan(1000);
+});
+
+test.each([
+  ['[', 200_000],
+  ['[1', 200_000],
+  ['[1,', 200_000],
+  ['[a](', 100_000],
+  ['http://', 100_000],
+  ['[1]', 100_000],
+])('a text of many %j is looked through in no time', (piece, times) => {
+  const began = performance.now();
+  const found = citationsIn(piece.repeat(times), [{ number: 1, url: 'http://a/', title: 'A' }]);
+  expect(found.length).toBeLessThanOrEqual(500);
+  expect(performance.now() - began).toBeLessThan(2000);
+});

@@ -1,0 +1,93 @@
+import type { GuardedFetch } from '#kit/guarded-fetch';
+
+/** Characters that are kept of a page. */
+const mostCharacters = 6000;
+const mostBytes = 2_097_152;
+
+/** What a page says, as plain text and as far as it is worth reading. @returns undefined where it cannot be had. @throws the signal's reason */
+export async function pageText(
+  door: GuardedFetch,
+  url: string,
+  { owner, signal }: { readonly owner: string; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  try {
+    const { bytes, type, charset } = await door.fetch({ url, owner, signal, maxBytes: mostBytes, takes: (one) => readable.has(one) });
+    const text = decoded(bytes, charset);
+    return clipped(type === 'text/plain' || type === 'text/markdown' ? text : textOfHtml(text));
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+const readable = new Set(['text/html', 'application/xhtml+xml', 'text/plain', 'text/markdown']);
+
+function decoded(bytes: Uint8Array, charset = 'utf-8'): string {
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes); // a charset that nobody knows
+  }
+}
+
+const clipped = (text: string): string => {
+  const tidy = text
+    .replaceAll(/[^\S\n]+/g, ' ')
+    .replaceAll(/ ?\n[\s]*/g, '\n')
+    .trim();
+  return tidy.length > mostCharacters ? `${tidy.slice(0, mostCharacters).toWellFormed()}…` : tidy;
+};
+
+/** Elements whose content is not for readers, and those that begin a new line. */
+const unread = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head', 'nav', 'footer', 'iframe', 'form']);
+const blocks = new Set('p div section article main header aside ul ol li dl dt dd table tr blockquote pre h1 h2 h3 h4 h5 h6 br hr'.split(' '));
+
+/** The text of a page, in one pass: it is nobody's document tree, only what is to be read. */
+export function textOfHtml(html: string): string {
+  const neverClosed = new Set<string>();
+  let text = '';
+  let at = 0;
+  while (at < html.length && text.length < mostCharacters * 4) {
+    const open = html.indexOf('<', at);
+    if (open < 0) {
+      text += html.slice(at);
+      break;
+    }
+    text += html.slice(at, open);
+    if (html.startsWith('<!--', open)) {
+      const end = html.indexOf('-->', open + 4);
+      at = end < 0 ? html.length : end + 3;
+      continue;
+    }
+    const name = /^<\/?([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 40))?.[1]?.toLowerCase();
+    if (name === undefined) {
+      text += '<';
+      at = open + 1;
+      continue;
+    }
+    const close = html.indexOf('>', open);
+    at = close < 0 ? html.length : close + 1;
+    if (blocks.has(name)) text += '\n';
+    if (unread.has(name) && html[open + 1] !== '/') at = behind(html, name, at, neverClosed);
+  }
+  return text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal?: string, hex?: string, word?: string) => {
+    if (word !== undefined) return words[word.toLowerCase()] ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);
+    return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : ' ';
+  });
+}
+
+const words: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…', copy: '©' };
+
+/** Where the content of an element ends. What is never closed is left open, but for a program: nobody reads on there. It is looked for once, or a page could keep us busy. */
+function behind(html: string, name: string, from: number, neverClosed: Set<string>): number {
+  const end = new RegExp(`</${name}[\\s/>]`, 'gi');
+  end.lastIndex = from;
+  const found = neverClosed.has(name) ? null : end.exec(html);
+  if (!found) {
+    neverClosed.add(name);
+    return name === 'script' || name === 'style' ? html.length : from;
+  }
+  const close = html.indexOf('>', found.index);
+  return close < 0 ? html.length : close + 1;
+}

@@ -1,0 +1,66 @@
+import { BlockList, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/**
+ * Which addresses are the internet's, and not those of a machine, a network or a cloud. https://www.iana.org/assignments/iana-ipv4-special-registry
+ * and the registry of IPv6 beside it.
+ */
+
+const special = new BlockList();
+for (const [network, length] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const)
+  special.addSubnet(network, length, 'ipv4');
+special.addAddress('168.63.129.16', 'ipv4'); // a cloud's own, though it looks public
+/** Of IPv6 one eighth is given out. The rest is private, or IPv4 in disguise (mapped, compatible, NAT64). */
+const given = new BlockList();
+given.addSubnet('2000::', 3, 'ipv6');
+for (const [network, length] of [
+  ['2001::', 23], // Teredo and others
+  ['2001:db8::', 32],
+  ['2002::', 16], // 6to4: IPv4 in disguise
+  ['3fff::', 20],
+] as const)
+  special.addSubnet(network, length, 'ipv6');
+
+/** @param address as the system gives it. False for what is no address, and for those of this machine's own interfaces */
+export function isPublic(address: string): boolean {
+  const version = isIP(address);
+  if (version === 0 || address.includes('%')) return false;
+  if (version === 6 && !given.check(address, 'ipv6')) return false;
+  return !special.check(address, version === 6 ? 'ipv6' : 'ipv4') && !isOwn(address, version);
+}
+
+/** Where clouds tell a machine its secrets: nothing that has a name leads there, whatever it is excepted from. */
+const telltale = new BlockList();
+telltale.addSubnet('169.254.0.0', 16, 'ipv4');
+telltale.addAddress('168.63.129.16', 'ipv4');
+telltale.addAddress('100.100.100.200', 'ipv4');
+telltale.addSubnet('fe80::', 10, 'ipv6');
+telltale.addAddress('fd00:ec2::254', 'ipv6');
+
+export function isMetadata(address: string): boolean {
+  const version = isIP(address);
+  return version === 0 || address.includes('%') || telltale.check(address, version === 6 ? 'ipv6' : 'ipv4');
+}
+
+function isOwn(address: string, version: number): boolean {
+  const own = new BlockList();
+  const family = version === 6 ? 'ipv6' : 'ipv4';
+  for (const list of Object.values(networkInterfaces()))
+    for (const one of list ?? []) if (isIP(one.address) === version && !one.address.includes('%')) own.addAddress(one.address, family);
+  return own.check(address, family);
+}
