@@ -64,13 +64,16 @@ export function encoder(id: string): Encoder {
 
 type Kind = 'text' | 'thinking' | 'tool_use';
 
+/** What stands in a block. */
+type Saying = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' | 'tool-call' | 'part' }>;
+
 class Blocks implements Encoder {
   readonly #id: string;
   #index = -1;
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // what was said of it
-  #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
+  #waiting: Saying[] = []; // what came before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
 
@@ -87,16 +90,11 @@ class Blocks implements Encoder {
         return frame('message_start', { message });
       }
       case 'text':
-        return this.#say('text', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'thought':
-        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'refusal':
-        return this.#say('text', event.text, {}, false);
       case 'tool-call':
-        return this.#callPiece(event);
       case 'part':
-        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
-        return this.#close() + this.#start(event.part.value) + this.#stop();
+        return this.#inTurn(event);
       case 'finished':
         this.#finished ??= event;
         return '';
@@ -114,7 +112,52 @@ class Blocks implements Encoder {
     const { reason, raw, extra } = this.#finished ?? { reason: 'stop', raw: '', extra: undefined };
     const { stop, others } = stopOf(reason, raw, extra);
     const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
-    return this.#close() + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+    let frames = this.#close();
+    while (this.#waiting.length > 0) frames += this.#sayWaiting() + this.#close();
+    return frames + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+  }
+
+  /** Nothing is said beside a call that is not complete: it waits, so that no piece of the call is lost. */
+  #inTurn(event: Saying): string {
+    if (this.#open !== 'tool_use') return this.#sayOne(event);
+    if (event.type === 'tool-call' && event.call === this.#call) {
+      const frames = this.#piece(event);
+      return this.#waiting.length > 0 && this.#isComplete() ? frames + this.#sayWaiting() : frames;
+    }
+    if (this.#waiting.length === 0 && this.#isComplete()) return this.#sayOne(event);
+    this.#waiting.push(event);
+    return '';
+  }
+
+  /** All pieces of a call stand where its first one came. */
+  #sayWaiting(): string {
+    const groups = Map.groupBy(this.#waiting, (event) => (event.type === 'tool-call' ? event.call : event));
+    this.#waiting = [];
+    let frames = '';
+    for (const events of groups.values()) for (const event of events) frames += this.#inTurn(event);
+    return frames;
+  }
+
+  #isComplete(): boolean {
+    return this.#json.trimEnd().endsWith('}') && inputOf(this.#json) !== undefined;
+  }
+
+  #sayOne(event: Saying): string {
+    switch (event.type) {
+      case 'text':
+        return this.#say('text', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'thought':
+        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'refusal':
+        return this.#say('text', event.text, {}, false);
+      case 'tool-call':
+        return this.#piece(event);
+      case 'part':
+        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
+        return this.#close() + this.#start(event.part.value) + this.#stop();
+      default:
+        return event satisfies never;
+    }
   }
 
   #say(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
@@ -126,17 +169,6 @@ class Blocks implements Encoder {
     if (Array.isArray(citations)) for (const one of citations as readonly Json[]) frames += this.#delta('citations_delta', 'citation', one);
     if (signature !== undefined) frames += this.#delta('signature_delta', 'signature', signature);
     return last ? frames + this.#close() : frames;
-  }
-
-  /** Calls whose pieces come in turn are said one after the other. */
-  #callPiece(piece: ToolCallPiece): string {
-    if (this.#open === 'tool_use' && piece.call !== this.#call) {
-      if (this.#waiting.length > 0 || piece.name === undefined || !inputOf(this.#json)) {
-        this.#waiting.push(piece);
-        return '';
-      }
-    }
-    return this.#piece(piece);
   }
 
   #piece(piece: ToolCallPiece): string {
@@ -163,13 +195,8 @@ class Blocks implements Encoder {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${name}":${JSON.stringify(value)}}}\n\n`;
   }
 
-  /** Ends the open block, and says what waited for that. */
   #close(): string {
-    const calls = Map.groupBy(this.#waiting, ({ call }) => call);
-    this.#waiting = [];
-    let frames = '';
-    for (const pieces of calls.values()) for (const piece of pieces) frames += this.#piece(piece);
-    return this.#open === undefined ? frames : frames + this.#stop();
+    return this.#open === undefined ? '' : this.#stop();
   }
 
   #stop(): string {

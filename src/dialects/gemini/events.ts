@@ -88,9 +88,10 @@ class Chunks implements Encoder {
         return this.#said(event.candidate, { text: event.text });
       case 'tool-call':
         return this.#callPiece(event);
-      case 'part':
-        if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
-        return event.part.dialect === dialect ? this.#said(event.candidate, event.part.value) : '';
+      case 'part': {
+        const part = event.part.type === 'media' ? mediaPart(event.part) : event.part.dialect === dialect ? event.part.value : undefined;
+        return part ? this.#said(event.candidate, part) : '';
+      }
       case 'finished':
         this.#endings.push(event);
         return this.#close(event.candidate);
@@ -118,8 +119,8 @@ class Chunks implements Encoder {
 
   /** A part that says nothing is left out. */
   #said(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
-    const before = this.#close(candidate);
-    if (part['text'] === '' && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
+    const before = this.#closeWhole(candidate);
+    if (part['text'] === '' && !logprobs && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
     return before + this.#chunk(candidate, part, logprobs);
   }
 
@@ -137,9 +138,15 @@ class Chunks implements Encoder {
       return '';
     }
     if (name === undefined) return ''; // it was ended by something else that was said
-    const whole = open.every((one) => one.json !== '' && argsOf(one.json)) ? this.#close(candidate) : '';
+    const whole = this.#closeWhole(candidate);
     this.#open.set(candidate, [...(this.#open.get(candidate) ?? []), { call, id, name, json, ...(extra ? { extra } : {}) }]);
     return whole;
+  }
+
+  /** Says the open calls, unless pieces of one still come. */
+  #closeWhole(candidate: number): string {
+    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argsOf(json) !== undefined;
+    return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';
   }
 
   #close(candidate: number): string {

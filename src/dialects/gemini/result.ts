@@ -32,7 +32,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, id:
   };
 }
 
-function partsOf(part: Part): readonly JsonObject[] {
+function partsOf(part: Part): JsonObject | readonly JsonObject[] {
   switch (part.type) {
     case 'text': {
       const carried = own(part.extra, dialect);
@@ -45,7 +45,7 @@ function partsOf(part: Part): readonly JsonObject[] {
     case 'tool-call':
       return [callPart(part)];
     case 'media':
-      return [mediaPart(part)];
+      return mediaPart(part) ?? [];
     case 'foreign':
       return part.dialect === dialect ? [part.value] : [];
     case 'tool-result':

@@ -1,5 +1,6 @@
 import type { FinishReason, GenerateEvent, TokenLogprob } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import { tokenLogprobsOf } from '../openai-logprobs.ts';
 import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
@@ -186,18 +187,5 @@ function carry(candidate: Candidate, name: string, list: unknown): void {
 function logprobsOf(value: unknown, candidate: Candidate): readonly TokenLogprob[] | undefined {
   if (!isObject(value)) return undefined;
   carry(candidate, '.refusal_logprobs', value['refusal']);
-  const tokens = value['content'];
-  if (!Array.isArray(tokens) || tokens.length === 0 || !tokens.every(isTokenLogprob)) return undefined;
-  return tokens.map((one) => ({
-    ...tokenOf(one),
-    ...(Array.isArray(one['top_logprobs']) ? { top: one['top_logprobs'].filter(isTokenLogprob).map(tokenOf) } : {}),
-  }));
-}
-
-type WireLogprob = Readonly<Record<string, unknown>> & { readonly token: string; readonly logprob: number };
-
-const isTokenLogprob = (value: unknown): value is WireLogprob => isObject(value) && typeof value['token'] === 'string' && typeof value['logprob'] === 'number';
-
-function tokenOf({ token, logprob, bytes }: WireLogprob): Omit<TokenLogprob, 'top'> {
-  return { token, logprob, ...(bytes === null || Array.isArray(bytes) ? { bytes: bytes as readonly number[] | null } : {}) };
+  return tokenLogprobsOf(value['content']);
 }

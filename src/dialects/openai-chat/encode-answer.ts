@@ -1,5 +1,5 @@
 import type { MediaPart, ToolCallPart } from '#model/conversation';
-import type { FinishReason, Started, TokenLogprob } from '#model/event';
+import type { FinishReason, Started } from '#model/event';
 import { own, type Extra, type Json, type JsonObject } from '#model/json';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -39,11 +39,6 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
 }
 
 export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;
-
-export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
-  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
-
-const encodeToken = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject => ({ token, logprob, bytes: bytes ?? null });
 
 /** Fields of the message and of the choice that waited for the end. */
 export function waited(extra: Extra | undefined): { readonly message: JsonObject; readonly refusalLogprobs: Json | undefined } {

@@ -1,8 +1,9 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty } from '#model/json';
+import { encodeLogprobs } from '../openai-logprobs.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
 import { encodeFault, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -93,7 +94,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
         }
         case 'text': {
           if (event.text === '' && event.extra) return ''; // the end of a part of another dialect
-          const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs), refusal: null });
+          const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs, null), refusal: null });
           return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}`, logprobs);
         }
         case 'thought':

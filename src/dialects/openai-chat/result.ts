@@ -1,8 +1,9 @@
 import type { TokenLogprob, GenerateEvent } from '#model/event';
 import type { Candidate, GenerateResult } from '#model/fold';
 import { isEmpty, type Json, type JsonObject } from '#model/json';
+import { encodeLogprobs } from '../openai-logprobs.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, waited, type Identity } from './encode-answer.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -80,7 +81,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
 }
 
 const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>
-  content || refusal ? { content: content ? encodeLogprobs(content) : null, refusal: refusal ?? null } : null;
+  content || refusal ? { content: content ? encodeLogprobs(content, null) : null, refusal: refusal ?? null } : null;
 
 /** A stream gives a sound in pieces: text follows text, everything else is said once. */
 function joined(before: JsonObject | undefined, piece: JsonObject): JsonObject {

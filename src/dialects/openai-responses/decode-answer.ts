@@ -1,9 +1,10 @@
 import { randomText } from '#kit/ids';
-import type { GenerateEvent } from '#model/event';
+import type { GenerateEvent, TokenLogprob } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#model/json';
 import { isCount } from '../reading.ts';
 import { faultOfError } from '../openai-faults.ts';
+import { tokenLogprobsOf } from '../openai-logprobs.ts';
 import { carriedAs } from './carrying.ts';
 import { dialect } from './wire.ts';
 import { usageOf } from './usage.ts';
@@ -25,8 +26,8 @@ export const malformed = (): Fault => new Fault('upstream-failed', 'The provider
 
 /** An item that is being said. */
 interface Open {
-  /** Number and id of the tool call, if it is one whose name is known. */
-  call?: { readonly number: number; readonly id: string };
+  /** The tool call, if it is one whose name is known. */
+  call?: { readonly call: number; readonly id: string; readonly custom?: true };
   /** Was any of its text said already? What is done repeats all of it. */
   spoke: boolean;
   /** The thought is shown as it was made, and no summary. */
@@ -67,16 +68,15 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (one.call || name === '') return [];
     const custom = item['type'] === 'custom_tool_call';
     const id = textOf(item['call_id']) || `call_${randomText(24)}`;
-    one.call = { number: calls++, id };
-    const carried = carriedAs(rest(item, callMembers));
-    return [{ type: 'tool-call', candidate: 0, call: one.call.number, id, name, json: '', ...(custom ? { custom } : {}), ...carried }];
+    one.call = { call: calls++, id, ...(custom ? { custom } : {}) };
+    return [{ type: 'tool-call', candidate: 0, ...one.call, name, json: '', ...carriedAs(rest(item, callMembers)) }];
   };
 
   const json = (one: Open, text: string): readonly GenerateEvent[] => {
     if (text === '') return [];
     if (!one.call) throw malformed();
     one.spoke = true;
-    return [{ type: 'tool-call', candidate: 0, call: one.call.number, id: one.call.id, json: text }];
+    return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
   };
 
   const done = (one: Open, item: Loose): readonly GenerateEvent[] => {
@@ -140,7 +140,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
           const text = textOf(delta);
           if (text === '') return [];
           at(index).spoke = true;
-          return [...start(undefined), { type: type === 'response.refusal.delta' ? 'refusal' : 'text', candidate: 0, text }];
+          if (type === 'response.refusal.delta') return [...start(undefined), { type: 'refusal', candidate: 0, text }];
+          return [...start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
         }
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
@@ -182,7 +183,7 @@ function message({ spoke }: Open, item: Loose): readonly GenerateEvent[] {
     if (!isObject(part)) continue;
     const text = textOf(part['text']);
     if (Array.isArray(part['annotations'])) annotations.push(...(part['annotations'] as readonly Json[]));
-    if (!spoke && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text });
+    if (!spoke && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
     if (!spoke && part['type'] === 'refusal' && textOf(part['refusal']) !== '') events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
   }
   const others = rest(item, messageMembers);
@@ -207,4 +208,10 @@ function reasoning({ spoke, inContent }: Open, item: Loose): readonly GenerateEv
     ...(typeof encrypted === 'string' ? { encrypted_content: encrypted } : {}),
   };
   return [{ type: 'thought', candidate: 0, text, ...carriedAs(note) }];
+}
+
+/** Log probabilities, as a member to be spread. */
+function scored(value: unknown): { readonly logprobs?: readonly TokenLogprob[] } {
+  const logprobs = tokenLogprobsOf(value);
+  return logprobs ? { logprobs } : {};
 }

@@ -1,4 +1,3 @@
-import type { TokenLogprob } from '#model/event';
 import type { Json, JsonObject } from '#model/json';
 
 /** The items of an output, at their beginning, and as they are when they are done. */
@@ -50,8 +49,3 @@ export const callItem = ({ id, callId, name, custom, others }: CallItem, status:
   custom
     ? { ...others, id, type: 'custom_tool_call', status, call_id: callId, name, input: json }
     : { ...others, id, type: 'function_call', status, call_id: callId, name, arguments: json };
-
-export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
-  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
-
-const encodeToken = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject => ({ token, logprob, bytes: bytes ?? [] });
