@@ -35,6 +35,8 @@ interface Open {
   done: boolean;
 }
 
+const newOpen = (): Open => ({ spoke: false, inContent: false, done: false });
+
 /** No answer has more: beyond, somebody wants to keep us busy. */
 const mostItems = 10_000;
 
@@ -44,6 +46,7 @@ const mostItems = 10_000;
  */
 export function reader(model: string, ignored: readonly string[]): Reader {
   const open = new Map<number, Open>();
+  const byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
   let calls = 0;
   let started = false;
   let finished = false;
@@ -58,9 +61,16 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   const at = (index: unknown): Open => {
     if (!isCount(index) || index >= mostItems) throw malformed();
     let one = open.get(index);
-    if (!one) open.set(index, (one = { spoke: false, inContent: false, done: false }));
+    if (!one) open.set(index, (one = newOpen()));
     return one;
   };
+
+  const named = (one: Open, { id }: Loose): Open => {
+    if (typeof id === 'string') byId.set(id, one);
+    return one;
+  };
+
+  const known = ({ id }: Loose): Open | undefined => byId.get(textOf(id));
 
   /** The first piece of a call has its name. */
   const call = (one: Open, item: Loose): readonly GenerateEvent[] => {
@@ -104,7 +114,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (status === 'failed' || status === 'cancelled') throw faultOfError(error ?? { type: 'server_error' });
     if (status !== 'completed' && status !== 'incomplete') throw malformed();
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
-    const events = items.flatMap((item, index) => (isObject(item) ? done(at(index), item) : []));
+    const lasting = items.some((item) => isObject(item) && known(item) !== undefined); // some call an item otherwise each time they name it
+    const events = items.flatMap((item, index) => (isObject(item) ? done(lasting ? (known(item) ?? newOpen()) : at(index), item) : []));
     finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : calls > 0 ? 'tool' : 'stop';
@@ -131,10 +142,11 @@ export function reader(model: string, ignored: readonly string[]): Reader {
           return start(response);
         case 'response.output_item.added':
           if (!isObject(item)) throw malformed();
+          named(at(index), item);
           return [...start(undefined), ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? call(at(index), item) : [])];
         case 'response.output_item.done':
           if (!isObject(item)) throw malformed();
-          return [...start(undefined), ...done(at(index), item)];
+          return [...start(undefined), ...done(named(at(index), item), item)];
         case 'response.output_text.delta':
         case 'response.refusal.delta': {
           const text = textOf(delta);
