@@ -39,3 +39,16 @@ export function dataOf(url: string): { readonly mediaType: string; readonly base
   const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
   return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
 }
+
+/** The short names of sounds on OpenAI's wires: `mp3`, `wav`. */
+export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
+
+export function audioFormat(mediaType = 'audio/wav'): string {
+  const format = mediaType.slice(mediaType.indexOf('/') + 1);
+  if (format === 'mpeg') return 'mp3';
+  return format === 'x-wav' || format === 'wave' ? 'wav' : format;
+}
+
+/** A schema with what was said of it beside it, for wires that have no other place for that. */
+export const describedSchema = (schema: JsonObject, description: string | undefined): JsonObject =>
+  description === undefined || 'description' in schema ? schema : { description, ...schema };

@@ -71,13 +71,11 @@ const genuine = wires.flatMap((wire) => {
   const { reader } = faces.find((face) => face.wire === wire)!;
   const isGenuine = ({ name }: { readonly name: string }) => !name.startsWith('handmade/') && !name.startsWith('vercel/stream-'); // those have arguments in pieces of values
   return [
-    ...wire.recordings.streams
-      .filter(isGenuine)
-      .map(({ name, bytes }) => ({
-        name: `${wire.name}: stream ${name}`,
-        read: () => reader.streamed(Buffer.from(bytes).toString()),
-        events: () => wire.readStream(bytes),
-      })),
+    ...wire.recordings.streams.filter(isGenuine).map(({ name, bytes }) => ({
+      name: `${wire.name}: stream ${name}`,
+      read: () => reader.streamed(Buffer.from(bytes).toString()),
+      events: () => wire.readStream(bytes),
+    })),
     ...wire.recordings.wholes
       .filter(isGenuine)
       .map(({ name, body }) => ({ name: `${wire.name}: whole ${name}`, read: () => reader.whole(body), events: () => wire.readWhole(body) })),

@@ -2,6 +2,7 @@ import type { GenerateCall } from '#model/call';
 import type { Tool } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { dialect } from './wire.ts';
@@ -60,7 +61,8 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
   const { temperature, topP, topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
   const missing = { frequencyPenalty, presencePenalty, seed, logprobs, logitBias };
   for (const [name, value] of Object.entries(missing))
-    if (value !== undefined && value !== 0) ignored.add(`${name}: the provider's interface does not have this field.`);
+    if (value !== undefined && (value !== 0 || name === 'logprobs' || name === 'seed'))
+      ignored.add(`${name}: the provider's interface does not have this field.`);
   if (candidates !== undefined && candidates > 1) ignored.add('candidates: the provider makes one answer.');
   const fields: Record<string, Json> = {};
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
@@ -88,7 +90,13 @@ function encodeOutput({ output, extra }: GenerateCall, ignored: Set<string>): Js
       ignored.add("response_format: the provider's interface has JSON by a schema only.");
       return {};
     case 'schema':
-      return { format: { ...(own(extra, dialect)['.format'] as JsonObject | undefined), type: 'json_schema', schema: output.schema } };
+      return {
+        format: {
+          ...(own(extra, dialect)['.format'] as JsonObject | undefined),
+          type: 'json_schema',
+          schema: describedSchema(output.schema, output.description),
+        },
+      };
     default:
       return output satisfies never;
   }

@@ -12,16 +12,20 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
   const calls = new Calls();
   const system: Part[] = isGiven(instruction) ? instruction.parts.map((part, at) => systemPart(part, `systemInstruction.parts[${at}]`)) : [];
   const turns: Turn[] = [];
-  for (const [at, { role, parts }] of contents.entries()) {
+  for (const [at, content] of contents.entries()) {
+    const { role, parts } = content;
     const field = `contents[${at}]`;
     if (role === 'system') {
       system.push(...parts.map((part, place) => systemPart(part, `${field}.parts[${place}]`)));
       continue;
     }
-    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)) });
+    const carried = carriedAs(rest(content, turnMembers));
+    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)), ...carried });
   }
   return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
 }
+
+const turnMembers = new Set(['role', 'parts']);
 
 /** `function` is what older clients call a turn with the results of functions. */
 function roleOf(role: string | null | undefined, field: string): 'user' | 'model' {
@@ -79,7 +83,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     ...(mediaType === undefined ? {} : { mediaType }),
     ...(blob ? { base64: blob.data } : { url: file!.fileUri }),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
-    ...carriedAs({ ...others, ...(isEmpty(inner) ? {} : { '.inner': inner }) }),
+    ...carriedAs({ ...others, ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }) }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { GenerateCall } from '#model/call';
 import type { Tool } from '#model/conversation';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -88,7 +89,10 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
       return { responseMimeType: 'application/json' };
     case 'schema': {
       const asItCame = own(extra, dialect)['.responseSchema'];
-      return { responseMimeType: 'application/json', ...(asItCame === undefined ? { responseJsonSchema: output.schema } : { responseSchema: asItCame }) };
+      return {
+        responseMimeType: 'application/json',
+        ...(asItCame === undefined ? { responseJsonSchema: describedSchema(output.schema, output.description) } : { responseSchema: asItCame }),
+      };
     }
     default:
       return output satisfies never;

@@ -106,7 +106,9 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
       case 'image_url': {
         const media = mediaOfImage(part.image_url.url);
         if (!media) throw invalid(`${place}.image_url.url`, 'must be an http or https address or a data URL');
-        return { ...media, ...carriedOf(part, 'image_url', part.image_url, ['url']) };
+        const { detail } = part.image_url as { readonly detail?: unknown };
+        const looked = typeof detail === 'string' ? { detail } : {};
+        return { ...media, ...looked, ...carriedOf(part, 'image_url', part.image_url, ['url', ...Object.keys(looked)]) };
       }
       case 'input_audio':
         return { ...mediaOfAudio(part.input_audio.data, part.input_audio.format), ...carriedOf(part, 'input_audio', part.input_audio, ['data', 'format']) };

@@ -143,14 +143,20 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   const { '.role': role = '', ...carried } = own(turn.extra, dialect);
   switch (turn.role) {
     case 'system':
-      return [{ role: role || 'system', ...carried, content: encodeContent(turn.parts, ignored) }];
+      return [{ role: role || 'system', ...carried, content: encodeContent(textsOf(turn.parts, ignored), ignored) }];
     case 'user':
       return encodeUser(turn.parts, carried, ignored, role === 'function');
     case 'model':
-      return [encodeModel(turn.parts, carried, ignored)];
+      return encodeModel(turn.parts, carried, ignored);
     default:
       return turn.role satisfies never;
   }
+}
+
+/** The system says text and nothing else. */
+function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
+  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's interface takes none from the system.`);
+  return parts.filter((part) => part.type === 'text');
 }
 
 /** Results of tools are messages of their own and stand before what else the user says. Their images follow as the user's: a tool message is text. */
@@ -166,14 +172,15 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
     said.push(...part.parts.filter((one) => one.type !== 'text'));
     if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
     const content = encodeContent(texts, ignored);
-    messages.push(older ? { ...carried, role: 'function', content } : { ...carried, role: 'tool', tool_call_id: part.id, content });
+    const others = { ...carried, ...own(part.extra, dialect) };
+    messages.push(older ? { ...others, role: 'function', content } : { ...others, role: 'tool', tool_call_id: part.id, content });
   }
   if (said.length > 0 || messages.length === 0)
     messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(said, ignored) });
   return messages;
 }
 
-function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): JsonObject {
+function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
   const texts = parts.filter((part) => part.type === 'text');
   const refusals = parts.filter((part) => part.type === 'refusal');
   const calls = parts.filter((part) => part.type === 'tool-call');
@@ -190,7 +197,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);
   if (newer.length > 0) message['tool_calls'] = newer.map(encodeToolCall);
-  return message;
+  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // it said nothing that can be given back
 }
 
 /** One plain text is a string, everything else a list of parts. */
