@@ -1,11 +1,17 @@
 import { Fault } from '#model/fault';
-import { isEmpty, isObject, type Json, type JsonObject } from '#model/json';
+import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#model/json';
 
 /** Small things that reading shares, whatever their dialect. */
 
 /** null counts as absent. */
 export const isGiven = <Value>(value: Value): value is NonNullable<Value> => value !== undefined && value !== null;
 export const nested = (name: string, carried: JsonObject): JsonObject => (isEmpty(carried) ? {} : { [name]: carried });
+
+/** What a dialect carries for itself, as a member to be spread. */
+export const carrying =
+  (dialect: string) =>
+  (carried: JsonObject): { readonly extra?: Extra } =>
+    isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
 
 export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
 export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });

@@ -4,10 +4,9 @@ import type { Tool, ToolChoice, Turn } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra, type Json } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
-import { CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
+import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
 
 const refuse = ({ field, message, missing: absent }: Problem) =>
   new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });

@@ -1,6 +1,6 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
-import { Fault } from '#model/fault';
 import { own, type Json, type JsonObject } from '#model/json';
+import { decoding, type Decoder } from '../decoding.ts';
 import { reader } from './decode-answer.ts';
 import { headOf, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
@@ -8,40 +8,13 @@ import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** A message stream ↔ events, a frame at a time and without waiting. https://platform.claude.com/docs/en/build-with-claude/streaming */
-
-export interface Decoder {
-  /**
-   * @param line the data of one frame
-   * @throws Fault `upstream-failed`, or what an error frame says
-   */
-  decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where no stop reason came: a stream that stops is not an answer that ends */
-  end(): readonly GenerateEvent[];
-}
+/** A message stream ↔ events. https://platform.claude.com/docs/en/build-with-claude/streaming */
 
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
-  return {
-    decode: (line) => take(parsed(line)),
-    end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw malformed();
-  }
-}
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
 
 export interface Encoder {
   /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */

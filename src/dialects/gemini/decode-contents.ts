@@ -1,8 +1,7 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
 import { isEmpty, rest, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type WireContent, type WirePart } from './wire.ts';
+import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
  * Contents → turns. What was said to the system is extracted and stands at the front: the system instruction first, then the turns of that role in their order.

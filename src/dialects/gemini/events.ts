@@ -1,6 +1,6 @@
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
-import { Fault } from '#model/fault';
 import { own, type Extra, type JsonObject } from '#model/json';
+import { decoding, type Decoder } from '../decoding.ts';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
 import { argsOf } from './encode-contents.ts';
@@ -9,40 +9,13 @@ import type { Framing } from './framing.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
-/** A stream of generated content ↔ events, a chunk at a time and without waiting. */
-
-export interface Decoder {
-  /**
-   * @param line the data of one frame
-   * @throws Fault `upstream-failed`, or what an error frame says
-   */
-  decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where no finish reason came: a stream that stops is not an answer that ends */
-  end(): readonly GenerateEvent[];
-}
+/** A stream of generated content ↔ events. */
 
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
-  return {
-    decode: (line) => take(parsed(line)),
-    end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw malformed();
-  }
-}
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
 
 export interface Encoder {
   /** @returns the text of the chunks to send; '' when there is nothing to say */

@@ -1,5 +1,6 @@
 import type { FinishReason, GenerateEvent, TokenLogprob } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
+import type { Reader } from '../decoding.ts';
 import { tokenLogprobsOf } from '../openai-logprobs.ts';
 import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -21,17 +22,10 @@ const failures: ReadonlySet<string> = new Set(['error', 'insufficient_system_res
 /** More candidates than can be asked for: an index beyond is no index. */
 const mostCandidates = 128;
 
-/** Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(answer: unknown): readonly GenerateEvent[];
-  /** Has every candidate that spoke come to its end, and at least one? */
-  isFinished(): boolean;
-  /** What stands at the end of all events. */
-  close(): readonly GenerateEvent[];
-}
-
 /**
+ * Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. It is finished when every
+ * candidate that spoke has come to its end, and at least one.
+ *
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */

@@ -1,9 +1,8 @@
 import type { MediaPart, Part, TextPart, Turn } from '#model/conversation';
 import { rest, type Extra, type Json, type JsonObject } from '#model/json';
 import { invalid, isGiven, missing, nested } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
-import { dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
+import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 
 /** Messages → turns. What a message has beside what we understand is carried on its turn. */
 export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {

@@ -2,23 +2,20 @@ import { randomText } from '#kit/ids';
 import type { GenerateEvent, TokenLogprob } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#model/json';
+import type { Reader } from '../decoding.ts';
 import { isCount } from '../reading.ts';
 import { faultOfError } from '../openai-faults.ts';
 import { tokenLogprobsOf } from '../openai-logprobs.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect } from './wire.ts';
+import { carriedAs, dialect } from './wire.ts';
 import { usageOf } from './usage.ts';
 
 /** Any JSON object of an upstream: it promises nothing. */
 type Loose = Readonly<Record<string, unknown>>;
 
 /** Reads the events of a stream one after the other; a whole answer is read as the items that would have been said. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(event: unknown): readonly GenerateEvent[];
+export interface ItemReader extends Reader {
   /** A whole response object. */
   whole(response: unknown): readonly GenerateEvent[];
-  isFinished(): boolean;
 }
 
 /** An answer that is none. */
@@ -44,7 +41,7 @@ const mostItems = 10_000;
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function reader(model: string, ignored: readonly string[]): Reader {
+export function reader(model: string, ignored: readonly string[]): ItemReader {
   const open = new Map<number, Open>();
   const byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
   let calls = 0;
@@ -179,6 +176,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       return [...start(response), ...finish(response)];
     },
     isFinished: () => finished,
+    close: () => [],
   };
 }
 

@@ -1,8 +1,7 @@
 import type { Tool, ToolChoice } from '#model/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
+import { carriedAs, dialect, type ResponsesRequest, type WireTool } from './wire.ts';
 
 /** Flat tools ↔ ours. */
 export function toolOf(tool: WireTool, at: number): Tool {

@@ -1,8 +1,7 @@
 import type { MediaPart } from '#model/conversation';
 import { own, rest, type Json, type JsonObject } from '#model/json';
 import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type WireContentPart } from './wire.ts';
+import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
 /** Images, files and sounds of the responses wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
 
