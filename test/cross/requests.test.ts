@@ -320,7 +320,7 @@ const extraSamples = wires.flatMap((wire): Sample[] => {
     'a turn': { ...bare, turns: [{ ...user, extra }] },
     'a text': { ...bare, turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi', extra }] }] },
     'an image': { ...bare, turns: [{ role: 'user', parts: [{ ...mediaParts[0]!, extra }] }] },
-    'a function': { ...bare, tools: [{ ...look, extra } as Tool] },
+    'a function': { ...bare, tools: [{ ...look, extra }] },
     'a tool call': { ...bare, turns: [user, { role: 'model', parts: [{ ...called.parts[0]!, extra } as Part] }, result([text('a')])] },
     'a tool result': { ...bare, turns: [user, called, result([text('a')], { extra })] },
   };

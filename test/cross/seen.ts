@@ -32,7 +32,7 @@ export interface Reader {
   streamed(body: string): Seen;
 }
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- what comes is looked at as a client in JavaScript does */
+// oxlint-disable-next-line typescript/no-explicit-any -- what comes is looked at as a client in JavaScript does
 type Any = any;
 
 const nobody = (): SeenCandidate => ({ text: '', thought: '', refusal: '', calls: [], media: '', logprobs: [], finish: 'stop' });
@@ -274,9 +274,9 @@ export const messagesReader: Reader = {
 
 function geminiSeen(chunks: readonly Any[]): Seen {
   const candidates: SeenCandidate[] = [];
-  let usage: Any = {};
+  const usage: Any = {};
   for (const chunk of chunks) {
-    usage = { ...usage, ...chunk.usageMetadata };
+    Object.assign(usage, chunk.usageMetadata);
     for (const [at, { index = at, content, finishReason, logprobsResult }] of (chunk.candidates ?? []).entries()) {
       const said = (candidates[index] ??= nobody());
       for (const part of content?.parts ?? []) {
@@ -290,7 +290,7 @@ function geminiSeen(chunks: readonly Any[]): Seen {
   }
   const { promptTokenCount: input, toolUsePromptTokenCount: tools = 0, candidatesTokenCount: output, thoughtsTokenCount: thought = 0 } = usage;
   return {
-    candidates: Array.from(candidates, (one = nobody()) => ({ ...one, finish: finishOf(one.finish, one.calls) })),
+    candidates: candidates.map((one) => ({ ...one, finish: finishOf(one.finish, one.calls) })),
     usage: counts((input ?? 0) + tools, (output ?? 0) + thought, usage.cachedContentTokenCount, thought),
   };
 }

@@ -5,10 +5,10 @@ import { encodeResult } from '#dialects/anthropic-messages/result';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
-import type { Caller } from '#model/generate';
 import { promptTokens } from '#model/measure';
+import type { ModelsOf } from '../models.ts';
 import { idHeaders, root } from './root.ts';
-import { known, type ModelList } from './models.ts';
+import { known } from './models.ts';
 
 /** `POST /messages`. */
 export function messageRoute(parts: GeneratingParts): Route {
@@ -43,7 +43,7 @@ function understood(asked: Asked): Understood {
 }
 
 export interface CountParts {
-  readonly models: (caller: Caller) => ModelList;
+  readonly models: ModelsOf;
   /** The sum of the tokens of some texts, exact. */
   readonly countTokens: (texts: Iterable<string>) => Promise<number>;
 }
