@@ -102,6 +102,28 @@ const choiceSamples = members.toolChoice.map((toolChoice: ToolChoice): Sample =>
   word: /^(tools|tool_choice):/,
 }));
 
+/** The choice of a tool that not every wire can be given. */
+const hosted = wires.map((wire): Tool => ({ type: 'foreign', dialect: wire.name, value: { type: 'novel_20300101', name: 'novel' } }));
+const sql: Tool = { type: 'custom', name: 'sql' };
+
+test.each(wires)('a provider of $name is not asked to call a tool that it is not given', (wire) => {
+  for (const tool of [sql, ...hosted]) {
+    const name = tool.type === 'foreign' ? 'novel' : 'sql';
+    const choices: readonly ToolChoice[] = [
+      { type: 'tool', name },
+      { type: 'allowed', names: [name], mode: 'required' },
+      { type: 'allowed', names: [name, 'look'], mode: 'auto' },
+    ];
+    for (const toolChoice of choices) {
+      const { body, ignored } = wire.sayRequest({ ...bare, tools: [tool, look], toolChoice });
+      const { tools: given = [], tool_choice: one, toolConfig: other } = body;
+      const chosen = said([one ?? null, other ?? null]).includes(`"${name}"`);
+      if (chosen) expect(said(given)).toContain(`"${name}"`);
+      else if (!said(given).includes(`"${name}"`)) expect(ignored).toContainEqual(expect.stringMatching(/^tool_choice:/));
+    }
+  }
+});
+
 const parallelSamples = members.parallelToolCalls.map((parallelToolCalls: boolean): Sample => ({
   name: `parallelToolCalls: ${parallelToolCalls}`,
   call: { ...bare, tools: [look], parallelToolCalls },

@@ -1,7 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import type { Tool, ToolChoice } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { possibleChoice } from '../choosing.ts';
 import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
@@ -37,6 +38,7 @@ export function encodeRequest(
   const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
+  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false }, ignored);
   const { system, messages } = encodeConversation(call.turns, ignored);
   const asked = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, asked ?? mostTokens, quirks, ignored);
@@ -47,7 +49,7 @@ export function encodeRequest(
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
-    ...(tools.length > 0 ? { tools, ...encodeToolChoice(call) } : {}),
+    ...(tools.length > 0 ? { tools, ...encodeToolChoice(choice, call) } : {}),
     ...(thinking ? { thinking } : {}),
   };
   const config = { ...(own(call.extra, dialect)['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...encodeOutput(call, ignored) };
@@ -130,7 +132,7 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
 }
 
 /** The wire has no choice among some of the tools: only those are declared. */
-function encodeToolChoice({ toolChoice: choice, parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
+function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
   const alone = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
   if (!choice) return parallelToolCalls === false ? { tool_choice: { type: 'auto', ...alone } } : {};
   switch (choice.type) {

@@ -1,7 +1,8 @@
 import type { GenerateCall } from '#model/call';
-import type { Tool } from '#model/conversation';
+import type { Tool, ToolChoice } from '#model/conversation';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { possibleChoice } from '../choosing.ts';
 import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { budgetOf } from './thinking.ts';
@@ -34,6 +35,7 @@ export function encodeRequest(
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
   const { system, contents } = encodeConversation(call.turns, { ids: !quirks.withoutIds, signed: quirks.signed ?? false, signatureOf }, ignored);
   const tools = encodeTools(call, ignored);
+  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: false }, ignored);
   const config = {
     ...(carriedConfig as JsonObject | undefined),
     ...(notes['.config'] as JsonObject | undefined),
@@ -41,7 +43,7 @@ export function encodeRequest(
     ...encodeOutput(call),
     ...encodeReasoning(call, quirks, ignored),
   };
-  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(call) : {}) };
+  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(possible, call) : {}) };
   if (call.parallelToolCalls === false && tools.length > 0) ignored.add('parallel_tool_calls: the provider may call several tools at once.');
   return {
     body: {
@@ -148,7 +150,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): JsonObject | undefined {
   }
 }
 
-function encodeChoice({ toolChoice: choice, extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
+function encodeChoice(choice: ToolChoice | undefined, { extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
   if (!choice) return {};
   switch (choice.type) {
     case 'auto':

@@ -2,6 +2,7 @@ import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { possibleChoice } from '../choosing.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -41,7 +42,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   if (call.sampling.topK !== undefined) ignored.add("topK: the provider's interface does not have this field.");
   if (tools.length > 0) {
     body['tools'] = tools;
-    if (call.toolChoice) body['tool_choice'] = encodeToolChoice(call.toolChoice, call.tools);
+    const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true }, ignored);
+    if (choice) body['tool_choice'] = encodeToolChoice(choice, call.tools);
     if (call.parallelToolCalls !== undefined) body['parallel_tool_calls'] = call.parallelToolCalls;
   }
   const format = encodeOutput(call.output);

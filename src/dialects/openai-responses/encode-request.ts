@@ -2,6 +2,7 @@ import type { GenerateCall, Sampling } from '#model/call';
 import type { Tool, ToolChoice, Turn } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
+import { possibleChoice } from '../choosing.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { dialect, sisterFields } from './wire.ts';
@@ -37,7 +38,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const include = [...new Set(quirks.encrypted === false ? asked.filter((one) => one !== encrypted) : [...asked, encrypted])];
   const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
-  const choice = hostedChoice ?? (call.toolChoice && encodeToolChoice(call.toolChoice, call.tools));
+  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: true }, ignored);
+  const choice = hostedChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const body: Record<string, Json> = {
     ...carried,
     model,
