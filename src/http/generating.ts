@@ -3,7 +3,7 @@ import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Started } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import { fold, type GenerateResult } from '#model/fold';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
 import { EventStream } from './event-stream.ts';
@@ -42,9 +42,9 @@ export interface Words {
 }
 
 /** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
-export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+export function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
   const { call } = understood;
-  await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+  return accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
 }
 
 /** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
@@ -113,8 +113,8 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
     },
     drained: () => Promise.resolve(),
   };
-  const said: GenerateEvent[] = [];
-  for await (const events of generate(withLane(understood, sink), context)) said.push(...events);
+  let said: Said = [];
+  for await (const events of generate(withLane(understood, sink), context)) said = said.length === 0 ? events : [...said, ...events];
   const started = said.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
