@@ -101,7 +101,7 @@ test('a stream of chat says the same', async () => {
 
 test('what this wire has no words for is said, and refused where the client is strict', async () => {
   upstream.script(ok());
-  const more = { n: 1, seed: 7, stop: ['x'], logit_bias: { 1: 1 }, frequency_penalty: 1 };
+  const more = { n: 2, seed: 7, stop: ['x'], logit_bias: { 1: 1 }, frequency_penalty: 1 };
   const { warnings } = await asked(chat, say('x', more));
   for (const name of Object.keys(more)) expect(warnings).toContain(`${name}:`);
   const strict = await house.ask(chat, say('x', more), { headers: { 'x-dragoman-strict': 'true' } });

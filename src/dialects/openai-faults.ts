@@ -1,6 +1,19 @@
 import { Fault, type FaultCode, type FaultDetails } from '#model/fault';
 import { isObject } from '#model/json';
-import { proseOf, retryAfterOf, wordOf, type Headers } from './refusals.ts';
+import {
+  againstPolicy,
+  jsonOf,
+  meaningOf,
+  notAccepted,
+  proseOf,
+  refused,
+  retryAfterOf,
+  shellOf,
+  tooLong,
+  wordOf,
+  type Headers,
+  type Meaning,
+} from './refusals.ts';
 
 /** Faults in the words of OpenAI's wires, and a provider's refusals as faults. */
 export interface OpenAIError {
@@ -62,13 +75,7 @@ interface Refusal {
  * @param body its text, or the beginning of it
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    value = undefined;
-  }
-  return faultOfRefusal(refusalOf(value, status), retryAfterOf(headers));
+  return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers));
 }
 
 /** An error inside of an answer that began as a good one. Its own words stand for the status it did not have. */
@@ -90,20 +97,19 @@ function statusOf({ code, type }: Refusal): number {
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined): Fault {
   const { status, type, code, param } = refusal;
   const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
-  const wait = retryAfter === undefined ? {} : { retryAfter };
-  const spent = code === 'insufficient_quota' || type === 'insufficient_quota';
-  if (status === 429)
-    return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...(spent ? { key: true } : {}), ...wait, cause });
-  if (status === 503 || status === 529 || (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)))
-    return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
-  if (status === 401 || status === 402 || status === 403)
-    return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
-  if (namesModel(refusal)) return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
-  if (status === 400 || status === 422) return faultOfMistake(refusal, cause);
-  if (status === 413) return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
-  if (status === 404 || (status > 404 && status < 500 && status !== 408))
-    return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
-  return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+  const meaning = meaningIn(refusal);
+  if (meaning === 'mistake') return faultOfMistake(refusal, cause);
+  const fault = refused(meaning, cause, retryAfter);
+  const spent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
+  return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have some left
+}
+
+function meaningIn(refusal: Refusal): Meaning {
+  const { status, type, code } = refusal;
+  const meaning = meaningOf(status);
+  if (meaning === 'limited' || meaning === 'overloaded' || meaning === 'credentials') return meaning;
+  if (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)) return 'overloaded';
+  return namesModel(refusal) ? 'model' : meaning;
 }
 
 /** Absent there: a 404 that speaks of a model or a deployment, or that very code with another status. */
@@ -116,12 +122,10 @@ function namesModel({ status, type, code, param, message }: Refusal): boolean {
 /** The caller's mistake, in a sentence of ours. */
 function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown): Fault {
   if (/context_length|string_above_max_length/.test(code) || /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message))
-    return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
-  if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`))
-    return new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
+    return tooLong(cause);
+  if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
-  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
-  return new Fault('invalid', `The provider did not accept ${field}.`, { field, cause });
+  return notAccepted(field, cause);
 }
 
 /** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
@@ -132,8 +136,7 @@ function refusedField(message: string): string | undefined {
 
 /** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
 function refusalOf(value: unknown, status: number): Refusal {
-  const outer: unknown = Array.isArray(value) ? value[0] : value;
-  const shell = isObject(outer) ? outer : {};
+  const shell = shellOf(value);
   const error = isObject(shell['error']) ? shell['error'] : shell;
   const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};
   const location = Array.isArray(detail['loc']) ? detail['loc'].filter((one: unknown) => one !== 'body').join('.') : '';

@@ -1,11 +1,17 @@
 import { Fault } from '#model/fault';
-import { isEmpty, isObject, type Json, type JsonObject } from '#model/json';
+import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#model/json';
 
 /** Small things that reading shares, whatever their dialect. */
 
 /** null counts as absent. */
 export const isGiven = <Value>(value: Value): value is NonNullable<Value> => value !== undefined && value !== null;
 export const nested = (name: string, carried: JsonObject): JsonObject => (isEmpty(carried) ? {} : { [name]: carried });
+
+/** What a dialect carries for itself, as a member to be spread. */
+export const carrying =
+  (dialect: string) =>
+  (carried: JsonObject): { readonly extra?: Extra } =>
+    isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
 
 export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
 export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
@@ -46,3 +52,16 @@ export function characters(text: string): number {
   for (let at = 1; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--;
   return count;
 }
+
+/** The short names of sounds on OpenAI's wires: `mp3`, `wav`. */
+export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
+
+export function audioFormat(mediaType = 'audio/wav'): string {
+  const format = mediaType.slice(mediaType.indexOf('/') + 1);
+  if (format === 'mpeg') return 'mp3';
+  return format === 'x-wav' || format === 'wave' ? 'wav' : format;
+}
+
+/** A schema with what was said of it beside it, for wires that have no other place for that. */
+export const describedSchema = (schema: JsonObject, description: string | undefined): JsonObject =>
+  description === undefined || 'description' in schema ? schema : { description, ...schema };

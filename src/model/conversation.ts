@@ -43,6 +43,8 @@ export interface MediaPart {
   readonly url?: string;
   readonly fileId?: string;
   readonly name?: string;
+  /** How closely an image is to be looked at: `low`, `high`, or a word of the model's; `auto` where nothing is said. */
+  readonly detail?: string;
   readonly extra?: Extra;
 }
 

@@ -1,3 +1,4 @@
+import type { Decoder } from '#dialects/decoding';
 import type { Answering } from '#kit/answering';
 import { splitter } from '#kit/sse';
 import { speaks, type GenerateEvent } from '#model/event';
@@ -9,12 +10,6 @@ import { upstreamFault, type AwaitingWords } from './asking.ts';
 
 /** Bytes of one frame. */
 export const maxLine = 1_048_576;
-
-/** What decodes the frames of a stream. */
-export interface Decoder {
-  decode(line: string): readonly GenerateEvent[];
-  end(): readonly GenerateEvent[];
-}
 
 /**
  * The events of a stream.

@@ -3,11 +3,11 @@ import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { characters } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
+import type { Reader } from '../decoding.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
-import { dialect, type Loose } from './wire.ts';
+import { carriedAs, dialect, type Loose } from './wire.ts';
 
 /** The words of this wire for the end of an answer. */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -19,15 +19,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   tool_use: 'tool',
   refusal: 'refused',
 };
-
-/** Reads the events of a stream one after the other; a whole answer is read as the events that would have said it. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(event: unknown): readonly GenerateEvent[];
-  isFinished(): boolean;
-  /** What stands at the end of all events. */
-  close(): readonly GenerateEvent[];
-}
 
 /** A block that is being said. */
 interface Open {
@@ -47,6 +38,8 @@ interface Open {
 const mostBlocks = 10_000;
 
 /**
+ * Reads the events of a stream one after the other; a whole answer is read as the events that would have said it.
+ *
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */

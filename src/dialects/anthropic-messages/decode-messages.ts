@@ -1,9 +1,8 @@
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#model/conversation';
 import { isObject, rest, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
 import { isOurSearch } from './encode-answer.ts';
-import { dialect, type WireBlock, type WireMessage } from './wire.ts';
+import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
 
 /** Messages → turns. What a message or a block has beside what we understand is carried on its turn or part. */
 export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {

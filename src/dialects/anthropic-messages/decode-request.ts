@@ -5,10 +5,9 @@ import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isCount, isGiven, missing } from '../reading.ts';
 import { hosts, termsOf } from '../web-search.ts';
-import { carriedAs } from './carrying.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
-import { CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
+import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
 
 const refuse = ({ field, message, missing: absent }: Problem) =>
   new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });

@@ -14,7 +14,9 @@ export function encodeConversation(turns: readonly Turn[], ignored: Set<string>)
   for (const turn of turns) {
     const { '.message': inside, ...carried } = own(turn.extra, dialect);
     if (turn.role === 'system' && !inside) {
-      system.push(...blocksOf(turn.parts, ignored));
+      for (const part of turn.parts)
+        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's interface takes none from the system.`);
+      system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textBlocks(part) : [])));
       if (messages.length > 0) ignored.add('system: what was said to the system later stands at the front.');
       continue;
     }
@@ -112,6 +114,7 @@ function mediaBlocks(part: MediaPart, ignored: Set<string>): readonly JsonObject
     return [];
   }
   const carried = own(part.extra, dialect);
+  if (part.detail !== undefined && part.detail !== 'auto') ignored.add('detail: the provider decides how closely it looks.');
   if (part.kind === 'image') return [{ ...carried, type: 'image', source }];
   return [{ ...carried, type: 'document', source, ...(part.name === undefined ? {} : { title: part.name }) }];
 }

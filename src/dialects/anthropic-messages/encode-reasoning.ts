@@ -21,15 +21,15 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
   const { '.thinking': thinking, '.effort': word } = own(call.extra, dialect);
   if (thinking !== undefined || word !== undefined)
     return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(word ? { effort: word as string } : {}), budget: 0 };
-  const effort = call.reasoning?.effort;
-  if (effort === undefined) return { budget: 0 };
+  if (!call.reasoning) return { budget: 0 };
+  const { effort = 'medium' } = call.reasoning; // a budget it has to have
   if (effort === 'none') return { thinking: { type: 'disabled' }, budget: 0 };
   const obstacle = obstacleTo(call);
   if (obstacle) {
     ignored.add(`reasoning_effort: ${obstacle}`);
     return { budget: 0 };
   }
-  if (adaptive) return { thinking: { type: 'adaptive' }, effort: effortWord(effort), budget: 0 };
+  if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortWord(effort) } : {}), budget: 0 };
   const budget = Math.min(budgetOf(effort), (mostTokens ?? Infinity) - 1);
   if (budget < leastBudget) {
     ignored.add(`reasoning_effort: the provider takes no fewer than ${leastBudget} tokens for thinking, and all tokens are fewer.`);

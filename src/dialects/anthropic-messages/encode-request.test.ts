@@ -101,6 +101,7 @@ describe('a call of another wire', () => {
         'name_of_text',
         'presencePenalty',
         'response_format',
+        'seed',
         'stop',
         'temperature',
         'thoughts',

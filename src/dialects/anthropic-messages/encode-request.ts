@@ -1,8 +1,10 @@
 import type { GenerateCall } from '#model/call';
-import { isWebSearch, webSearchName, type Tool } from '#model/conversation';
+import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#model/conversation';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
+import { possibleChoice } from '../choosing.ts';
+import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { dialect } from './wire.ts';
@@ -37,6 +39,7 @@ export function encodeRequest(
   const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
+  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
   const { system, messages } = encodeConversation(call.turns, ignored);
   const asked = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, asked ?? mostTokens, quirks, ignored);
@@ -47,7 +50,7 @@ export function encodeRequest(
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
-    ...(tools.length > 0 ? { tools, ...encodeToolChoice(call) } : {}),
+    ...(tools.length > 0 ? { tools, ...encodeToolChoice(choice, call) } : {}),
     ...(thinking ? { thinking } : {}),
   };
   const config = { ...(own(call.extra, dialect)['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...encodeOutput(call, ignored) };
@@ -61,7 +64,8 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
   const { temperature, topP, topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
   const missing = { frequencyPenalty, presencePenalty, seed, logprobs, logitBias };
   for (const [name, value] of Object.entries(missing))
-    if (value !== undefined && value !== 0) ignored.add(`${name}: the provider's interface does not have this field.`);
+    if (value !== undefined && (value !== 0 || name === 'logprobs' || name === 'seed'))
+      ignored.add(`${name}: the provider's interface does not have this field.`);
   if (candidates !== undefined && candidates > 1) ignored.add('candidates: the provider makes one answer.');
   const fields: Record<string, Json> = {};
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
@@ -89,7 +93,13 @@ function encodeOutput({ output, extra }: GenerateCall, ignored: Set<string>): Js
       ignored.add("response_format: the provider's interface has JSON by a schema only.");
       return {};
     case 'schema':
-      return { format: { ...(own(extra, dialect)['.format'] as JsonObject | undefined), type: 'json_schema', schema: output.schema } };
+      return {
+        format: {
+          ...(own(extra, dialect)['.format'] as JsonObject | undefined),
+          type: 'json_schema',
+          schema: describedSchema(output.schema, output.description),
+        },
+      };
     default:
       return output satisfies never;
   }
@@ -129,7 +139,7 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
 }
 
 /** The wire has no choice among some of the tools: only those are declared. */
-function encodeToolChoice({ toolChoice: choice, parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
+function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
   const alone = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
   if (!choice) return parallelToolCalls === false ? { tool_choice: { type: 'auto', ...alone } } : {};
   switch (choice.type) {

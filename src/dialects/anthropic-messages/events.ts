@@ -1,6 +1,6 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
-import { Fault } from '#model/fault';
 import { own, type Json, type JsonObject } from '#model/json';
+import { decoding, type Decoder } from '../decoding.ts';
 import { reader } from './decode-answer.ts';
 import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
@@ -8,40 +8,13 @@ import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** A message stream ↔ events, a frame at a time and without waiting. https://platform.claude.com/docs/en/build-with-claude/streaming */
-
-export interface Decoder {
-  /**
-   * @param line the data of one frame
-   * @throws Fault `upstream-failed`, or what an error frame says
-   */
-  decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where no stop reason came: a stream that stops is not an answer that ends */
-  end(): readonly GenerateEvent[];
-}
+/** A message stream ↔ events. https://platform.claude.com/docs/en/build-with-claude/streaming */
 
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
-  return {
-    decode: (line) => take(parsed(line)),
-    end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw malformed();
-  }
-}
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
 
 export interface Encoder {
   /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
@@ -65,6 +38,9 @@ export function encoder(id: string, cites = false): Encoder {
 
 type Kind = 'text' | 'thinking' | 'tool_use';
 
+/** What stands in a block. */
+type Saying = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' | 'tool-call' | 'part' }>;
+
 class Blocks implements Encoder {
   readonly #id: string;
   #index = -1;
@@ -73,7 +49,7 @@ class Blocks implements Encoder {
   #json = ''; // what was said of it
   readonly #cites: boolean;
   #said = ''; // text of the open block, where what is cited is to be shown
-  #waiting: ToolCallPiece[] = []; // pieces of other calls, until the open one is complete
+  #waiting: Saying[] = []; // what came before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
 
@@ -91,21 +67,11 @@ class Blocks implements Encoder {
         return frame('message_start', { message });
       }
       case 'text':
-        if (this.#cites) this.#said += event.text;
-        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
-        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'refusal':
-        return this.#say('text', event.text, {}, false);
       case 'tool-call':
-        return this.#callPiece(event);
       case 'part':
-        if (event.part.type === 'search')
-          return searchBlocks(event.part)
-            .map((block) => this.#close() + this.#start(block) + this.#stop())
-            .join('');
-        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
-        return this.#close() + this.#start(event.part.value) + this.#stop();
+        return this.#inTurn(event);
       case 'finished':
         this.#finished ??= event;
         return '';
@@ -123,7 +89,57 @@ class Blocks implements Encoder {
     const { reason, raw, extra } = this.#finished ?? { reason: 'stop', raw: '', extra: undefined };
     const { stop, others } = stopOf(reason, raw, extra);
     const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
-    return this.#close() + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+    let frames = this.#close();
+    while (this.#waiting.length > 0) frames += this.#sayWaiting() + this.#close();
+    return frames + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+  }
+
+  /** Nothing is said beside a call that is not complete: it waits, so that no piece of the call is lost. */
+  #inTurn(event: Saying): string {
+    if (this.#open !== 'tool_use') return this.#sayOne(event);
+    if (event.type === 'tool-call' && event.call === this.#call) {
+      const frames = this.#piece(event);
+      return this.#waiting.length > 0 && this.#isComplete() ? frames + this.#sayWaiting() : frames;
+    }
+    if (this.#waiting.length === 0 && this.#isComplete()) return this.#sayOne(event);
+    this.#waiting.push(event);
+    return '';
+  }
+
+  /** All pieces of a call stand where its first one came. */
+  #sayWaiting(): string {
+    const groups = Map.groupBy(this.#waiting, (event) => (event.type === 'tool-call' ? event.call : event));
+    this.#waiting = [];
+    let frames = '';
+    for (const events of groups.values()) for (const event of events) frames += this.#inTurn(event);
+    return frames;
+  }
+
+  #isComplete(): boolean {
+    return this.#json.trimEnd().endsWith('}') && inputOf(this.#json) !== undefined;
+  }
+
+  #sayOne(event: Saying): string {
+    switch (event.type) {
+      case 'text':
+        if (this.#cites) this.#said += event.text;
+        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
+      case 'thought':
+        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'refusal':
+        return this.#say('text', event.text, {}, false);
+      case 'tool-call':
+        return this.#piece(event);
+      case 'part':
+        if (event.part.type === 'search')
+          return searchBlocks(event.part)
+            .map((block) => this.#close() + this.#start(block) + this.#stop())
+            .join('');
+        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
+        return this.#close() + this.#start(event.part.value) + this.#stop();
+      default:
+        return event satisfies never;
+    }
   }
 
   #say(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
@@ -135,17 +151,6 @@ class Blocks implements Encoder {
     if (Array.isArray(citations)) for (const one of citations as readonly Json[]) frames += this.#delta('citations_delta', 'citation', one);
     if (signature !== undefined) frames += this.#delta('signature_delta', 'signature', signature);
     return last ? frames + this.#close() : frames;
-  }
-
-  /** Calls whose pieces come in turn are said one after the other. */
-  #callPiece(piece: ToolCallPiece): string {
-    if (this.#open === 'tool_use' && piece.call !== this.#call) {
-      if (this.#waiting.length > 0 || piece.name === undefined || !inputOf(this.#json)) {
-        this.#waiting.push(piece);
-        return '';
-      }
-    }
-    return this.#piece(piece);
   }
 
   #piece(piece: ToolCallPiece): string {
@@ -172,13 +177,8 @@ class Blocks implements Encoder {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${name}":${JSON.stringify(value)}}}\n\n`;
   }
 
-  /** Ends the open block, and says what waited for that. */
   #close(): string {
-    const calls = Map.groupBy(this.#waiting, ({ call }) => call);
-    this.#waiting = [];
-    let frames = '';
-    for (const pieces of calls.values()) for (const piece of pieces) frames += this.#piece(piece);
-    return this.#open === undefined ? frames : frames + this.#stop();
+    return this.#open === undefined ? '' : this.#stop();
   }
 
   #stop(): string {

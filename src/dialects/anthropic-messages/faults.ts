@@ -1,6 +1,19 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject } from '#model/json';
-import { proseOf, retryAfterOf, wordOf, type Headers } from '../refusals.ts';
+import {
+  againstPolicy,
+  jsonOf,
+  meaningOf,
+  notAccepted,
+  proseOf,
+  refused,
+  retryAfterOf,
+  shellOf,
+  tooLong,
+  wordOf,
+  type Headers,
+  type Meaning,
+} from '../refusals.ts';
 
 /** Faults in the words of this wire, and a provider's refusals as faults. https://platform.claude.com/docs/en/api/errors */
 export interface MessagesError {
@@ -60,13 +73,7 @@ const statuses: Readonly<Record<string, number>> = {
  * @param body its text, or the beginning of it
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    value = undefined;
-  }
-  const shell = isObject(value) ? value : {};
+  const shell = shellOf(jsonOf(body));
   return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers));
 }
 
@@ -83,29 +90,23 @@ function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown
   const type = proseOf(refusal['type']);
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(type) };
-  const wait = retryAfter === undefined ? {} : { retryAfter };
-  if (status === 429) return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...wait, cause });
-  if (status === 503 || status === 529 || type === 'overloaded_error')
-    return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
-  if (status === 401 || status === 402 || status === 403 || /credit balance/i.test(message))
-    return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
-  if (status === 404 && (type === 'not_found_error' || /\bmodel\b/i.test(message)) && !/\b(path|url|endpoint|route)\b/i.test(message))
-    return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
-  if (status === 400 || status === 422) return faultOfMistake(message, cause);
-  if (status === 413) return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
-  if (status === 404 || (status > 404 && status < 500 && status !== 408))
-    return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
-  return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+  const meaning = meaningIn(status, type, message);
+  return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter);
+}
+
+function meaningIn(status: number, type: string, message: string): Meaning {
+  const meaning = meaningOf(status);
+  if (meaning === 'limited' || meaning === 'overloaded') return meaning;
+  if (type === 'overloaded_error') return 'overloaded';
+  if (/credit balance/i.test(message)) return 'credentials';
+  const namesModel = (type === 'not_found_error' || /\bmodel\b/i.test(message)) && !/\b(path|url|endpoint|route)\b/i.test(message);
+  return status === 404 && namesModel ? 'model' : meaning;
 }
 
 /** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken: it stands at the front, before a colon or between backticks. */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/prompt is too long|context (window|limit|length)/i.test(message))
-    return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
-  if (/content filtering|usage policy/i.test(message))
-    return new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
+  if (/prompt is too long|context (window|limit|length)/i.test(message)) return tooLong(cause);
+  if (/content filtering|usage policy/i.test(message)) return againstPolicy(cause);
   const field = /^["`]?([a-z_]{2,40})(?:\.[\w.-]{0,80})?["`]?(?::| is | may | and | cannot )/.exec(message)?.[1];
-  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
-  const unknown = /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message);
-  return new Fault('invalid', `The provider did not accept ${field}.`, { field, ...(unknown ? { reason: 'field-unknown' } : {}), cause });
+  return notAccepted(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
 }

@@ -2,14 +2,14 @@ import { randomText } from '#kit/ids';
 import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
-import { carriedAs } from './carrying.ts';
+import type { Reader } from '../decoding.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { citationsFrom } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
-import { dialect, type Loose } from './wire.ts';
+import { carriedAs, dialect, type Loose } from './wire.ts';
 
 /** The words of this wire for the end of an answer; others are a `stop` whose word is kept. */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -25,16 +25,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   IMAGE_RECITATION: 'refused',
   MODEL_ARMOR: 'refused',
 };
-
-/** Reads the chunks of a stream one after the other; a whole answer is one chunk. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(chunk: unknown): readonly GenerateEvent[];
-  /** Has every candidate said why it ended? */
-  isFinished(): boolean;
-  /** What stands at the end of all events: some models say with each chunk why it ended. */
-  close(): readonly GenerateEvent[];
-}
 
 /** A candidate so far. */
 interface Said {
@@ -55,6 +45,9 @@ const mostCandidates = 128;
 const mostCalls = 10_000;
 
 /**
+ * Reads the chunks of a stream one after the other; a whole answer is one chunk. It is finished when every candidate has said why it ended; that stands at the
+ * end of all events, for some models say it with each chunk.
+ *
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  * @param cites what is cited is told, and text is kept for that

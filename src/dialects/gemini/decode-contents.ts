@@ -1,8 +1,7 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
 import { isEmpty, rest, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type WireContent, type WirePart } from './wire.ts';
+import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
  * Contents → turns. What was said to the system is extracted and stands at the front: the system instruction first, then the turns of that role in their order.
@@ -12,16 +11,20 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
   const calls = new Calls();
   const system: Part[] = isGiven(instruction) ? instruction.parts.map((part, at) => systemPart(part, `systemInstruction.parts[${at}]`)) : [];
   const turns: Turn[] = [];
-  for (const [at, { role, parts }] of contents.entries()) {
+  for (const [at, content] of contents.entries()) {
+    const { role, parts } = content;
     const field = `contents[${at}]`;
     if (role === 'system') {
       system.push(...parts.map((part, place) => systemPart(part, `${field}.parts[${place}]`)));
       continue;
     }
-    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)) });
+    const carried = carriedAs(rest(content, turnMembers));
+    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)), ...carried });
   }
   return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
 }
+
+const turnMembers = new Set(['role', 'parts']);
 
 /** `function` is what older clients call a turn with the results of functions. */
 function roleOf(role: string | null | undefined, field: string): 'user' | 'model' {
@@ -79,7 +82,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     ...(mediaType === undefined ? {} : { mediaType }),
     ...(blob ? { base64: blob.data } : { url: file!.fileUri }),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
-    ...carriedAs({ ...others, ...(isEmpty(inner) ? {} : { '.inner': inner }) }),
+    ...carriedAs({ ...others, ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }) }),
   };
 }
 

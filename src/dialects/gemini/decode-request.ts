@@ -116,9 +116,10 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
 
 function reasoningOf(config: WireConfig['thinkingConfig']): Reasoning | undefined {
   if (!isGiven(config)) return undefined;
-  const { thinkingBudget: budget, thinkingLevel: level } = config;
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = config;
   const effort = isGiven(level) ? levelEffort(level) : isGiven(budget) && budget >= 0 ? effortOf(budget) : undefined;
-  return effort === undefined ? {} : { effort };
+  if (effort === undefined) return includeThoughts || isGiven(level) || isGiven(budget) ? {} : undefined;
+  return { effort };
 }
 
 const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);

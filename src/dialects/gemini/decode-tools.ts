@@ -2,9 +2,8 @@ import type { FunctionTool, Tool, WebSearch } from '#model/conversation';
 import { isEmpty, isObject, rest, type Json } from '#model/json';
 import { bounded, invalid, isGiven } from '../reading.ts';
 import { hosts, termsOf } from '../web-search.ts';
-import { carriedAs } from './carrying.ts';
 import { jsonSchemaOf } from './schema.ts';
-import { dialect, type WireFunction, type WireTool } from './wire.ts';
+import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts';
 
 /** Functions one by one, and each tool of the provider as it came. */
 export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {

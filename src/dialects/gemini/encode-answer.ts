@@ -47,7 +47,9 @@ export function callPart({ id, name, json, extra }: { readonly id: string; reado
   return { functionCall: { ...(unnamed ? {} : { id }), name, args: argsOf(json) ?? { arguments: json } }, ...carried };
 }
 
-export function mediaPart({ mediaType = 'application/octet-stream', base64, url, extra }: MediaPart): JsonObject {
+/** @returns undefined for a piece of a sound that has no sound in it, but its transcript */
+export function mediaPart({ mediaType = 'application/octet-stream', base64, url, extra }: MediaPart): JsonObject | undefined {
+  if (base64 === '') return undefined;
   const carried = own(extra, dialect);
   return base64 === undefined
     ? { fileData: { mimeType: mediaType, fileUri: url ?? '' }, ...carried }

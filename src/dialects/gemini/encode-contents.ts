@@ -1,5 +1,5 @@
 import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
-import { isObject, own, textOf, type Json, type JsonObject } from '#model/json';
+import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#model/json';
 import { dialect } from './wire.ts';
 
 interface Ways {
@@ -26,6 +26,8 @@ export function encodeConversation(
   const names = new Map<string, string>(); // of the functions that were called, by the id of the call
   for (const [at, turn] of turns.entries()) {
     if (turn.role === 'system') {
+      for (const part of turn.parts)
+        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's interface takes none from the system.`);
       system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textParts(part) : [])));
       if (turns.slice(0, at).some(({ role }) => role !== 'system')) ignored.add('system: what was said to the system later stands at the front.');
       continue;
@@ -34,18 +36,20 @@ export function encodeConversation(
     const parts = turn.parts.flatMap((part) => partsOf(part, names, ways, ignored));
     if (parts.length === 0) continue; // it said nothing that can be given
     const role = turn.role === 'model' ? 'model' : 'user';
-    const results = parts.every((part) => part['functionResponse'] !== undefined);
+    const carried = own(turn.extra, dialect);
+    const results = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
     const last = contents.at(-1);
     if (results && last?.results && last.role === role) last.parts.push(...parts);
-    else contents.push({ role, parts, results });
+    else contents.push({ role, parts, results, carried });
   }
-  return { ...(system.length > 0 ? { system } : {}), contents: contents.map(({ role, parts }) => ({ role, parts })) };
+  return { ...(system.length > 0 ? { system } : {}), contents: contents.map(({ role, parts, carried }) => ({ ...carried, role, parts })) };
 }
 
 interface Draft {
   readonly role: string;
   readonly parts: JsonObject[];
   readonly results: boolean;
+  readonly carried: JsonObject;
 }
 
 function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ignored: Set<string>): readonly JsonObject[] {
@@ -80,7 +84,9 @@ function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonl
 
 function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
   const { '.inner': inner, ...carried } = own(part.extra, dialect);
-  const { kind, base64, url, name } = part;
+  const { kind, base64, url, name, detail = 'auto' } = part;
+  if (name !== undefined && !inner) ignored.add('filename: the provider knows no names of files.');
+  if (detail !== 'auto') ignored.add('detail: the provider decides how closely it looks.');
   const mimeType = part.mediaType ?? guessed(kind, url ?? name ?? '');
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
   if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
@@ -139,7 +145,9 @@ function resultPart({ id, parts, failed, extra }: ToolResultPart, names: Readonl
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
   const said = texts.join('');
   const given = texts.length === 1 ? argsOf(said) : undefined;
-  const response: Json = given && said.trim() !== '' ? given : { [failed ? 'error' : 'output']: said };
+  const isPlain = !given || said.trim() === '';
+  const saysFailed = !failed || (given && 'error' in given && Object.keys(given).length === 1);
+  const response: Json = isPlain ? { [failed ? 'error' : 'output']: said } : saysFailed ? given : { error: given };
   const functionResponse = {
     ...(ids && !unnamed ? { id } : {}),
     name: textOf(ownName) || (names.get(id) ?? id),

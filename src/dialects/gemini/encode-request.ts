@@ -1,8 +1,10 @@
 import type { GenerateCall } from '#model/call';
-import { isWebSearch, type Tool } from '#model/conversation';
+import { isWebSearch, type Tool, type ToolChoice } from '#model/conversation';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
+import { possibleChoice } from '../choosing.ts';
+import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -34,6 +36,7 @@ export function encodeRequest(
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
   const { system, contents } = encodeConversation(call.turns, { ids: !quirks.withoutIds, signed: quirks.signed ?? false, signatureOf }, ignored);
   const tools = encodeTools(call, ignored);
+  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
   const config = {
     ...(carriedConfig as JsonObject | undefined),
     ...(notes['.config'] as JsonObject | undefined),
@@ -41,7 +44,7 @@ export function encodeRequest(
     ...encodeOutput(call),
     ...encodeReasoning(call, quirks, ignored),
   };
-  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(call) : {}) };
+  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(possible, call) : {}) };
   if (call.parallelToolCalls === false && tools.length > 0) ignored.add('parallel_tool_calls: the provider may call several tools at once.');
   return {
     body: {
@@ -89,7 +92,10 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
       return { responseMimeType: 'application/json' };
     case 'schema': {
       const asItCame = own(extra, dialect)['.responseSchema'];
-      return { responseMimeType: 'application/json', ...(asItCame === undefined ? { responseJsonSchema: output.schema } : { responseSchema: asItCame }) };
+      return {
+        responseMimeType: 'application/json',
+        ...(asItCame === undefined ? { responseJsonSchema: describedSchema(output.schema, output.description) } : { responseSchema: asItCame }),
+      };
     }
     default:
       return output satisfies never;
@@ -154,7 +160,7 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
   }
 }
 
-function encodeChoice({ toolChoice: choice, tools, extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
+function encodeChoice(choice: ToolChoice | undefined, { extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
   if (!choice) return {};
   switch (choice.type) {
     case 'auto':
@@ -164,7 +170,6 @@ function encodeChoice({ toolChoice: choice, tools, extra }: GenerateCall): { rea
     case 'required':
       return { functionCallingConfig: { mode: 'ANY' } };
     case 'tool':
-      if (!tools.some((tool) => tool.type === 'function' && tool.name === choice.name)) return {}; // its own tools cannot be demanded
       return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.name] } };
     case 'allowed':
       return { functionCallingConfig: choice.mode === 'auto' ? { mode: 'AUTO' } : { mode: 'ANY', allowedFunctionNames: choice.names } };

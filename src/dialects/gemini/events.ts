@@ -1,6 +1,6 @@
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
-import { Fault } from '#model/fault';
 import { own, type Extra, type JsonObject } from '#model/json';
+import { decoding, type Decoder } from '../decoding.ts';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
 import { argsOf } from './encode-contents.ts';
@@ -10,41 +10,14 @@ import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
-/** A stream of generated content ↔ events, a chunk at a time and without waiting. */
-
-export interface Decoder {
-  /**
-   * @param line the data of one frame
-   * @throws Fault `upstream-failed`, or what an error frame says
-   */
-  decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where no finish reason came: a stream that stops is not an answer that ends */
-  end(): readonly GenerateEvent[];
-}
+/** A stream of generated content ↔ events. */
 
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  * @param cites what is cited is told, and text is kept for that
  */
-export function decoder(model: string, ignored: readonly string[] = [], cites = false): Decoder {
-  const { take, isFinished, close } = reader(model, ignored, { cites });
-  return {
-    decode: (line) => take(parsed(line)),
-    end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw malformed();
-  }
-}
+export const decoder = (model: string, ignored: readonly string[] = [], cites = false): Decoder => decoding(reader(model, ignored, { cites }), malformed);
 
 export interface Encoder {
   /** @returns the text of the chunks to send; '' when there is nothing to say */
@@ -95,13 +68,14 @@ class Chunks implements Encoder {
         return this.#said(event.candidate, { text: event.text });
       case 'tool-call':
         return this.#callPiece(event);
-      case 'part':
+      case 'part': {
         if (event.part.type === 'search') {
           if (this.#cites) this.#groundingOf(event.candidate).search(event.part);
           return '';
         }
-        if (event.part.type === 'media') return this.#said(event.candidate, mediaPart(event.part));
-        return event.part.dialect === dialect ? this.#said(event.candidate, event.part.value) : '';
+        const part = event.part.type === 'media' ? mediaPart(event.part) : event.part.dialect === dialect ? event.part.value : undefined;
+        return part ? this.#said(event.candidate, part) : '';
+      }
       case 'finished':
         this.#endings.push(event);
         return this.#close(event.candidate);
@@ -135,8 +109,8 @@ class Chunks implements Encoder {
 
   /** A part that says nothing is left out. */
   #said(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
-    const before = this.#close(candidate);
-    if (part['text'] === '' && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
+    const before = this.#closeWhole(candidate);
+    if (part['text'] === '' && !logprobs && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
     return before + this.#chunk(candidate, part, logprobs);
   }
 
@@ -154,9 +128,15 @@ class Chunks implements Encoder {
       return '';
     }
     if (name === undefined) return ''; // it was ended by something else that was said
-    const whole = open.every((one) => one.json !== '' && argsOf(one.json)) ? this.#close(candidate) : '';
+    const whole = this.#closeWhole(candidate);
     this.#open.set(candidate, [...(this.#open.get(candidate) ?? []), { call, id, name, json, ...(extra ? { extra } : {}) }]);
     return whole;
+  }
+
+  /** Says the open calls, unless pieces of one still come. */
+  #closeWhole(candidate: number): string {
+    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argsOf(json) !== undefined;
+    return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';
   }
 
   #close(candidate: number): string {

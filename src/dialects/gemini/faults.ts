@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject, type JsonObject } from '#model/json';
-import { proseOf, retryAfterOf, wordOf, type Headers } from '../refusals.ts';
+import { jsonOf, meaningOf, notAccepted, proseOf, refused, retryAfterOf, shellOf, tooLong, wordOf, type Headers, type Meaning } from '../refusals.ts';
 
 /** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
 export interface GeminiError {
@@ -56,15 +56,8 @@ const statuses: Readonly<Record<string, number>> = {
  * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    value = undefined;
-  }
-  const shell: unknown = Array.isArray(value) ? value[0] : value;
-  const error = isObject(shell) && isObject(shell['error']) ? shell['error'] : {};
-  return faultOfRefusal(status, error, retryAfterOf(headers));
+  const { error } = shellOf(jsonOf(body));
+  return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers));
 }
 
 /** An error inside of an answer that began as a good one. */
@@ -82,36 +75,31 @@ function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown
   const word = proseOf(refusal['status']);
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(word) };
-  const retryAfter = told ?? delayOf(refusal['details']);
-  const wait = retryAfter === undefined ? {} : { retryAfter };
-  if (status === 429 || word === 'RESOURCE_EXHAUSTED')
-    return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...wait, cause });
-  if (status === 503 || status === 529 || word === 'UNAVAILABLE')
-    return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
-  if (status === 401 || status === 402 || status === 403 || /\bAPI[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID')
-    return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
-  if (status === 404 && /\bmodels?\b/i.test(message))
-    return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
-  if (status === 400 || status === 422) return faultOfMistake(message, cause);
-  if (status === 413) return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
-  if (status === 404 || (status > 404 && status < 499 && status !== 408))
-    return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
-  return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+  const meaning = meaningIn(status, refusal);
+  return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, told ?? delayOf(refusal['details']));
+}
+
+function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>): Meaning {
+  const word = proseOf(refusal['status']);
+  const message = proseOf(refusal['message']);
+  const meaning = meaningOf(status);
+  if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
+  if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
+  if (/\bAPI[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
+  if (status === 404 && /\bmodels?\b/i.test(message)) return 'model';
+  return status === 499 ? 'failed' : meaning; // it was ended, by whomever
 }
 
 /** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken. */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message))
-    return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
-  if (/thought[_ ]?signature/i.test(message))
-    return new Fault('invalid', 'The provider did not accept thoughtSignature.', { field: 'thoughtSignature', cause });
+  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
+  if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);
   if (/thinking/i.test(message))
     return new Fault('invalid', 'The provider did not accept thinkingConfig.', { field: 'generationConfig.thinkingConfig', reason: 'field-unknown', cause });
   const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
   if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
-  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
-  return new Fault('invalid', `The provider did not accept ${field}.`, { field, cause });
+  return notAccepted(field, cause);
 }
 
 /** Seconds, as `RetryInfo` says them: `34.4s`. */

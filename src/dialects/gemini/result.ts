@@ -46,7 +46,7 @@ function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: Jso
   return grounding.metadata();
 }
 
-function partsOf(part: Part): readonly JsonObject[] {
+function partsOf(part: Part): JsonObject | readonly JsonObject[] {
   switch (part.type) {
     case 'text': {
       const carried = own(part.extra, dialect);
@@ -59,7 +59,7 @@ function partsOf(part: Part): readonly JsonObject[] {
     case 'tool-call':
       return [callPart(part)];
     case 'media':
-      return [mediaPart(part)];
+      return mediaPart(part) ?? [];
     case 'foreign':
       return part.dialect === dialect ? [part.value] : [];
     case 'search': // said with the candidate

@@ -1,8 +1,12 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import type { Json, JsonObject } from '#model/json';
+import { carrying } from '../reading.ts';
 
 /** The content generation wire, as far as we read it. https://ai.google.dev/api/generate-content */
 export const dialect = 'gemini';
+
+/** What the dialect carries for itself, as a member to be spread. */
+export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
 const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));

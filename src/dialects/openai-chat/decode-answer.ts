@@ -2,6 +2,8 @@ import type { Citation } from '#model/conversation';
 import type { FinishReason, GenerateEvent, TokenLogprob } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { isCount } from '../reading.ts';
+import type { Reader } from '../decoding.ts';
+import { tokenLogprobsOf } from '../openai-logprobs.ts';
 import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
@@ -22,17 +24,10 @@ const failures: ReadonlySet<string> = new Set(['error', 'insufficient_system_res
 /** More candidates than can be asked for: an index beyond is no index. */
 const mostCandidates = 128;
 
-/** Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(answer: unknown): readonly GenerateEvent[];
-  /** Has every candidate that spoke come to its end, and at least one? */
-  isFinished(): boolean;
-  /** What stands at the end of all events. */
-  close(): readonly GenerateEvent[];
-}
-
 /**
+ * Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. It is finished when every
+ * candidate that spoke has come to its end, and at least one.
+ *
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
@@ -191,20 +186,7 @@ function carry(candidate: Candidate, name: string, list: unknown): void {
 function logprobsOf(value: unknown, candidate: Candidate): readonly TokenLogprob[] | undefined {
   if (!isObject(value)) return undefined;
   carry(candidate, '.refusal_logprobs', value['refusal']);
-  const tokens = value['content'];
-  if (!Array.isArray(tokens) || tokens.length === 0 || !tokens.every(isTokenLogprob)) return undefined;
-  return tokens.map((one) => ({
-    ...tokenOf(one),
-    ...(Array.isArray(one['top_logprobs']) ? { top: one['top_logprobs'].filter(isTokenLogprob).map(tokenOf) } : {}),
-  }));
-}
-
-type WireLogprob = Readonly<Record<string, unknown>> & { readonly token: string; readonly logprob: number };
-
-const isTokenLogprob = (value: unknown): value is WireLogprob => isObject(value) && typeof value['token'] === 'string' && typeof value['logprob'] === 'number';
-
-function tokenOf({ token, logprob, bytes }: WireLogprob): Omit<TokenLogprob, 'top'> {
-  return { token, logprob, ...(bytes === null || Array.isArray(bytes) ? { bytes: bytes as readonly number[] | null } : {}) };
+  return tokenLogprobsOf(value['content']);
 }
 
 function citationOf(annotation: Json): readonly Citation[] {

@@ -1,9 +1,8 @@
 import type { MediaPart, Part, TextPart, Turn } from '#model/conversation';
 import { rest, type Extra, type Json, type JsonObject } from '#model/json';
 import { invalid, isGiven, missing, nested } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
-import { dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
+import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 
 /** Messages → turns. What a message has beside what we understand is carried on its turn. */
 export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
@@ -106,7 +105,9 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
       case 'image_url': {
         const media = mediaOfImage(part.image_url.url);
         if (!media) throw invalid(`${place}.image_url.url`, 'must be an http or https address or a data URL');
-        return { ...media, ...carriedOf(part, 'image_url', part.image_url, ['url']) };
+        const { detail } = part.image_url as { readonly detail?: unknown };
+        const looked = typeof detail === 'string' ? { detail } : {};
+        return { ...media, ...looked, ...carriedOf(part, 'image_url', part.image_url, ['url', ...Object.keys(looked)]) };
       }
       case 'input_audio':
         return { ...mediaOfAudio(part.input_audio.data, part.input_audio.format), ...carriedOf(part, 'input_audio', part.input_audio, ['data', 'format']) };

@@ -1,8 +1,7 @@
 import type { Tool, ToolChoice } from '#model/conversation';
 import { isObject, rest } from '#model/json';
 import { bounded, invalid, isGiven, missing, nested } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type ChatRequest, type ChatTool } from './wire.ts';
+import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
 
 export function toolOf(tool: ChatTool, at: number): Tool {
   const field = `tools[${at}]`;

@@ -40,11 +40,6 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
 
 export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;
 
-export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
-  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
-
-const encodeToken = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject => ({ token, logprob, bytes: bytes ?? null });
-
 /** Fields of the message and of the choice that waited for the end. */
 export function waited(extra: Extra | undefined): { readonly message: JsonObject; readonly refusalLogprobs: Json | undefined } {
   const { '.refusal_logprobs': refusalLogprobs, ...message } = own(extra, dialect);

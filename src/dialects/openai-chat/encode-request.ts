@@ -3,6 +3,7 @@ import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/c
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut } from '../web-search.ts';
+import { possibleChoice } from '../choosing.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -42,7 +43,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   if (call.sampling.topK !== undefined) ignored.add("topK: the provider's interface does not have this field.");
   if (tools.length > 0) {
     body['tools'] = tools;
-    if (call.toolChoice) body['tool_choice'] = encodeToolChoice(call.toolChoice, call.tools);
+    const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
+    if (choice) body['tool_choice'] = encodeToolChoice(choice, call.tools);
     if (call.parallelToolCalls !== undefined) body['parallel_tool_calls'] = call.parallelToolCalls;
   }
   const format = encodeOutput(call.output);
@@ -144,14 +146,20 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   const { '.role': role = '', ...carried } = own(turn.extra, dialect);
   switch (turn.role) {
     case 'system':
-      return [{ role: role || 'system', ...carried, content: encodeContent(turn.parts, ignored) }];
+      return [{ role: role || 'system', ...carried, content: encodeContent(textsOf(turn.parts, ignored), ignored) }];
     case 'user':
       return encodeUser(turn.parts, carried, ignored, role === 'function');
     case 'model':
-      return [encodeModel(turn.parts, carried, ignored)];
+      return encodeModel(turn.parts, carried, ignored);
     default:
       return turn.role satisfies never;
   }
+}
+
+/** The system says text and nothing else. */
+function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
+  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's interface takes none from the system.`);
+  return parts.filter((part) => part.type === 'text');
 }
 
 /** Results of tools are messages of their own and stand before what else the user says. Their images follow as the user's: a tool message is text. */
@@ -167,14 +175,15 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
     said.push(...part.parts.filter((one) => one.type !== 'text'));
     if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
     const content = encodeContent(texts, ignored);
-    messages.push(older ? { ...carried, role: 'function', content } : { ...carried, role: 'tool', tool_call_id: part.id, content });
+    const others = { ...carried, ...own(part.extra, dialect) };
+    messages.push(older ? { ...others, role: 'function', content } : { ...others, role: 'tool', tool_call_id: part.id, content });
   }
   if (said.length > 0 || messages.length === 0)
     messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(said, ignored) });
   return messages;
 }
 
-function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): JsonObject {
+function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
   const texts = parts.filter((part) => part.type === 'text');
   const refusals = parts.filter((part) => part.type === 'refusal');
   const calls = parts.filter((part) => part.type === 'tool-call');
@@ -191,7 +200,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);
   if (newer.length > 0) message['tool_calls'] = newer.map(encodeToolCall);
-  return message;
+  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // it said nothing that can be given back
 }
 
 /** One plain text is a string, everything else a list of parts. */

@@ -1,56 +1,21 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
-import { Fault } from '#model/fault';
+import type { Fault } from '#model/fault';
 import { isEmpty } from '#model/json';
 import { characters } from '../reading.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { decoding, type Decoder } from '../decoding.ts';
+import { encodeLogprobs } from '../openai-logprobs.ts';
 import { encodeFault, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
-/** A chat completion stream ↔ events, a frame at a time and without waiting: a turn of the event loop for each frame would cost more than the work. */
-
-export interface Decoder {
-  /**
-   * @param line the data of one frame, `[DONE]` included
-   * @throws Fault `upstream-failed`, or what an error frame says
-   */
-  decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where no finish reason came: a stream that stops is not an answer that ends */
-  end(): readonly GenerateEvent[];
-}
-
-const nothing: readonly GenerateEvent[] = [];
+/** A chat completion stream ↔ events. */
 
 /**
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function decoder(model: string, ignored: readonly string[] = []): Decoder {
-  const { take, isFinished, close } = reader(model, ignored);
-  let done = false;
-  return {
-    decode(line) {
-      if (done) return nothing;
-      if (line === '[DONE]') {
-        done = true;
-        return nothing;
-      }
-      return take(parsed(line));
-    },
-    end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw malformed();
-  }
-}
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
 
 export interface Encoder {
   /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
@@ -102,7 +67,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
             place.open = 0;
             if (event.text === '') return cited === '' ? '' : frame(event.candidate, openingWithout(event.candidate) + cited); // the end of a part
           }
-          const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs), refusal: null });
+          const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs, null), refusal: null });
           return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}${cited === '' ? '' : `,${cited}`}`, logprobs);
         }
         case 'thought':

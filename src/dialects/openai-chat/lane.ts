@@ -1,7 +1,7 @@
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import { isObject } from '#model/json';
-import type { Decoder } from './events.ts';
+import type { Decoder } from '../decoding.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,6 +1,6 @@
 import type { MediaPart } from '#model/conversation';
 import { own, type Json, type JsonObject } from '#model/json';
-import { dataOf } from '../reading.ts';
+import { audioFormat, audioType, dataOf } from '../reading.ts';
 import { dialect } from './wire.ts';
 
 /** Images, sounds and files of the chat completion wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
@@ -13,7 +13,7 @@ export function mediaOfImage(url: string): MediaPart | undefined {
 }
 
 export function mediaOfAudio(base64: string, format: string): MediaPart {
-  return { type: 'media', kind: 'audio', mediaType: format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, base64 };
+  return { type: 'media', kind: 'audio', mediaType: audioType(format), base64 };
 }
 
 export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name?: string): MediaPart {
@@ -26,17 +26,17 @@ export function mediaOfFile(source: { readonly data: string } | { readonly id: s
 
 /** A content part, or undefined where this wire has no words for it. */
 export function encodeMedia(part: MediaPart): JsonObject | undefined {
-  const { kind, base64, mediaType, url, fileId, name } = part;
+  const { kind, base64, mediaType, url, fileId, name, detail } = part;
   const inline = base64 === undefined ? undefined : mediaType === undefined ? base64 : `data:${mediaType};base64,${base64}`;
   const carried = own(part.extra, dialect);
   const whole = (type: string, inner: Record<string, Json>) => ({ ...carried, type, [type]: { ...(carried[type] as JsonObject | undefined), ...inner } });
   switch (kind) {
     case 'image': {
       const address = url ?? (mediaType === undefined && base64 !== undefined ? `data:image/png;base64,${base64}` : inline);
-      return address === undefined ? undefined : whole('image_url', { url: address });
+      return address === undefined ? undefined : whole('image_url', { url: address, ...(detail === undefined ? {} : { detail }) });
     }
     case 'audio':
-      return base64 === undefined ? undefined : whole('input_audio', { data: base64, format: formatOf(mediaType) });
+      return base64 === undefined ? undefined : whole('input_audio', { data: base64, format: audioFormat(mediaType) });
     case 'file': {
       const data = inline ?? (url?.startsWith('data:') ? url : undefined);
       if (data === undefined && fileId === undefined) return undefined;
@@ -47,10 +47,4 @@ export function encodeMedia(part: MediaPart): JsonObject | undefined {
     default:
       return kind satisfies never;
   }
-}
-
-function formatOf(mediaType = 'audio/wav'): string {
-  const format = mediaType.slice(mediaType.indexOf('/') + 1);
-  if (format === 'mpeg') return 'mp3';
-  return format === 'x-wav' || format === 'wave' ? 'wav' : format;
 }

@@ -244,7 +244,7 @@ describe('a call', () => {
       { type: 'file', file: { file_id: 'file-1' } },
     ];
     expect(decodeRequest({ ...body, messages: [{ role: 'user', content }] }).call.turns[0]?.parts).toEqual([
-      { type: 'media', kind: 'image', mediaType: 'image/png', base64: 'AAAA', extra: { 'openai-chat': { image_url: { detail: 'low' } } } },
+      { type: 'media', kind: 'image', mediaType: 'image/png', base64: 'AAAA', detail: 'low' },
       { type: 'media', kind: 'image', url: 'https://example.org/a.png' },
       { type: 'media', kind: 'audio', mediaType: 'audio/mpeg', base64: 'BBBB' },
       { type: 'media', kind: 'file', name: 'a.pdf', mediaType: 'application/pdf', base64: 'CCCC' },

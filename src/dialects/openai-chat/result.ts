@@ -3,7 +3,8 @@ import type { Candidate, GenerateResult } from '#model/fold';
 import { isEmpty, type Json, type JsonObject } from '#model/json';
 import { characters } from '../reading.ts';
 import { reader } from './decode-answer.ts';
-import { encodeLogprobs, encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodeLogprobs } from '../openai-logprobs.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -88,7 +89,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
 }
 
 const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>
-  content || refusal ? { content: content ? encodeLogprobs(content) : null, refusal: refusal ?? null } : null;
+  content || refusal ? { content: content ? encodeLogprobs(content, null) : null, refusal: refusal ?? null } : null;
 
 /** A stream gives a sound in pieces: text follows text, everything else is said once. */
 function joined(before: JsonObject | undefined, piece: JsonObject): JsonObject {

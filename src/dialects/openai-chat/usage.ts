@@ -1,5 +1,6 @@
 import type { Usage } from '#model/event';
 import { isEmpty, isObject, own, type Json, type JsonObject } from '#model/json';
+import { besides, usageFrom } from '../openai-usage.ts';
 import { isCount } from '../reading.ts';
 import { dialect } from './wire.ts';
 
@@ -19,19 +20,8 @@ export function usageOf(value: unknown): Usage | undefined {
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
   const apart = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI counts thoughts beside the completion
   const output = apart ? completion_tokens + thought : completion_tokens;
-  const carried = {
-    ...(others as JsonObject),
-    ...(isEmpty(promptOthers) ? {} : { prompt_tokens_details: promptOthers as JsonObject }),
-    ...(isEmpty(completionOthers) ? {} : { completion_tokens_details: completionOthers as JsonObject }),
-  };
-  return {
-    input,
-    output,
-    ...(isCount(cached) && cached <= input ? { cached } : {}),
-    ...(isCount(thought) && thought <= output ? { thought } : {}),
-    source: 'provider',
-    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
-  };
+  const carried = besides(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
+  return usageFrom({ input, output, cached, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
 }
 
 export function encodeUsage({ input, output, cached, thought, extra }: Usage): JsonObject {

@@ -1,8 +1,12 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import type { JsonObject } from '#model/json';
+import { carrying } from '../reading.ts';
 
 /** The chat completion wire, as far as we read it: what comes from clients as one schema, what comes from upstreams as types that promise nothing. https://platform.openai.com/docs/api-reference/chat */
 export const dialect = 'openai-chat';
+
+/** What the dialect carries for itself, as a member to be spread. */
+export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
 const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));

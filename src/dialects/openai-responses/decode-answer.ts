@@ -1,24 +1,22 @@
 import { randomText } from '#kit/ids';
 import type { Citation } from '#model/conversation';
-import type { GenerateEvent } from '#model/event';
+import type { GenerateEvent, TokenLogprob } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#model/json';
+import type { Reader } from '../decoding.ts';
 import { isCount } from '../reading.ts';
 import { faultOfError } from '../openai-faults.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect } from './wire.ts';
+import { tokenLogprobsOf } from '../openai-logprobs.ts';
+import { carriedAs, dialect } from './wire.ts';
 import { usageOf } from './usage.ts';
 
 /** Any JSON object of an upstream: it promises nothing. */
 type Loose = Readonly<Record<string, unknown>>;
 
 /** Reads the events of a stream one after the other; a whole answer is read as the items that would have been said. */
-export interface Reader {
-  /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
-  take(event: unknown): readonly GenerateEvent[];
+export interface ItemReader extends Reader {
   /** A whole response object. */
   whole(response: unknown): readonly GenerateEvent[];
-  isFinished(): boolean;
 }
 
 /** An answer that is none. */
@@ -26,14 +24,16 @@ export const malformed = (): Fault => new Fault('upstream-failed', 'The provider
 
 /** An item that is being said. */
 interface Open {
-  /** Number and id of the tool call, if it is one whose name is known. */
-  call?: { readonly number: number; readonly id: string };
+  /** The tool call, if it is one whose name is known. */
+  call?: { readonly call: number; readonly id: string; readonly custom?: true };
   /** Was any of its text said already? What is done repeats all of it. */
   spoke: boolean;
   /** The thought is shown as it was made, and no summary. */
   inContent: boolean;
   done: boolean;
 }
+
+const newOpen = (): Open => ({ spoke: false, inContent: false, done: false });
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
 const mostItems = 10_000;
@@ -42,8 +42,9 @@ const mostItems = 10_000;
  * @param model the upstream's name for it, for answers that do not say
  * @param ignored goes into `started`
  */
-export function reader(model: string, ignored: readonly string[]): Reader {
+export function reader(model: string, ignored: readonly string[]): ItemReader {
   const open = new Map<number, Open>();
+  const byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
   let calls = 0;
   let started = false;
   let finished = false;
@@ -58,9 +59,16 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   const at = (index: unknown): Open => {
     if (!isCount(index) || index >= mostItems) throw malformed();
     let one = open.get(index);
-    if (!one) open.set(index, (one = { spoke: false, inContent: false, done: false }));
+    if (!one) open.set(index, (one = newOpen()));
     return one;
   };
+
+  const named = (one: Open, { id }: Loose): Open => {
+    if (typeof id === 'string') byId.set(id, one);
+    return one;
+  };
+
+  const known = ({ id }: Loose): Open | undefined => byId.get(textOf(id));
 
   /** The first piece of a call has its name. */
   const call = (one: Open, item: Loose): readonly GenerateEvent[] => {
@@ -68,16 +76,15 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (one.call || name === '') return [];
     const custom = item['type'] === 'custom_tool_call';
     const id = textOf(item['call_id']) || `call_${randomText(24)}`;
-    one.call = { number: calls++, id };
-    const carried = carriedAs(rest(item, callMembers));
-    return [{ type: 'tool-call', candidate: 0, call: one.call.number, id, name, json: '', ...(custom ? { custom } : {}), ...carried }];
+    one.call = { call: calls++, id, ...(custom ? { custom } : {}) };
+    return [{ type: 'tool-call', candidate: 0, ...one.call, name, json: '', ...carriedAs(rest(item, callMembers)) }];
   };
 
   const json = (one: Open, text: string): readonly GenerateEvent[] => {
     if (text === '') return [];
     if (!one.call) throw malformed();
     one.spoke = true;
-    return [{ type: 'tool-call', candidate: 0, call: one.call.number, id: one.call.id, json: text }];
+    return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
   };
 
   const done = (one: Open, item: Loose): readonly GenerateEvent[] => {
@@ -105,7 +112,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (status === 'failed' || status === 'cancelled') throw faultOfError(error ?? { type: 'server_error' });
     if (status !== 'completed' && status !== 'incomplete') throw malformed();
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
-    const events = items.flatMap((item, index) => (isObject(item) ? done(at(index), item) : []));
+    const lasting = items.some((item) => isObject(item) && known(item) !== undefined); // some call an item otherwise each time they name it
+    const events = items.flatMap((item, index) => (isObject(item) ? done(lasting ? (known(item) ?? newOpen()) : at(index), item) : []));
     finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : calls > 0 ? 'tool' : 'stop';
@@ -132,16 +140,18 @@ export function reader(model: string, ignored: readonly string[]): Reader {
           return start(response);
         case 'response.output_item.added':
           if (!isObject(item)) throw malformed();
+          named(at(index), item);
           return [...start(undefined), ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? call(at(index), item) : [])];
         case 'response.output_item.done':
           if (!isObject(item)) throw malformed();
-          return [...start(undefined), ...done(at(index), item)];
+          return [...start(undefined), ...done(named(at(index), item), item)];
         case 'response.output_text.delta':
         case 'response.refusal.delta': {
           const text = textOf(delta);
           if (text === '') return [];
           at(index).spoke = true;
-          return [...start(undefined), { type: type === 'response.refusal.delta' ? 'refusal' : 'text', candidate: 0, text }];
+          if (type === 'response.refusal.delta') return [...start(undefined), { type: 'refusal', candidate: 0, text }];
+          return [...start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
         }
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
@@ -167,6 +177,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       return [...start(response), ...finish(response)];
     },
     isFinished: () => finished,
+    close: () => [],
   };
 }
 
@@ -183,7 +194,7 @@ function message({ spoke }: Open, item: Loose): readonly GenerateEvent[] {
     if (!isObject(part)) continue;
     const text = textOf(part['text']);
     if (Array.isArray(part['annotations'])) annotations.push(...(part['annotations'] as readonly Json[]));
-    if (!spoke && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text });
+    if (!spoke && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
     if (!spoke && part['type'] === 'refusal' && textOf(part['refusal']) !== '') events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
   }
   const others = rest(item, messageMembers);
@@ -215,4 +226,10 @@ function reasoning({ spoke, inContent }: Open, item: Loose): readonly GenerateEv
     ...(typeof encrypted === 'string' ? { encrypted_content: encrypted } : {}),
   };
   return [{ type: 'thought', candidate: 0, text, ...carriedAs(note) }];
+}
+
+/** Log probabilities, as a member to be spread. */
+function scored(value: unknown): { readonly logprobs?: readonly TokenLogprob[] } {
+  const logprobs = tokenLogprobsOf(value);
+  return logprobs ? { logprobs } : {};
 }

@@ -2,11 +2,10 @@ import type { ForeignPart, MediaPart, Part, RefusalPart, SearchPart, TextPart, T
 import { Fault } from '#model/fault';
 import { rest, type Extra, type JsonObject } from '#model/json';
 import { bounded, invalid } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
 import { itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';
 import { thoughtOf } from './thoughts.ts';
-import { dialect, type WireContentPart, type WireItem } from './wire.ts';
+import { carriedAs, dialect, type WireContentPart, type WireItem } from './wire.ts';
 
 /** What a request goes on from. */
 export interface Before {

@@ -2,8 +2,7 @@ import { webSearchName, type Tool, type ToolChoice, type WebSearch } from '#mode
 import { isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { bounded, invalid, isGiven, missing } from '../reading.ts';
 import { hosts, termsOf } from '../web-search.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type ResponsesRequest, type WireTool } from './wire.ts';
+import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
 /** Flat tools ↔ ours. */
 export function toolOf(tool: WireTool, at: number): Tool {

@@ -58,12 +58,6 @@ export const callItem = ({ id, callId, name, custom, others }: CallItem, status:
   custom
     ? { ...others, id, type: 'custom_tool_call', status, call_id: callId, name, input: json }
     : { ...others, id, type: 'function_call', status, call_id: callId, name, arguments: json };
-
-export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
-  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
-
-const encodeToken = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject => ({ token, logprob, bytes: bytes ?? [] });
-
 export const searchItem = (id: string, { query }: SearchPart, status: SearchPart['state'] | 'in_progress'): JsonObject => ({
   id,
   type: 'web_search_call',

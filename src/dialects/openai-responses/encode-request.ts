@@ -3,6 +3,7 @@ import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } fro
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
+import { possibleChoice } from '../choosing.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { dialect, sisterFields } from './wire.ts';
@@ -14,6 +15,7 @@ export interface Quirks {
 }
 
 const encrypted = 'reasoning.encrypted_content';
+const withLogprobs = 'message.output_text.logprobs';
 
 /**
  * Call → a responses request, with the whole conversation: nothing is kept upstream, so thoughts are asked for in their encrypted form. A field the client did
@@ -33,11 +35,12 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
-  const asked = (notes['.include'] ?? []) as readonly Json[];
+  const asked = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
   const include = [...new Set(quirks.encrypted === false ? asked.filter((one) => one !== encrypted) : [...asked, encrypted])];
   const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
-  const choice = hostedChoice ?? (call.toolChoice && encodeToolChoice(call.toolChoice, call.tools));
+  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: true }, ignored);
+  const choice = hostedChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const body: Record<string, Json> = {
     ...carried,
     model,
@@ -66,7 +69,15 @@ function instructionsOf(turns: readonly Turn[]): { readonly instructions?: strin
 
 function encodeSampling({ temperature, topP, maxTokens, logprobs, ...others }: Sampling, ignored: Set<string>): JsonObject {
   const { topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logitBias } = others;
-  const unknown = { top_k: topK, frequency_penalty: frequencyPenalty, presence_penalty: presencePenalty, n: candidates, seed, stop, logit_bias: logitBias };
+  const unknown = {
+    top_k: topK,
+    frequency_penalty: frequencyPenalty,
+    presence_penalty: presencePenalty,
+    n: candidates === 1 ? undefined : candidates,
+    seed,
+    stop,
+    logit_bias: logitBias,
+  };
   for (const [name, value] of Object.entries(unknown)) if (value !== undefined) ignored.add(`${name}: the provider's interface does not have this field.`);
   return {
     ...(temperature === undefined ? {} : { temperature }),

@@ -2,7 +2,8 @@ import type { SearchPart } from '#model/conversation';
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#model/json';
 import type { OpenAIError } from '../openai-faults.ts';
-import { callItem, encodeLogprobs, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
+import { callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
+import { encodeLogprobs } from '../openai-logprobs.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
 import type { Status } from './response.ts';
 import { encryptedOf } from './thoughts.ts';
@@ -136,7 +137,7 @@ export class Encoder {
     if (text !== '' || logprobs || annotations !== undefined || empty) {
       if (!open) [frames, open] = this.#openMessage();
       if (open.part !== 'output_text') frames += this.#endPart(open) + this.#startPart(open, 'output_text');
-      const tokens = logprobs ? encodeLogprobs(logprobs) : [];
+      const tokens = logprobs ? encodeLogprobs(logprobs, []) : [];
       open.logprobs.push(...tokens);
       open.text += text;
       if (text !== '' || logprobs)

@@ -1,8 +1,7 @@
 import type { MediaPart } from '#model/conversation';
 import { own, rest, type Json, type JsonObject } from '#model/json';
-import { dataOf, invalid, isGiven, missing } from '../reading.ts';
-import { carriedAs } from './carrying.ts';
-import { dialect, type WireContentPart } from './wire.ts';
+import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../reading.ts';
+import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
 /** Images, files and sounds of the responses wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
 
@@ -12,8 +11,8 @@ type Shown = Extract<WireContentPart, { type: 'input_image' | 'input_file' | 'in
 export function mediaOf(part: Shown, place: string): MediaPart {
   switch (part.type) {
     case 'input_image': {
-      const { image_url: url, file_id: fileId } = part;
-      const carried = carriedAs(rest(part, imageMembers));
+      const { image_url: url, file_id: fileId, detail } = part as typeof part & { readonly detail?: unknown };
+      const carried = { ...(typeof detail === 'string' ? { detail } : {}), ...carriedAs(rest(part, imageMembers)) };
       if (isGiven(url)) return { type: 'media', kind: 'image', ...sourceOf(url, `${place}.image_url`), ...carried };
       if (isGiven(fileId)) return { type: 'media', kind: 'image', fileId, ...carried };
       throw missing(`${place}.image_url`);
@@ -28,14 +27,14 @@ export function mediaOf(part: Shown, place: string): MediaPart {
     }
     case 'input_audio': {
       const { data, format } = part.input_audio;
-      return { type: 'media', kind: 'audio', mediaType: format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, base64: data };
+      return { type: 'media', kind: 'audio', mediaType: audioType(format), base64: data };
     }
     default:
       return part satisfies never;
   }
 }
 
-const imageMembers = new Set(['type', 'image_url', 'file_id']);
+const imageMembers = new Set(['type', 'image_url', 'file_id', 'detail']);
 const fileMembers = new Set(['type', 'file_data', 'file_url', 'file_id', 'filename']);
 
 function sourceOf(url: string, place: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> {
@@ -46,14 +45,14 @@ function sourceOf(url: string, place: string): Pick<MediaPart, 'base64' | 'media
 }
 
 /** A content part, or undefined where this wire has no words for it. */
-export function encodeMedia({ kind, base64, mediaType, url, fileId, name, extra }: MediaPart): JsonObject | undefined {
+export function encodeMedia({ kind, base64, mediaType, url, fileId, name, detail = 'auto', extra }: MediaPart): JsonObject | undefined {
   const carried = own(extra, dialect);
   const inline = base64 === undefined ? undefined : `data:${mediaType ?? (kind === 'image' ? 'image/png' : 'application/octet-stream')};base64,${base64}`;
   switch (kind) {
     case 'image': {
       const source: JsonObject | undefined =
         fileId !== undefined ? { file_id: fileId } : (url ?? inline) === undefined ? undefined : { image_url: url ?? inline! };
-      return source && { ...carried, type: 'input_image', detail: carried['detail'] ?? 'auto', ...source };
+      return source && { ...carried, type: 'input_image', detail, ...source };
     }
     case 'file': {
       const source: Record<string, Json> = {};
@@ -64,7 +63,7 @@ export function encodeMedia({ kind, base64, mediaType, url, fileId, name, extra 
       return { ...carried, type: 'input_file', ...(name === undefined ? {} : { filename: name }), ...source };
     }
     case 'audio':
-      return base64 === undefined ? undefined : { type: 'input_audio', input_audio: { data: base64, format: mediaType === 'audio/mpeg' ? 'mp3' : 'wav' } };
+      return base64 === undefined ? undefined : { type: 'input_audio', input_audio: { data: base64, format: audioFormat(mediaType) } };
     case 'video':
       return undefined;
     default:

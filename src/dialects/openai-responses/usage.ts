@@ -1,5 +1,6 @@
 import type { Usage } from '#model/event';
 import { isEmpty, isObject, own, type JsonObject } from '#model/json';
+import { besides, usageFrom } from '../openai-usage.ts';
 import { isCount } from '../reading.ts';
 import { dialect } from './wire.ts';
 
@@ -11,19 +12,8 @@ export function usageOf(value: unknown): Usage | undefined {
   const { cached_tokens: cached, cache_write_tokens: written, ...details } = isObject(prompt) ? prompt : {};
   const promptOthers = isCount(written) && written > 0 ? { ...details, cache_write_tokens: written } : details;
   const { reasoning_tokens: thought, ...saidOthers } = isObject(said) ? said : {};
-  const carried = {
-    ...(others as JsonObject),
-    ...(isEmpty(promptOthers) ? {} : { input_tokens_details: promptOthers as JsonObject }),
-    ...(isEmpty(saidOthers) ? {} : { output_tokens_details: saidOthers as JsonObject }),
-  };
-  return {
-    input,
-    output,
-    ...(isCount(cached) && cached <= input ? { cached } : {}),
-    ...(isCount(thought) && thought <= output ? { thought } : {}),
-    source: 'provider',
-    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
-  };
+  const carried = besides(others, { input_tokens_details: promptOthers, output_tokens_details: saidOthers });
+  return usageFrom({ input, output, cached, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
 }
 
 export function encodeUsage({ input, output, cached, thought, extra }: Usage): JsonObject {

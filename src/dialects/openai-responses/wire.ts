@@ -1,8 +1,12 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import type { Json, JsonObject } from '#model/json';
+import { carrying } from '../reading.ts';
 
 /** The responses wire, as far as we read it. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
 export const dialect = 'openai-responses';
+
+/** What the dialect carries for itself, as a member to be spread. */
+export const carriedAs = carrying(dialect);
 
 /** What the chat wire has under the same name: carried for both. */
 export const sisterFields: ReadonlySet<string> = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);

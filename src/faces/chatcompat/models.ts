@@ -1,15 +1,8 @@
 import { Type } from 'typebox';
-import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
-import type { Model } from '#model/target';
 import type { Route } from '#http/route';
+import type { Model } from '#model/target';
+import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
 import { root } from './root.ts';
-
-/** The models that are shown, and any that can be asked for by name. */
-export interface ModelList {
-  find(name: string): Model | undefined;
-  list(): readonly Model[];
-}
 
 const ModelObject = Type.Object({
   id: Type.String(),
@@ -18,34 +11,25 @@ const ModelObject = Type.Object({
   owned_by: Type.String(),
 });
 
-/** `GET /models` and `GET /models/{id}`. An id may have slashes in it. */
-export function modelRoutes(models: (caller: Caller) => ModelList): readonly Route[] {
-  return [
+/** `GET /models` and `GET /models/{id}`. */
+export const chatModelRoutes = (models: ModelsOf): readonly Route[] =>
+  modelRoutes(
+    root,
     {
-      method: 'GET',
-      path: `${root}/models`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'Lists the models.',
       output: Type.Object({ object: Type.Literal('list'), data: Type.Array(ModelObject) }),
       answer: ({ caller }) => ({ object: 'list', data: models(caller).list().map(modelObject) }),
     },
     {
-      method: 'GET',
-      path: `${root}/models/*`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'One model, by its id.',
       output: ModelObject,
-      answer({ exchange, caller }) {
-        const id = exchange.params['*'] ?? '';
-        const model = models(caller).find(id);
-        if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
-        return modelObject({ ...model, name: id });
+      answer(name, { caller }) {
+        const model = models(caller).find(name);
+        if (!model) throw noModel();
+        return modelObject({ ...model, name });
       },
     },
-  ];
-}
+  );
 
 function modelObject({ name, created, ownedBy }: Model) {
   return { id: name, object: 'model' as const, created, owned_by: ownedBy };

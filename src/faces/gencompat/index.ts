@@ -1,6 +1,6 @@
 import { encodeFault } from '#dialects/gemini/faults';
 import type { Face } from '#http/route';
-import { modelRoutes } from './models.ts';
+import { contentModelRoutes } from './models.ts';
 import { operationRoutes, type OperationParts } from './operations.ts';
 import { root, versions } from './root.ts';
 
@@ -11,7 +11,7 @@ export function gencompat(parts: OperationParts): Face {
     root: `${root}/`,
     routes: versions.flatMap((version) => [
       ...operationRoutes(`${root}/${version}`, parts),
-      ...modelRoutes(`${root}/${version}`, parts.models, parts.standIns),
+      ...contentModelRoutes(`${root}/${version}`, parts.models, parts.standIns),
     ]),
     refusal: (fault) => encodeFault(fault),
   };

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
-import { namesFor, type ModelList, type StandIns } from './names.ts';
+import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
+import { namesFor, type StandIns } from './names.ts';
 
 const ModelObject = Type.Object({
   name: Type.String({ description: '`models/` and the name.' }),
@@ -18,33 +18,25 @@ const ModelObject = Type.Object({
 const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: Type.Optional(Type.String()) });
 
 /** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name. */
-export function modelRoutes(root: string, models: (caller: Caller) => ModelList, standIns: () => StandIns): readonly Route[] {
-  return [
+export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] =>
+  modelRoutes(
+    root,
     {
-      method: 'GET',
-      path: `${root}/models`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'Lists the models: `pageSize` (50, at most 1000) of them after `pageToken`.',
       output: ModelPage,
       answer: ({ exchange, caller }) => page(models(caller).list(), exchange.url),
     },
     {
-      method: 'GET',
-      path: `${root}/models/*`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'One model, by its name.',
       output: ModelObject,
-      answer({ exchange, caller }) {
-        const [name] = namesFor(exchange.params['*'] ?? '', models(caller), standIns());
+      answer(written, { caller }) {
+        const [name] = namesFor(written, models(caller), standIns());
         const model = models(caller).find(name);
-        if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+        if (!model) throw noModel();
         return modelObject(model);
       },
     },
-  ];
-}
+  );
 
 function page(models: readonly Model[], url: string) {
   const query = new URL(url, 'http://here').searchParams;

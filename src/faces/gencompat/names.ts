@@ -1,12 +1,6 @@
 import { Fault } from '#model/fault';
-import type { Model } from '#model/target';
 import { betterName, tierOf, type Tier } from '#model/tier';
-
-/** The models that are shown, and any that can be asked for by name. */
-export interface ModelList {
-  find(name: string): Model | undefined;
-  list(): readonly Model[];
-}
+import type { ModelList } from '../models.ts';
 
 /** Who may stand in for a name that has no model of its own. */
 export interface StandIns {

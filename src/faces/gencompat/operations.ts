@@ -2,12 +2,12 @@ import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#di
 import type { GeneratingParts } from '#http/generating';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
+import type { ModelsOf } from '../models.ts';
 import { countTokens, type CountParts } from './count.ts';
 import { generateContent } from './generate.ts';
-import { namesFor, type ModelList, type StandIns } from './names.ts';
+import { namesFor, type StandIns } from './names.ts';
 
-export type OperationParts = GeneratingParts & CountParts & { readonly models: (caller: Caller) => ModelList; readonly standIns: () => StandIns };
+export type OperationParts = GeneratingParts & CountParts & { readonly models: ModelsOf; readonly standIns: () => StandIns };
 
 /**
  * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and

@@ -8,8 +8,9 @@ import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#model/conversation';
 import type { Caller } from '#model/generate';
 import { promptTokens } from '#model/measure';
+import type { ModelsOf } from '../models.ts';
 import { idHeaders, root } from './root.ts';
-import { known, type ModelList } from './models.ts';
+import { known } from './models.ts';
 
 /** `POST /messages`. */
 export function messageRoute(parts: GeneratingParts): Route {
@@ -45,7 +46,7 @@ function understood(asked: Asked): Understood {
 }
 
 export interface CountParts {
-  readonly models: (caller: Caller) => ModelList;
+  readonly models: ModelsOf;
   /** The sum of the tokens of some texts, exact. */
   readonly countTokens: (texts: Iterable<string>) => Promise<number>;
 }

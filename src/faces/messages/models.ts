@@ -1,15 +1,9 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
+import { modelRoutes, noModel, type ModelList, type ModelsOf } from '../models.ts';
 import { idHeaders, root } from './root.ts';
-
-/** The models that are shown, and any that can be asked for by name. */
-export interface ModelList {
-  find(name: string): Model | undefined;
-  list(): readonly Model[];
-}
 
 const ModelObject = Type.Object({
   type: Type.Literal('model'),
@@ -23,40 +17,28 @@ const ModelObject = Type.Object({
 const id = Type.Union([Type.String(), Type.Null()]);
 const ModelPage = Type.Object({ data: Type.Array(ModelObject), has_more: Type.Boolean(), first_id: id, last_id: id });
 
-/** `GET /models`, in pages, and `GET /models/{id}`. An id may have slashes in it. */
-export function modelRoutes(models: (caller: Caller) => ModelList): readonly Route[] {
-  return [
+/** `GET /models`, in pages, and `GET /models/{id}`. */
+export const messageModelRoutes = (models: ModelsOf): readonly Route[] =>
+  modelRoutes(
+    root,
     {
-      method: 'GET',
-      path: `${root}/models`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'Lists the models: `limit` (20, at most 1000) of them after `after_id` or before `before_id`.',
       output: ModelPage,
       answer: ({ exchange, caller }) => exchange.sendJson(200, page(models(caller).list().filter(holdsConversations), exchange.url), idHeaders(exchange.id)),
     },
     {
-      method: 'GET',
-      path: `${root}/models/*`,
-      scope: 'passthrough',
-      owner: 'nobody',
       summary: 'One model, by its id.',
       output: ModelObject,
-      answer({ exchange, caller }) {
-        const name = exchange.params['*'] ?? '';
-        exchange.sendJson(200, modelObject({ ...known(models(caller), name), name }), idHeaders(exchange.id));
-      },
+      answer: (name, { exchange, caller }) => exchange.sendJson(200, modelObject({ ...known(models(caller), name), name }), idHeaders(exchange.id)),
     },
-  ];
-}
+  );
 
 const holdsConversations = ({ kind }: Model) => kind === 'chat';
 
 /** @throws Fault `not-found` */
 export function known(models: ModelList, name: string): Model {
   const model = models.find(name);
-  if (!model || !holdsConversations(model))
-    throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+  if (!model || !holdsConversations(model)) throw noModel();
   return model;
 }
 
@@ -64,18 +46,17 @@ function page(models: readonly Model[], url: string) {
   const query = new URL(url, 'http://here').searchParams;
   const limit = Number(query.get('limit') ?? 20);
   if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Fault('invalid', 'limit must be between 1 and 1000.', { field: 'limit' });
-  const all = models.filter(({ kind }) => kind === 'chat');
   const at = (name: 'after_id' | 'before_id') => {
     const cursor = query.get(name);
     if (cursor === null) return undefined;
-    const found = all.findIndex((model) => model.name === cursor);
+    const found = models.findIndex((model) => model.name === cursor);
     if (found < 0) throw new Fault('invalid', `${name} must be the id of a model.`, { field: name });
     return found;
   };
   const before = at('before_id');
   const from = before === undefined ? (at('after_id') ?? -1) + 1 : Math.max(0, before - limit);
-  const shown = all.slice(from, before ?? from + limit);
-  const more = before === undefined ? from + limit < all.length : from > 0;
+  const shown = models.slice(from, before ?? from + limit);
+  const more = before === undefined ? from + limit < models.length : from > 0;
   return { data: shown.map(modelObject), has_more: more, first_id: shown[0]?.name ?? null, last_id: shown.at(-1)?.name ?? null };
 }
 

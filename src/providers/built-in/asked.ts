@@ -31,7 +31,7 @@ export function readAsked(call: GenerateCall): Asked {
   const lastModel = call.turns.findLastIndex((turn) => turn.role === 'model');
   const last = call.turns.findLastIndex((turn) => turn.role === 'user' && turn.parts.some((part) => part.type === 'text' || part.type === 'media'));
   const turn = call.turns[last] ?? call.turns.at(-1);
-  const text = turn ? textOf(turn) : '';
+  const text = turn ? unescaped(textOf(turn)) : '';
   const ending = text.slice(-most);
   const { question, rest } = questionOf(ending);
   const sentences = [...earlier(call.turns.toSpliced(last, last < 0 ? 0 : 1), most - rest.length), ...sentencesOf(rest, 'user')];
@@ -50,6 +50,18 @@ export function readAsked(call: GenerateCall): Asked {
 function textOf(turn: Turn): string {
   const texts = turn.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   return texts.length === 1 ? texts[0]! : texts.join('\n');
+}
+
+/** A message that is one JSON string with quotes inside is what that string says: some coding agents hand on so what was typed. */
+function unescaped(text: string): string {
+  const whole = text.length <= most ? text.trim() : '';
+  if (!whole.startsWith('"') || !whole.endsWith('"') || !whole.includes('\\"')) return text;
+  try {
+    const value: unknown = JSON.parse(whole);
+    return typeof value === 'string' ? value : text;
+  } catch {
+    return text;
+  }
 }
 
 function resultsOf(turns: readonly Turn[], lastModel: number): ToolResultPart[] {

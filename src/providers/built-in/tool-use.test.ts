@@ -15,6 +15,12 @@ describe('rules 1, 3, 5 and 6, tools', () => {
       }
     }));
 
+  test('a message that came as a JSON string is what that string says', () =>
+    holds(distinct(3), async ([a, one, two]) => {
+      const said = JSON.stringify(`Call ${a} with it "${one} ${two}".`);
+      expect(await usesOf(said, { tools: [tool(a!, { it: text })] })).toEqual([[a, { it: `${one} ${two}` }]]);
+    }));
+
   test('with auto and no tool named, none is called', () =>
     holds(distinct(3), async ([a, b, c]) => {
       const { candidates } = await ask(`Tell me about ${c}`, { tools: [tool(a!), tool(b!)] });

@@ -1,4 +1,4 @@
-import type { Decoder } from '#dialects/openai-chat/events';
+import type { Decoder } from '#dialects/decoding';
 import { PassingFrames, tokensSaid } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
