@@ -165,10 +165,12 @@ export async function startServer({
   const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
   const regions = () => regionStates(models, health);
 
-  const standIns = () => ({
-    preferred: settings.defaults.gencompat,
-    lastResort: Object.keys(settings.providers).length === 0 ? 'built-in' : undefined,
+  const standInsOf = ({ defaults, providers }: Settings) => ({
+    preferred: defaults.gencompat,
+    lastResort: Object.keys(providers).length === 0 ? 'built-in' : undefined,
+    publishers: new Set(['google', ...Object.values(providers).map(({ publisher }) => publisher)]),
   });
+  let standIns = standInsOf(settings);
 
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
@@ -204,7 +206,9 @@ export async function startServer({
       models: (caller) => modelsFor(models, caller),
       limits: () => settings.limits,
       countTokens,
-      standIns,
+      embed: embedding(generate),
+      embeddingBalance: () => settings.charge.embeddings,
+      standIns: () => standIns,
     }),
     admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
     watch({
@@ -243,6 +247,7 @@ export async function startServer({
     change(changed) {
       settings = { ...changed, ...unchangeable(first) };
       document = undefined;
+      standIns = standInsOf(settings);
       log.level(settings.logLevel);
       models = assemble();
     },

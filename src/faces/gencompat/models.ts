@@ -3,7 +3,7 @@ import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
-import { namesFor, type ModelList, type StandIns } from './names.ts';
+import { embeddingName, namesFor, type ModelList, type StandIns } from './names.ts';
 
 const ModelObject = Type.Object({
   name: Type.String({ description: '`models/` and the name.' }),
@@ -37,8 +37,10 @@ export function modelRoutes(root: string, models: (caller: Caller) => ModelList,
       summary: 'One model, by its name.',
       output: ModelObject,
       answer({ exchange, caller }) {
-        const [name] = namesFor(exchange.params['*'] ?? '', models(caller), standIns());
-        const model = models(caller).find(name);
+        const written = exchange.params['*'] ?? '';
+        const all = models(caller);
+        const embedding = all.find(embeddingName(written, all, standIns()));
+        const model = embedding?.kind === 'embedding' ? embedding : all.find(namesFor(written, all, standIns())[0]);
         if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
         return modelObject(model);
       },
@@ -50,7 +52,7 @@ function page(models: readonly Model[], url: string) {
   const query = new URL(url, 'http://here').searchParams;
   const size = Number(query.get('pageSize') ?? 50);
   if (!Number.isInteger(size) || size < 0) throw new Fault('invalid', 'pageSize must be a whole number.', { field: 'pageSize' });
-  const all = models.filter(({ kind }) => kind === 'chat');
+  const all = models.filter(({ kind }) => kind in methods);
   const token = query.get('pageToken') ?? '';
   const from = token === '' ? 0 : all.findIndex(({ name }) => name === token) + 1;
   if (token !== '' && from === 0) throw new Fault('invalid', 'pageToken must be one that an earlier page ended with.', { field: 'pageToken' });
@@ -59,7 +61,13 @@ function page(models: readonly Model[], url: string) {
   return { models: shown.map(modelObject), ...(more ? { nextPageToken: shown.at(-1)!.name } : {}) };
 }
 
-function modelObject({ name, ownedBy, limits }: Model) {
+/** What can be done with a model of a kind; others are not shown. */
+const methods: Partial<Readonly<Record<Model['kind'], readonly string[]>>> = {
+  chat: ['generateContent', 'countTokens'],
+  embedding: ['embedContent', 'batchEmbedContents'],
+};
+
+function modelObject({ name, kind, ownedBy, limits }: Model) {
   return {
     name: `models/${name}`,
     version: '001',
@@ -67,6 +75,6 @@ function modelObject({ name, ownedBy, limits }: Model) {
     description: `Answered by ${ownedBy}.`,
     ...(limits.context === undefined ? {} : { inputTokenLimit: limits.context }),
     ...(limits.output === undefined ? {} : { outputTokenLimit: limits.output }),
-    supportedGenerationMethods: ['generateContent', 'countTokens'],
+    supportedGenerationMethods: methods[kind] ?? [],
   };
 }

@@ -1,4 +1,5 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
+import { batchEmbed, embedContent } from '../embedding-content.ts';
 import { generateContent, inPath, type Credential } from '../generating-content.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
@@ -22,6 +23,7 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       provider: name,
       model,
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
+      embed: (call, context) => embedContent({ ...shared, path, model, operation: batchEmbed }, call, context),
     };
   });
 };

@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { Target } from '#model/target';
+import { embedContent, predict } from '../embedding-content.ts';
 import { generateContent, inPath } from '../generating-content.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import type { Maker } from '../maker.ts';
@@ -30,13 +31,18 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
     targets(model, { residency: list }) {
       const within = list === undefined ? places : places.filter(({ region }) => residency[list]?.includes(region));
       const inside = modelPath(model, publisher);
-      const [target, ...others] = within.map(({ region, url, base }): Target => ({
-        name: `${name}/${region}/${model}`,
-        provider: name,
-        region,
-        model,
-        generate: (call, context) => generateContent({ ...shared, url, path: inside && `${base}/${inside}`, model }, call, context),
-      }));
+      const operation = predict(model);
+      const [target, ...others] = within.map(({ region, url, base }): Target => {
+        const place = { ...shared, url, path: inside && `${base}/${inside}`, model };
+        return {
+          name: `${name}/${region}/${model}`,
+          provider: name,
+          region,
+          model,
+          generate: (call, context) => generateContent(place, call, context),
+          embed: (call, context) => embedContent({ ...place, operation }, call, context),
+        };
+      });
       return target && { target, others, order };
     },
   };
