@@ -11,8 +11,8 @@ import { embedding } from './gateway/embed.ts';
 import { conforming } from './gateway/conforming.ts';
 import { gateway } from './gateway/index.ts';
 import { openHealth } from './gateway/health.ts';
-import { regionStates } from './gateway/regions.ts';
-import { modelsFor } from './gateway/resolve.ts';
+import { regionStates, type RegionState } from './gateway/regions.ts';
+import { modelsFor, modelsWithin } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { passing } from './gateway/pass.ts';
 import { openMetrics, type Figures } from './http/metrics.ts';
@@ -28,6 +28,7 @@ import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
+import type { Caller } from './model/generate.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -66,6 +67,10 @@ export interface Parent {
   readonly localToken: string;
   /** The figures of all processes, as Prometheus reads them. */
   metrics(): Promise<string>;
+  /** How the regions stand, as all processes see them together. */
+  regions(): Promise<readonly RegionState[]>;
+  /** Has all processes forget what ails the regions. */
+  resetRegions(): Promise<void>;
   /** What the machine lacks before it can take requests. */
   missing(): Promise<readonly string[]>;
 }
@@ -87,6 +92,10 @@ export interface Server {
 export interface ServingProcess extends Server {
   /** What it has counted. */
   figures(): Promise<Figures>;
+  /** How the regions stand, as it sees them. */
+  regions(): readonly RegionState[];
+  /** Forgets what ails them. */
+  resetRegions(): void;
 }
 
 /** Puts the house together and opens the door. */
@@ -161,9 +170,14 @@ export async function startServer({
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
+  const modelsSeen = (caller: Caller) => {
+    const lists = administration.residencies(caller);
+    return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
+  };
   const health = openHealth(() => settings.routing, clock, chance);
-  const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  const generate = gateway({ models: modelsSeen, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
   const regions = () => regionStates(models, health);
+  const resetRegions = () => health.reset();
 
   const standInsOf = ({ defaults, providers }: Settings) => ({
     preferred: defaults.gencompat,
@@ -196,21 +210,21 @@ export async function startServer({
       pass: passing(generate),
       embeddingBalance: () => settings.charge.embeddings,
       clock,
-      models: (caller) => modelsFor(models, caller),
+      models: modelsSeen,
       limits: () => settings.limits,
     }),
-    messages({ generate, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    messages({ generate, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
       generate: conforming({ conforms: keepsTo }, generate),
       clock,
-      models: (caller) => modelsFor(models, caller),
+      models: modelsSeen,
       limits: () => settings.limits,
       countTokens,
       embed: embedding(generate),
       embeddingBalance: () => settings.charge.embeddings,
       standIns: () => standIns,
     }),
-    admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
+    admin([...administration.routes, ...regionRoutes(parent ?? { regions, resetRegions })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
@@ -243,6 +257,8 @@ export async function startServer({
     url: door.url,
     first: made,
     figures: () => metrics.figures(),
+    regions,
+    resetRegions,
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       settings = { ...changed, ...unchangeable(first) };

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock';
 import type { Call } from '#model/call';
-import type { Generate } from '#model/generate';
+import type { Caller, Generate } from '#model/generate';
 import { admitted } from './admitted.ts';
 import { failover, type Waits } from './failover.ts';
 import type { Health } from './health.ts';
@@ -11,7 +11,8 @@ import { resolved, type Models } from './resolve.ts';
 import { openRetryBudget } from './retry-budget.ts';
 
 export interface GatewayParts {
-  readonly models: () => Models;
+  /** The models as a caller sees them. */
+  readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
   readonly health: Health;
   readonly routing: () => { readonly retryBudget: number };

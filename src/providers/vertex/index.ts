@@ -22,23 +22,29 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
     signatures: openSignatures(dialect),
     clock,
   };
+  const lists = Object.keys(residency);
   const places = regions.map((entry) => {
     const region = typeof entry === 'string' ? entry : entry.name;
     const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
-    return { region, url, base: `${url.pathname.replace(/\/+$/, '')}/projects/${projectWord}/locations/${inPath(region)}` };
+    return {
+      region,
+      url,
+      lists: lists.filter((list) => residency[list]?.includes(region)),
+      base: `${url.pathname.replace(/\/+$/, '')}/projects/${projectWord}/locations/${inPath(region)}`,
+    };
   });
   return {
-    targets(model, { residency: list }) {
-      const within = list === undefined ? places : places.filter(({ region }) => residency[list]?.includes(region));
+    targets(model) {
       const inside = modelPath(model, publisher);
       const operation = predict(model);
-      const [target, ...others] = within.map(({ region, url, base }): Target => {
+      const [target, ...others] = places.map(({ region, url, base, lists }): Target => {
         const place = { ...shared, url, path: inside && `${base}/${inside}`, model };
         return {
           name: `${name}/${region}/${model}`,
           provider: name,
           region,
           model,
+          residency: lists,
           generate: (call, context) => generateContent(place, call, context),
           embed: (call, context) => embedContent({ ...place, operation }, call, context),
         };
