@@ -54,12 +54,13 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
   };
 };
 
-/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`. */
+/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; the models of another publisher need a provider of their own. */
 function modelPath(model: string, publisher: string): string | undefined {
   const match = /^(?:publishers\/([^/]+)\/models\/|([^/]+)\/)?([^/]+)$/.exec(model);
   if (!match) return undefined;
   const [, platform, short, name] = match;
-  const [publisherWord, modelWord] = [inPath(platform ?? short ?? publisher), inPath(name!)];
+  if ((platform ?? short ?? publisher) !== publisher) return undefined;
+  const [publisherWord, modelWord] = [inPath(publisher), inPath(name!)];
   return publisherWord === undefined || modelWord === undefined ? undefined : `publishers/${publisherWord}/models/${modelWord}`;
 }
 
