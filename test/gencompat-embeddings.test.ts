@@ -124,7 +124,7 @@ describe('the Gemini API', () => {
     expect(status).toBe(200);
     expect(upstream.requests.map(({ path }) => path)).toEqual(Array.from({ length: 2 }, () => '/v1beta/models/gemini-embedding-001:batchEmbedContents'));
     const asked = upstream.requests.flatMap(({ json }) => (json as { requests: object[] }).requests);
-    expect(upstream.requests.map(({ json }) => (json as { requests: object[] }).requests.length).toSorted()).toEqual([100, 50].toSorted());
+    expect(new Set(upstream.requests.map(({ json }) => (json as { requests: object[] }).requests.length))).toEqual(new Set([100, 50]));
     expect(asked).toHaveLength(150);
     expect(asked).toContainEqual({
       model: 'models/gemini-embedding-001',

@@ -61,8 +61,7 @@ async function memberOn(plan: string): Promise<string> {
 describe.each(['of the settings file', 'of the database'])('a plan %s with a residency', (where) => {
   let key: string;
   beforeAll(async () => {
-    if (where === 'of the database')
-      expect(await administrate(house, 'PUT', '/plans/made-south', { residency: 'south' })).toMatchObject({ residency: 'south' });
+    if (where === 'of the database') await administrate(house, 'PUT', '/plans/made-south', { residency: 'south' });
     key = await memberOn(where === 'of the database' ? 'made-south' : 'south');
   });
 
@@ -128,6 +127,17 @@ test('the plan of a team binds its members as their own does: only what lies in 
   await administrate(house, 'POST', '/teams', { name: 'western', plan: 'west', members: [member.id] });
   expect((await ask(member.keys[0]!, generate('gemini-2.5-flash'))).status).toBe(200);
   expect(places()).toEqual(['us-west1']);
+});
+
+test('the list of plans says it', async () => {
+  await administrate(house, 'PUT', '/plans/told', { residency: 'west' });
+  const { items } = await administrate<{ items: object[] }>(house, 'GET', '/plans');
+  expect(items).toEqual(
+    expect.arrayContaining([
+      { name: 'south', source: 'settings', residency: 'south' },
+      { name: 'told', source: 'database', residency: 'west' },
+    ]),
+  );
 });
 
 test.each(['nowhere', '__proto__', '', 5, null])('the list %j that no provider has is refused, naming the field', async (residency) => {

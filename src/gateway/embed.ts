@@ -89,6 +89,6 @@ function split(call: EmbedCall): readonly EmbedCall[] {
   const { lane: _, inputs, purposes, ...rest } = call;
   return starts.map((from, part) => {
     const to = starts[part + 1];
-    return { ...rest, inputs: inputs.slice(from, to) as EmbedCall['inputs'], ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };
+    return { ...rest, inputs: inputs.slice(from, to), ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };
   });
 }

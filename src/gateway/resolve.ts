@@ -60,11 +60,10 @@ export function modelsFor(models: Models, { models: names }: Caller): Models {
  * of them does not exist.
  */
 export function modelsWithin(models: Models, lists: readonly string[]): Models {
-  let inside = narrowed.get(models);
-  if (!inside) narrowed.set(models, (inside = new Map()));
+  const inside = narrowed.get(models) ?? new Map<string, Models>();
   const key = JSON.stringify(lists);
-  let found = inside.get(key);
-  if (!found) inside.set(key, (found = insideOf(models, lists)));
+  const found = inside.get(key) ?? insideOf(models, lists);
+  narrowed.set(models, inside.set(key, found));
   return found;
 }
 
@@ -75,11 +74,11 @@ function insideOf(models: Models, lists: readonly string[]): Models {
   const known = new WeakMap<Model, { readonly model: Model | undefined }>();
   const inside = (model: Model | undefined): Model | undefined => {
     if (!model) return undefined;
-    let one = known.get(model);
-    if (!one) {
-      const targets = model.targets.flatMap((group) => lists.reduce<typeof group | undefined>((left, list) => left && within(left, list), group) ?? []);
-      known.set(model, (one = { model: targets.length === 0 ? undefined : { ...model, targets } }));
-    }
+    const before = known.get(model);
+    if (before) return before.model;
+    const targets = model.targets.flatMap((group) => lists.reduce<typeof group | undefined>((left, list) => left && within(left, list), group) ?? []);
+    const one = { model: targets.length === 0 ? undefined : { ...model, targets } };
+    known.set(model, one);
     return one.model;
   };
   return {

@@ -60,7 +60,7 @@ function listOf(value: unknown, count: number): readonly unknown[] {
 function valuesOf(embedding: unknown): readonly number[] {
   const values = isObject(embedding) ? embedding['values'] : undefined;
   if (!Array.isArray(values) || values.length === 0 || !values.every((one) => typeof one === 'number')) throw malformed();
-  return values as readonly number[];
+  return values;
 }
 
 const malformed = () => new Fault('upstream-failed', 'The provider sent something that is not a list of embeddings.', { elsewhere: true });
