@@ -7,11 +7,25 @@ export const embeddingsBody = JSON.stringify({
   input: Array.from({ length: 256 }, (_, at) => `${at}: ${sentence}`),
 });
 
+const proseOf = (bytes: number) => sentence.repeat(Math.ceil(bytes / sentence.length)).slice(0, bytes - 150);
+
 /** JSON of a chat request of about so many bytes, always the same. */
-export function chatBody({ bytes, stream = false }: { bytes: number; stream?: boolean }): string {
+export function chatBody({ bytes, stream = false, model = 'gpt-4o-mini' }: { bytes: number; stream?: boolean; model?: string }): string {
   const messages = [
     { role: 'system', content: 'You are a helpful assistant.' },
-    { role: 'user', content: sentence.repeat(Math.ceil(bytes / sentence.length)).slice(0, bytes - 150) },
+    { role: 'user', content: proseOf(bytes) },
   ];
-  return JSON.stringify({ model: 'gpt-4o-mini', messages, temperature: 0.7, ...(stream && { stream }) });
+  return JSON.stringify({ model, messages, temperature: 0.7, ...(stream && { stream }) });
 }
+
+/** JSON of a request for a response, of about 1 KB. `store` as the client says it, or does not. */
+export function responseBody({ stream = false, store }: { stream?: boolean; store?: boolean }): string {
+  return JSON.stringify({ model: 'gpt-4o', instructions: 'You are a helpful assistant.', input: proseOf(1000), temperature: 0.7, stream, store });
+}
+
+/** JSON of a request for content, of about 1 KB. */
+export const contentBody = JSON.stringify({
+  systemInstruction: { parts: [{ text: 'You are a helpful assistant.' }] },
+  contents: [{ role: 'user', parts: [{ text: proseOf(1000) }] }],
+  generationConfig: { temperature: 0.7 },
+});

@@ -9,7 +9,10 @@ import { messages } from './faces/messages/index.ts';
 import { watch, type OpenApiDocument } from './faces/watch/index.ts';
 import { embedding } from './gateway/embed.ts';
 import { conforming } from './gateway/conforming.ts';
+import type { Guards } from './gateway/guarded.ts';
+import { openGuards } from './gateway/guards/index.ts';
 import { gateway } from './gateway/index.ts';
+import { KeptAnswers } from './gateway/kept-answers.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates, type RegionState } from './gateway/regions.ts';
 import { modelsFor, modelsWithin } from './gateway/resolve.ts';
@@ -21,6 +24,7 @@ import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
 import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
+import { openFinding } from './kit/finding.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { openUpstreams } from './kit/pool.ts';
@@ -175,7 +179,22 @@ export async function startServer({
     return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
   };
   const health = openHealth(() => settings.routing, clock, chance);
-  const generate = gateway({ models: modelsSeen, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
+  const answers = new KeptAnswers(clock);
+  const { generate, booked } = gateway({
+    models: modelsSeen,
+    ledger,
+    health,
+    routing: () => settings.routing,
+    waits: () => settings.limits,
+    clock,
+    guards: () => guards,
+    answers,
+    ttlOf: (model) => settings.cache[model]?.ttlSeconds,
+  });
+  const finding = openFinding(clock);
+  const guardsOf = (): Guards =>
+    openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
+  let guards = guardsOf();
   const regions = () => regionStates(models, health);
   const resetRegions = () => health.reset();
 
@@ -197,6 +216,7 @@ export async function startServer({
       latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }],
     ),
   );
+  metrics.gauge('dragoman_kept_answer_bytes', 'Memory of answers that are kept for equal requests.', () => answers.bytes);
   metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
@@ -266,6 +286,8 @@ export async function startServer({
       standIns = standInsOf(settings);
       log.level(settings.logLevel);
       models = assemble();
+      guards = guardsOf();
+      answers.clear(); // other models may stand behind the names
     },
     async close(graceSeconds) {
       stopping = true;
@@ -276,6 +298,7 @@ export async function startServer({
         () => ledger.close(),
         () => books.close(),
         () => upstreams.close(),
+        () => finding.close(),
         () => administration.close(),
         () => store.close(),
         () => withdraw?.(),

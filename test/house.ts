@@ -13,6 +13,8 @@ export interface House {
   readonly key: string;
   /** Asks with that key. */
   ask(path: string, body?: unknown, init?: RequestInit): Promise<Response>;
+  /** Writes its settings anew, as `yaml` gave them, and has them taken over. */
+  change(yaml: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -37,13 +39,14 @@ export async function openHouse({
   upstream,
   databaseUrl,
   folder,
-  log = openLog('silent'),
+  log = { ...openLog('silent'), level: () => {} }, // whatever the settings say
   clock = systemClock,
 }: HouseSettings = {}): Promise<House> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
   const file = join(home, 'dragoman.yaml');
-  await writeFile(file, `${upstream === undefined ? '' : providerYaml(upstream)}${yaml}`);
+  const write = (more: string) => writeFile(file, `${upstream === undefined ? '' : providerYaml(upstream)}${more}`);
+  await write(yaml);
   const key = 'k'.repeat(64);
   const env = {
     DRAGOMAN_CONFIG: file,
@@ -52,7 +55,8 @@ export async function openHouse({
     DRAGOMAN_ADMIN_API_KEY: key,
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   };
-  const { settings } = readSettings({ args: {}, env, cwd: home });
+  const read = () => readSettings({ args: {}, env, cwd: home }).settings;
+  const settings = read();
   const server = await startServer({ settings, log, clock });
   return {
     url: server.url,
@@ -63,6 +67,10 @@ export async function openHouse({
         ...init,
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
       }),
+    async change(more) {
+      await write(more);
+      await server.change(read());
+    },
     async close() {
       await server.close(1);
       if (own) await rm(own, { recursive: true, force: true });

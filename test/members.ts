@@ -59,6 +59,7 @@ export async function fixedCost(server: Served): Promise<number> {
 /** A line of the log. */
 export interface Logged {
   readonly requestId: string;
+  readonly step: number;
   /** ISO 8601. */
   readonly at: string;
   readonly userId: number;

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Pool, type Dispatcher } from 'undici';
-import { chatBody } from './chat-body.ts';
+import { chatBody, responseBody } from './schemas.ts';
 
 interface Account {
   requests: number;
@@ -23,7 +23,6 @@ declare module 'fastify' {
 }
 
 const { PORT = '8000', UPSTREAM = 'http://127.0.0.1:9700', KEY = 'sk-test-1' } = process.env;
-const path = '/v1/chat/completions';
 const accounts = new Map<string, Account>([[hash('sha256', KEY, 'hex'), { requests: 0, tokens: 0 }]]);
 const models = new Set(['gpt-4o-mini', 'gpt-4o']);
 const upstream = new Pool(UPSTREAM, { connections: null, pipelining: 1, keepAliveTimeout: 60_000 });
@@ -43,7 +42,18 @@ app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, by
     done(Object.assign(error as FastifyError, { statusCode: 400 }));
   }
 });
-app.post<{ Body: { model: string; stream?: boolean } }>(path, { schema: { body: chatBody }, onRequest: identify }, (request, reply) => {
+for (const [path, schema] of [
+  ['/v1/chat/completions', chatBody],
+  ['/v1/responses', responseBody],
+] as const)
+  app.post<{ Body: Asked }>(path, { schema: { body: schema }, onRequest: identify }, (request, reply) => pass(path, request, reply));
+
+interface Asked {
+  readonly model: string;
+  readonly stream?: boolean;
+}
+
+function pass(path: string, request: FastifyRequest<{ Body: Asked }>, reply: FastifyReply): void {
   if (!models.has(request.body.model)) {
     void reply.code(404).type('application/json').send(refusal('Model not found'));
     return;
@@ -51,7 +61,7 @@ app.post<{ Body: { model: string; stream?: boolean } }>(path, { schema: { body: 
   reply.hijack();
   const handler = request.body.stream === true ? new PassingStream(reply.raw, request.account) : new PassingWhole(reply.raw, request.account);
   upstream.dispatch({ path, method: 'POST', headers: upstreamHeaders, body: request.bytes }, handler);
-});
+}
 process.on('SIGTERM', () => process.exit(0));
 await app.listen({ port: Number(PORT), host: '127.0.0.1', backlog: 4096 });
 

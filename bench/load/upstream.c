@@ -1,6 +1,7 @@
-// A provider that costs nothing: answers any POST in the wire of OpenAI's chat completions, from one thread, so that a gateway in front of it is
-// what a measurement sees. A body with "stream":true gets so many chunks of about 215 bytes, then the finish, the usage and [DONE]; without a pause
-// they are written in blocks of 16 KB, with one each chunk is a write of its own. A body with "input" gets 256 embeddings of 1,536 floats (5 MB).
+// A provider that costs nothing: answers any POST, from one thread, so that a gateway in front of it is what a measurement sees. A path that ends in
+// /responses is answered in the wire of OpenAI's responses, one with Content in it in Google's, every other in that of OpenAI's chat completions.
+// A body with "stream":true (Google: the path) gets so many chunks of about 215 bytes, then the end as the wire has it; without a pause they are written
+// in blocks of 16 KB, with one each chunk is a write of its own. A body with "input":[ on the path of embeddings gets 256 of 1,536 floats (5 MB).
 // Every other body gets about 1 KB of JSON.
 //
 //   upstream --port 9700 --chunks 200 --pause 0 (microseconds between chunks) --life 3600 (seconds, then it ends by itself)
@@ -22,13 +23,17 @@
 
 enum { BLOCK = 16384, EVENTS = 512 };
 
-struct text { char bytes[4096]; size_t size; };
+struct text { char bytes[8192]; size_t size; };
+
+enum wire { CHAT, RESPONSES, GOOGLE, WIRES };
+struct words { struct text whole, opening, chunk, ending; };   // opening: of the stream, before its chunks
 
 struct connection {
   int fd;
   char *in; size_t have, room;
   char *out; size_t queued, sent, out_room;
   bool streaming, wants_write, waiting, dead;
+  enum wire wire;
   int chunks_said;
   uint64_t due;                    // microseconds; meaningful while waiting
   struct connection *behind;       // in the queue of those that wait for their next chunk
@@ -36,7 +41,8 @@ struct connection {
 
 static int poller, chunks = 200;
 static uint64_t pause_us;
-static struct text whole, head, chunk, ending;
+static struct text head;
+static struct words words_of[WIRES];
 static char *vectors;
 static size_t vectors_size;
 static struct connection *first_waiting, *last_waiting;
@@ -97,7 +103,7 @@ static void wait_for_turn(struct connection *c) {
 static bool stream_on(struct connection *c) {
   do {
     bool last = c->chunks_said == chunks;
-    say(c, last ? &ending : &chunk);
+    say(c, last ? &words_of[c->wire].ending : &words_of[c->wire].chunk);
     c->chunks_said++;
     if (last) c->streaming = false;
     if ((last || pause_us || c->queued >= BLOCK) && !flush(c)) return false;
@@ -122,12 +128,15 @@ static size_t request_size(struct connection *c) {
 
 static bool answer_all(struct connection *c) {
   for (size_t size; !c->streaming && (size = request_size(c)) > 0;) {
-    c->streaming = memmem(c->in, size, "\"stream\":true", 13) != NULL;
-    bool embeds = memmem(c->in, size, "\"input\":[", 9) != NULL;
+    size_t line = (char *)memchr(c->in, '\n', size) - c->in;
+    c->wire = memmem(c->in, line, "/responses ", 11) ? RESPONSES : memmem(c->in, line, "Content", 7) ? GOOGLE : CHAT;
+    c->streaming = c->wire == GOOGLE ? memmem(c->in, line, ":stream", 7) != NULL : memmem(c->in, size, "\"stream\":true", 13) != NULL;
+    bool embeds = memmem(c->in, line, "/embeddings ", 12) != NULL;
     c->have -= size;
     memmove(c->in, c->in + size, c->have);
     if (embeds) say_bytes(c, vectors, vectors_size);
-    else say(c, c->streaming ? &head : &whole);
+    else if (c->streaming) say(c, &head), say(c, &words_of[c->wire].opening);
+    else say(c, &words_of[c->wire].whole);
     c->chunks_said = 0;
     c->due = now_us();
     if (!(c->streaming ? stream_on(c) : flush(c))) return false;
@@ -189,19 +198,58 @@ static void prepare_vectors(void) {
   free(body);
 }
 
-static void prepare(void) {
-  char prose[800] = "", usage[200], body[2048], events[2048];
-  for (size_t n = 0; n < 600;) n += sprintf(prose + n, "The quick brown fox \\\"jumps\\\" over %zu dogs. ", n);
+static const char head_of_json[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s";
+static char prose[800];
+
+static void as_whole(struct text *text, const char *body) { text->size = sprintf(text->bytes, head_of_json, strlen(body), body); }
+
+static void prepare_chat(struct words *words) {
+  char usage[200], body[2048], events[2048];
   sprintf(usage, "{\"prompt_tokens\":219,\"completion_tokens\":%d,\"total_tokens\":%d}", chunks, 219 + chunks);
-
   sprintf(body, "{%s,\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"%s\",\"refusal\":null,\"annotations\":[]},\"logprobs\":null,\"finish_reason\":\"stop\"}],\"usage\":%s,\"service_tier\":\"default\"}", same, prose, usage);
-  whole.size = sprintf(whole.bytes, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
-  head.size = sprintf(head.bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n");
-
+  as_whole(&words->whole, body);
   sprintf(events, "data: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" hello\"},\"finish_reason\":null}]}\n\n", same);
-  as_chunk(&chunk, events, "");
+  as_chunk(&words->chunk, events, "");
   sprintf(events, "data: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", same, same, usage);
-  as_chunk(&ending, events, "0\r\n\r\n");
+  as_chunk(&words->ending, events, "0\r\n\r\n");
+}
+
+// Numbers of events are all 3 but in the opening: who reads them here only counts.
+static void prepare_responses(struct words *words) {
+  static const char before[] = "\"id\":\"resp_123456789\",\"object\":\"response\",\"created_at\":1794960000,\"model\":\"gpt-4o-mini-2024-07-18\",\"parallel_tool_calls\":true,\"temperature\":1,\"tool_choice\":\"auto\",\"tools\":[],\"top_p\":1,\"metadata\":{},\"instructions\":null,\"error\":null,\"incomplete_details\":null";
+  static const char item[] = "{\"id\":\"msg_123456789\",\"type\":\"message\",\"status\":\"%s\",\"role\":\"assistant\",\"content\":[%s]}";
+  char usage[300], text[1200], done[1600], begun[200], response[3200], events[6000];
+  sprintf(usage, "{\"input_tokens\":219,\"input_tokens_details\":{\"cached_tokens\":0},\"output_tokens\":%d,\"output_tokens_details\":{\"reasoning_tokens\":0},\"total_tokens\":%d}", chunks, 219 + chunks);
+  sprintf(text, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\"%s\"}", prose);
+  sprintf(done, item, "completed", text);
+  sprintf(begun, item, "in_progress", "");
+  sprintf(response, "{%s,\"status\":\"completed\",\"output\":[%s],\"usage\":%s}", before, done, usage);
+  as_whole(&words->whole, response);
+  sprintf(events, "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{%s,\"status\":\"in_progress\",\"output\":[],\"usage\":null}}\n\nevent: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":%s}\n\nevent: response.content_part.added\ndata: {\"type\":\"response.content_part.added\",\"sequence_number\":2,\"item_id\":\"msg_123456789\",\"output_index\":0,\"content_index\":0,\"part\":{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\"\"}}\n\n", before, begun);
+  as_chunk(&words->opening, events, "");
+  as_chunk(&words->chunk, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":3,\"item_id\":\"msg_123456789\",\"output_index\":0,\"content_index\":0,\"delta\":\" hello\",\"logprobs\":[],\"obfuscation\":\"abc\"}\n\n", "");
+  sprintf(events, "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":3,\"output_index\":0,\"item\":%s}\n\nevent: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":3,\"response\":%s}\n\n", done, response);
+  as_chunk(&words->ending, events, "0\r\n\r\n");
+}
+
+static void prepare_google(struct words *words) {
+  static const char envelope[] = "\"modelVersion\":\"gemini-2.5-flash\",\"responseId\":\"abcdefghijklmnop\"";
+  char usage[200], body[2048];
+  sprintf(usage, "\"usageMetadata\":{\"promptTokenCount\":219,\"candidatesTokenCount\":%d,\"totalTokenCount\":%d}", chunks, 219 + chunks);
+  sprintf(body, "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"%s\"}],\"role\":\"model\"},\"finishReason\":\"STOP\",\"index\":0}],%s,%s}", prose, usage, envelope);
+  as_whole(&words->whole, body);
+  sprintf(body, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\" hello\"}],\"role\":\"model\"},\"index\":0}],%s,%s}\r\n\r\n", usage, envelope);
+  as_chunk(&words->chunk, body, "");
+  sprintf(body, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"},\"finishReason\":\"STOP\",\"index\":0}],%s,%s}\r\n\r\n", usage, envelope);
+  as_chunk(&words->ending, body, "0\r\n\r\n");
+}
+
+static void prepare(void) {
+  for (size_t n = 0; n < 600;) n += sprintf(prose + n, "The quick brown fox \\\"jumps\\\" over %zu dogs. ", n);
+  head.size = sprintf(head.bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n");
+  prepare_chat(&words_of[CHAT]);
+  prepare_responses(&words_of[RESPONSES]);
+  prepare_google(&words_of[GOOGLE]);
 }
 
 int main(int count, char **words) {

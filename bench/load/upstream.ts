@@ -24,27 +24,75 @@ const vector = JSON.stringify(Array.from({ length: 1536 }, (_, n) => Number((((n
 const embeddings = Array.from({ length: 256 }, (_, index) => `{"object":"embedding","index":${index},"embedding":${vector}}`);
 const vectors = `{"object":"list","data":[${embeddings.join()}],"model":"text-embedding-3-small","usage":{"prompt_tokens":2048,"total_tokens":2048}}`;
 
-const frame = (chunk: object) => `data: ${JSON.stringify({ ...same, object: 'chat.completion.chunk', ...chunk })}\n\n`;
-const piece = frame({ choices: [{ index: 0, delta: { content: ' hello' }, finish_reason: null }] });
-const ending = `${frame({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}${frame({ choices: [], usage })}data: [DONE]\n\n`;
+interface Words {
+  readonly whole: string;
+  readonly opening: string;
+  readonly chunk: string;
+  readonly ending: string;
+}
+
+const chatFrame = (chunk: object) => `data: ${JSON.stringify({ ...same, object: 'chat.completion.chunk', ...chunk })}\n\n`;
+const chat: Words = {
+  whole,
+  opening: '',
+  chunk: chatFrame({ choices: [{ index: 0, delta: { content: ' hello' }, finish_reason: null }] }),
+  ending: `${chatFrame({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}${chatFrame({ choices: [], usage })}data: [DONE]\n\n`,
+};
+
+const place = { item_id: 'msg_123456789', output_index: 0, content_index: 0 };
+const item = (status: string, content: readonly object[]) => ({ id: place.item_id, type: 'message', status, role: 'assistant', content });
+const said = item('completed', [{ type: 'output_text', annotations: [], logprobs: [], text: message.content }]);
+const respond = (status: string, output: readonly object[]) => ({
+  id: 'resp_123456789',
+  object: 'response',
+  created_at: same.created,
+  model: same.model,
+  status,
+  output,
+  usage: { input_tokens: 219, output_tokens: chunks, total_tokens: 219 + chunks },
+});
+const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 3, ...members })}\n\n`;
+const responses: Words = {
+  whole: JSON.stringify(respond('completed', [said])),
+  opening:
+    event('response.created', { response: respond('in_progress', []) }) +
+    event('response.output_item.added', { output_index: 0, item: item('in_progress', []) }) +
+    event('response.content_part.added', { ...place, part: { type: 'output_text', annotations: [], logprobs: [], text: '' } }),
+  chunk: event('response.output_text.delta', { ...place, delta: ' hello', logprobs: [] }),
+  ending: event('response.output_item.done', { output_index: 0, item: said }) + event('response.completed', { response: respond('completed', [said]) }),
+};
+
+const content = (text: string, finishReason?: string) =>
+  JSON.stringify({
+    candidates: [{ content: { parts: [{ text }], role: 'model' }, finishReason, index: 0 }],
+    usageMetadata: { promptTokenCount: 219, candidatesTokenCount: chunks, totalTokenCount: 219 + chunks },
+    modelVersion: 'gemini-2.5-flash',
+  });
+const google: Words = {
+  whole: content(message.content, 'STOP'),
+  opening: '',
+  chunk: `data: ${content(' hello')}\r\n\r\n`,
+  ending: `data: ${content('', 'STOP')}\r\n\r\n`,
+};
 
 createServer((request, response) => void answer(request, response)).listen(Number(values.port ?? 9700), '127.0.0.1');
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let body = '';
   for await (const bytes of request.setEncoding('utf8')) body += String(bytes);
-  if (body.includes('"input":[')) response.writeHead(200, { 'content-type': 'application/json', 'content-length': vectors.length }).end(vectors);
-  else if (body.includes('"stream":true')) await stream(response);
-  else response.writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length }).end(whole);
+  const url = request.url ?? '';
+  const words = url.endsWith('/responses') ? responses : url.includes('Content') ? google : chat;
+  const text = url.endsWith('/embeddings') ? vectors : words.whole;
+  if (words === google ? url.includes(':stream') : body.includes('"stream":true')) await stream(response, words);
+  else response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-async function stream(response: ServerResponse): Promise<void> {
+async function stream(response: ServerResponse, { opening, chunk, ending }: Words): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  if (pauseMilliseconds === 0) response.write(piece.repeat(chunks));
-  else
-    for (let said = 0; said < chunks && !response.destroyed; said++) {
-      response.write(piece);
-      await setTimeout(pauseMilliseconds);
-    }
+  response.write(opening + (pauseMilliseconds === 0 ? chunk.repeat(chunks) : ''));
+  for (let said = 0; pauseMilliseconds > 0 && said < chunks && !response.destroyed; said++) {
+    response.write(chunk);
+    await setTimeout(pauseMilliseconds);
+  }
   response.end(ending);
 }

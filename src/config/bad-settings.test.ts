@@ -177,6 +177,25 @@ describe('a file is refused', () => {
     ['routing: { cooldownSeconds: 9, cooldownMaxSeconds: ▸1 }', 'routing.cooldownMaxSeconds must be at least cooldownSeconds. Found 1.'],
     ['guard: { checks: [▸{ name: a, kind: regex, action: deny }] }', 'guard.checks[0] is of kind regex and needs pattern.'],
     ['guard: { checks: [{ name: a, kind: regex, pattern: ▸"(", action: deny }] }', 'guard.checks[0].pattern must be a regular expression. Found "(".'],
+    [
+      'guard: { checks: [{ name: a, kind: regex, pattern: a, when: ▸[], action: deny }] }',
+      'guard.checks[0].when must have before, after or both. Found a list.',
+    ],
+    ['guard: { checks: [{ name: a, kind: pii, entities: [email, ▸mood], action: mask }] }', 'guard.checks[0].entities[1] must be one of email, phone,'],
+    [
+      'guard: { checks: [{ name: a, kind: http, url: ▸"ftp://x", action: mask }] }',
+      'guard.checks[0].url must start with http:// or https://. Found "ftp://x".',
+    ],
+    [
+      'guard: { checks: [{ name: a, kind: moderation, model: ▸m, action: deny }] }',
+      'guard.checks[0].model must name a model of kind moderation or chat. Found "m".',
+    ],
+    [
+      'guard: { checks: [{ name: a, kind: moderation, model: built-in, action: ▸mask }] }',
+      'guard.checks[0].action must be deny or flag, for a model says that something is wrong and not where. Found "mask".',
+    ],
+    ['guard: { checks: [{ name: a, kind: regex, pattern: a, action: deny, models: [▸m] }] }', 'guard.checks[0].models[0] must name a model. Found "m".'],
+    ['cache: { ▸m: { ttlSeconds: 1 } }', 'cache.m must name a chat model, or be "*".'],
     ['mcp: { stdio: [{ name: a, command: ▸ls }] }', 'mcp.stdio[0].command must be an absolute path. Found "ls".'],
     ['mcp: { whitelist: [{ name: a, url: ▸"ftp://x" }] }', 'mcp.whitelist[0].url must start with http:// or https://. Found "ftp://x".'],
   ];

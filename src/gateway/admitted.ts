@@ -21,6 +21,21 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
   });
 }
 
+/**
+ * Lets a call in for which nobody is asked: nothing is set aside and nothing charged, and it has its row in the books.
+ *
+ * @throws Fault `overloaded` while nothing can be booked
+ */
+export function unreserved(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
+  return async function* (call, context) {
+    const { route } = call;
+    const free = { ...call, route: { ...route, rate: nothing, ...(route.price ? { price: nothing } : {}) } };
+    yield* inner({ ...free, reservation: ledger.free(free, context) }, context);
+  };
+}
+
+const nothing = { input: 0, output: 0 };
+
 async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<Said>): AsyncGenerator<Said> {
   yield* enter(await reservation);
 }

@@ -2,8 +2,9 @@ import type { Call } from '#model/call';
 import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#model/embed';
 import type { Errand } from '#model/errand';
 import type { Started, Usage } from '#model/event';
-import type { Generate } from '#model/generate';
+import type { Generate, Said, TargetContext } from '#model/generate';
 import { promptSize } from '#model/measure';
+import type { Target } from '#model/target';
 
 /** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
 const partBytes = 750_000;
@@ -35,32 +36,46 @@ interface EmbedErrand extends Errand {
   vectors: readonly Vector[];
 }
 
+/** The call with other texts; its bytes are no longer those of the client. */
+function withInputs({ lane: _, ...call }: EmbedCall, texts: readonly string[]): EmbedCall {
+  return texts.length === 0 ? call : { ...call, inputs: texts };
+}
+
 /** @param head what is known when the answer begins */
 function errand(call: EmbedCall, head: () => Head): EmbedErrand {
-  const made: EmbedErrand = {
-    ...common(call),
-    vectors: [],
-    async *ask(target, context) {
-      const { model, ignored, usage, answer } = await target.embed!(call, context);
+  const asking = (asked: EmbedCall) => ({
+    ...common(asked),
+    async *ask(target: Target, context: TargetContext): AsyncGenerator<Said> {
+      const { model, ignored, usage, answer } = await target.embed!(asked, context);
       const passing = 'pass' in answer ? answer : undefined;
       try {
         yield [
           { type: 'started', model, ignored },
           { type: 'passed', tokens: 0 },
         ];
-        if (passing) call.lane!.open(head());
-        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, call.encoding));
-        const told = passing ? await passing.pass(call.lane!) : usage;
+        if (passing) asked.lane!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, asked.encoding));
+        const told = passing ? await passing.pass(asked.lane!) : usage;
         if (told) yield [{ type: 'usage', usage: told }];
       } finally {
         passing?.leave();
       }
     },
-  };
+  });
+  const made: EmbedErrand = { ...asking(call), vectors: [], withTexts: (texts) => asking(withInputs(call, texts)) };
   return made;
 }
 
-const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({ ...common(call), parts, ask: () => [] as never });
+const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({
+  ...common(call),
+  parts,
+  ask: () => [] as never,
+  withTexts(texts) {
+    let at = 0;
+    const changed = parts.map((part) => part.withTexts!(texts.slice(at, (at += part.texts.length))));
+    return whole(withInputs(call, texts), changed);
+  },
+});
 
 const common = (call: EmbedCall) => ({
   model: call.model,

@@ -1,8 +1,11 @@
 import type { Clock } from '#kit/clock';
 import type { Call } from '#model/call';
-import type { Caller, Generate } from '#model/generate';
-import { admitted } from './admitted.ts';
+import type { Caller, Generate, Said } from '#model/generate';
+import { admitted, unreserved } from './admitted.ts';
+import { cached, type CachedParts } from './cached.ts';
+import type { AdmittedCall } from './calls.ts';
 import { failover, type Waits } from './failover.ts';
+import { guarded, type GuardedParts } from './guarded.ts';
 import type { Health } from './health.ts';
 import type { Ledger } from './ledger/index.ts';
 import { metered } from './metered.ts';
@@ -10,7 +13,7 @@ import { inParts } from './parts.ts';
 import { resolved, type Models } from './resolve.ts';
 import { openRetryBudget } from './retry-budget.ts';
 
-export interface GatewayParts {
+export interface GatewayParts extends Pick<CachedParts, 'answers' | 'ttlOf'>, Pick<GuardedParts, 'guards'> {
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
@@ -20,11 +23,32 @@ export interface GatewayParts {
   readonly clock: Clock;
 }
 
+export interface Gateway {
+  readonly generate: Generate<Call>;
+  /** Without checks and cache, for calls that the gateway makes itself in the course of another. */
+  readonly booked: Generate<Call>;
+}
+
 /**
  * What happens to every call, in this order. `metered` stands inside `admitted`: settling turns the reservation into the booked amount in one step,
- * so that there is no moment in which neither counts.
+ * so that there is no moment in which neither counts. `guarded` and `cached` stand outside of both: what they answer themselves reserves nothing.
  */
-export function gateway({ models, ledger, health, routing, waits, clock }: GatewayParts): Generate<Call> {
+export function gateway({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf }: GatewayParts): Gateway {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
-  return resolved(models, admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock })))));
+  const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
+  const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
+  const replayed = (said: readonly Said[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
+  return {
+    generate: resolved(models, guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))),
+    booked: resolved(models, paid),
+  };
 }
+
+async function* replay(said: readonly Said[]): AsyncGenerator<Said> {
+  yield* said;
+}
+
+/** Throws what a check said, where the books can hear it. */
+const refusing: Generate<AdmittedCall> = (_, { progress }) => ({
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(progress.refused ?? new Error('A call without an answer.')) }),
+});

@@ -30,7 +30,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       throw error;
     } finally {
       // Without an end, who listened has stopped.
-      call.reservation.settle(meter.row(ended ?? badEnd(undefined, context.signal, meter.spoke)));
+      call.reservation.settle(meter.row(refusedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
     }
   };
 }
@@ -148,7 +148,7 @@ class Meter {
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
     const { requestId, step, caller, app, face, progress } = this.#context;
-    const whole = end === 'completed' || end === 'length' || end === 'tool' || end === 'refused';
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
     const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
@@ -173,7 +173,7 @@ class Meter {
       outputTokens: usage.output,
       cachedTokens: usage.cached ?? 0,
       thoughtTokens: usage.thought ?? 0,
-      provenance: usage.source,
+      provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
       costUsd: route.price ? (usage.input * route.price.input + usage.output * route.price.output) / 1e6 : null,
@@ -212,6 +212,12 @@ const longestContext = 100_000_000;
 const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
+
+/** A check did not let the call or its answer through, however well that went. */
+function refusedEnd({ progress: { refused }, signal }: Context): Ended | undefined {
+  if (!refused || signal.aborted) return undefined;
+  return { end: refused.code === 'invalid' ? 'refused' : 'upstream-failed', status: refused.status };
+}
 
 /** What an answer came to that did not end by itself. A client that leaves aborts the signal; without that, what is no fault of a provider is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {

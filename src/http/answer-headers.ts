@@ -11,8 +11,21 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
   const headers =
     progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
   if (!started) return headers;
-  return [...headers, ...whoAnswered(progress), ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : [])];
+  return [
+    ...headers,
+    ...onTheWay(progress),
+    ...whoAnswered(progress),
+    ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : []),
+  ];
 }
+
+/** What checks and cache had to do with it. */
+function onTheWay({ cache, flags }: Progress): Headers {
+  if (!cache && !flags) return none;
+  return [...(cache ? ['x-dragoman-cache', cache] : none), ...(flags ? ['x-dragoman-flags', inHeader(flags.join(', '))] : none)];
+}
+
+const none: Headers = [];
 
 /** The last target tried: for refusals too. */
 export function whoAnswered({ attempts }: Progress): Headers {

@@ -69,7 +69,7 @@ function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
     if (!/^multipart\/form-data\s*;/i.test(type ?? '')) throw new Fault('unsupported-type', 'The body must be a form: send Content-Type: multipart/form-data.');
     return;
   }
-  if (type === undefined) return;
+  if (type === undefined || type === 'application/json') return;
   const [essence = '', ...parameters] = type
     .toLowerCase()
     .split(';')

@@ -3,7 +3,7 @@ import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Started } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import { fold, type GenerateResult } from '#model/fold';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
 import { EventStream } from './event-stream.ts';
@@ -42,9 +42,9 @@ export interface Words {
 }
 
 /** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
-export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+export function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
   const { call } = understood;
-  await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+  return accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
 }
 
 /** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
@@ -62,9 +62,14 @@ export async function accompanied(
     exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
     throw error;
   } finally {
-    const { attempts } = context.progress;
+    const { attempts, flags, cache } = context.progress;
     const last = attempts.at(-1);
-    exchange.notes = { model: call.model.slice(0, 100), ...(last ? { provider: last.provider, attempts: attempts.length } : {}) };
+    exchange.notes = {
+      model: call.model.slice(0, 100),
+      ...(last ? { provider: last.provider, attempts: attempts.length } : {}),
+      ...(flags ? { flags: flags.join(', ') } : {}),
+      ...(cache ? { cache } : {}),
+    };
   }
 }
 
@@ -89,8 +94,21 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     signal: exchange.signal,
     strict: exchange.header('x-dragoman-strict') === 'true',
     headers,
+    cacheSeconds: cacheSecondsOf(exchange.header('x-dragoman-cache')),
     progress: { attempts: [] },
   };
+}
+
+/** As many seconds as the settings may say. */
+const longestCache = 2_147_483;
+
+function cacheSecondsOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (header.toLowerCase() === 'no-store') return 0;
+  const seconds = /^\d{1,7}$/.test(header) ? Number(header) : Infinity;
+  if (seconds > longestCache)
+    throw new Fault('invalid', `x-dragoman-cache must be a number of seconds up to ${longestCache}, or no-store.`, { field: 'x-dragoman-cache' });
+  return seconds;
 }
 
 /** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */
@@ -113,8 +131,8 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
     },
     drained: () => Promise.resolve(),
   };
-  const said: GenerateEvent[] = [];
-  for await (const events of generate(withLane(understood, sink), context)) said.push(...events);
+  let said: Said = [];
+  for await (const events of generate(withLane(understood, sink), context)) said = said.length === 0 ? events : [...said, ...events];
   const started = said.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);

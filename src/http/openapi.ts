@@ -40,7 +40,7 @@ function operation(shown: Operation, route: Route, face: Face) {
     const { description } = schema as { readonly description?: string };
     return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
   });
-  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey] : [])];
+  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey, cacheSeconds] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: shown.summary,
@@ -64,6 +64,15 @@ const idempotencyKey = {
   schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   description:
     'The request is answered once; sent again with the same key it gets the same answer for 24 hours, with x-dragoman-replayed: true, and costs nothing. Another request with the key is refused with 422. A request that failed frees its key.',
+};
+
+const cacheSeconds = {
+  name: 'x-dragoman-cache',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', pattern: '^(\\d{1,7}|no-store)$' },
+  description:
+    'An answer made of text is kept for so many seconds, and an equal request of the same user gets it again, which costs nothing; 0 or no-store: neither. Without it the settings hold. The answer says x-dragoman-cache: hit or miss where one is kept.',
 };
 
 function json(schema: TSchema) {

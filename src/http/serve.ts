@@ -12,7 +12,7 @@ import { credentialOf } from './credential.ts';
 import { boundConnections, roomFor } from './crowd.ts';
 import { ClientLeft, Exchange } from './exchange.ts';
 import { oddHead } from './head.ts';
-import type { Face, Once, Route } from './route.ts';
+import type { Asked, Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
 export interface Door {
@@ -73,7 +73,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const crowd = boundConnections(app.server, () => roomFor(door.limits().maxConnections), door.clock);
   app.server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`));
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // of unknown addresses; the others are answered before the library looks for a body
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
@@ -110,16 +110,12 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
-    const run = async () => {
-      const value = await route.answer(asked);
-      if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
-    };
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
-    await (key === undefined ? run() : door.once(asked, key, run));
+    await (key === undefined ? answered(asked, route) : door.once(asked, key, () => answered(asked, route)));
   };
 
-  // The library refuses a QUERY without a type by itself, and would do so in its own words.
-  app.setErrorHandler((_error, request, reply) => run(undefined, request, reply, (request.routeOptions.config as { allow?: string }).allow));
+  // Of an unknown address, the library may find something wrong with the body before it is told to us.
+  app.setErrorHandler((_error, request, reply) => run(undefined, request, reply));
   for (const face of door.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
   const checkTimes = () => {
@@ -162,17 +158,28 @@ const sentences: Readonly<Record<string, (host: string, port: number) => string>
   ENOTFOUND: (host) => `${host} has no address: choose another with HOST or --host.`,
 };
 
+async function answered(asked: Asked, route: Route): Promise<void> {
+  const { exchange } = asked;
+  const value = await route.answer(asked);
+  if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
+}
+
 type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
 
 /** Each address with its methods; every other method of a known address is told which ones there are. */
 function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
   for (const [url, group] of Map.groupBy(routes, (route) => route.path)) {
     const methods = group.map((route) => route.method);
-    for (const route of group) app.route({ method: route.method, url, handler: (request, reply) => run(route, request, reply) });
+    for (const route of group) app.route({ method: route.method, url, ...answeredBy((request, reply) => void run(route, request, reply)) });
     const others = METHODS.filter((method) => !methods.includes(method as Route['method']));
     const allow = methods.join(', ');
-    app.route({ method: others, url, config: { allow }, handler: (request, reply) => run(undefined, request, reply, allow) });
+    app.route({ method: others, url, ...answeredBy((request, reply) => void run(undefined, request, reply, allow)) });
   }
+}
+
+/** The request is answered as soon as its address is known. The library goes no further: it would look for a parser of the body, which is ours to read. */
+function answeredBy(answer: (request: FastifyRequest, reply: FastifyReply) => void) {
+  return { onRequest: (request: FastifyRequest, reply: FastifyReply, _next: () => void) => answer(request, reply), handler() {} };
 }
 
 const notFound = () => new Fault('not-found', 'There is nothing at this address.');

@@ -122,15 +122,12 @@ export class Answering implements Dispatcher.DispatchHandler {
   async whole(limit: number): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    for (let chunk = await this.take(); chunk; chunk = await this.take()) {
+    await this.pipe((chunk) => {
       size += chunk.length;
-      if (size > limit) {
-        const error = new UpstreamError('too-large');
-        this.stop(error);
-        throw error;
-      }
+      if (size > limit) throw new UpstreamError('too-large');
       chunks.push(chunk);
-    }
+      return true;
+    });
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 

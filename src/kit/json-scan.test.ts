@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BadJson, membersOf, parseJson, readJson, scan, splice } from '#kit/json-scan';
+import { BadJson, parseJson, readJson, scan, splice } from '#kit/json-scan';
 
 const parse = (text: string | Uint8Array) => parseJson(Buffer.from(text));
 
@@ -183,21 +183,22 @@ describe('a member of the outermost object', () => {
 
   test('is found where it stands', () => {
     const { value, places } = readJson(bytes);
-    const members = [...membersOf(bytes, places)].map(([name, { start, end }]) => [name, JSON.parse(bytes.toString('utf8', start, end)) as unknown]);
+    const text = (at: number) => bytes.toString('utf8', places[at], places[at + 1]);
+    const members = Array.from({ length: places.length / 4 }, (_, nth) => [JSON.parse(text(nth * 4)) as string, JSON.parse(text(nth * 4 + 2)) as unknown]);
     expect(Object.fromEntries(members)).toEqual(value);
     expect(members.map(([name]) => name)).toEqual(['model', 'n', 'é', 'stream', 'last']);
   });
 
   test('can be changed while all other bytes stay', () => {
-    expect(splice(bytes, scan(bytes), { stream: 'false', model: '"x"', new: '{"y":1}', more: '0' }).toString()).toBe(
+    expect(Buffer.from(splice(bytes, scan(bytes), { stream: 'false', model: '"x"', new: '{"y":1}', more: '0' })).toString()).toBe(
       ' {"new":{"y":1},"more":0, "model" : "x" ,"n":1, "é":{ "model":[2] } ,"\\u0073tream":false,"last":"x" } ',
     );
-    expect(splice(bytes, scan(bytes), {}).equals(bytes)).toBe(true);
+    expect(splice(bytes, scan(bytes), {})).toBe(bytes);
   });
 
   test.each(['{}', ' { } '])('can be added to %j', (text) => {
     const empty = Buffer.from(text);
-    expect(JSON.parse(splice(empty, scan(empty), { model: '"x"', a: '1' }).toString())).toEqual({ model: 'x', a: 1 });
+    expect(parseJson(splice(empty, scan(empty), { model: '"x"', a: '1' }))).toEqual({ model: 'x', a: 1 });
   });
 
   test.each(['[{"model":1}]', '"model"', '7'])('is nowhere in %s', (text) => {

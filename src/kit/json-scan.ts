@@ -20,12 +20,6 @@ export interface JsonLimits {
   readonly maxTokens: number;
 }
 
-/** Byte offsets; `end` is the byte after the last. */
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Where the members of the outermost object stand, four byte offsets each: its key with the quotes, its value. Empty where the text is no object. */
 export type Places = readonly number[];
 
@@ -49,16 +43,6 @@ export function readJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): { rea
   }
 }
 
-/** The values of the outermost object by key. */
-export function membersOf(bytes: Uint8Array, places: Places): ReadonlyMap<string, Span> {
-  const buffer = bufferOf(bytes);
-  const members = new Map<string, Span>();
-  for (let at = 0; at < places.length; at += 4) {
-    members.set(JSON.parse(buffer.toString('utf8', places[at], places[at + 1])) as string, { start: places[at + 2]!, end: places[at + 3]! });
-  }
-  return members;
-}
-
 /**
  * The same bytes with other values for some members; a member that is not there is put in front. Values are JSON texts.
  *
@@ -66,19 +50,31 @@ export function membersOf(bytes: Uint8Array, places: Places): ReadonlyMap<string
  * @param places of these bytes
  * @example splice(bytes, places, { model: '"gpt-5.2"' })
  */
-export function splice(bytes: Uint8Array, places: Places, values: Readonly<Record<string, string>>): Buffer {
+export function splice(bytes: Uint8Array, places: Places, values: Readonly<Record<string, string>>): Uint8Array {
+  const names = Object.keys(values);
+  if (names.length === 0) return bytes;
   const buffer = bufferOf(bytes);
-  const members = membersOf(buffer, places);
-  const added = Object.keys(values).filter((name) => !members.has(name));
-  const front = added.map((name) => `${JSON.stringify(name)}:${values[name]}`).join(',') + (added.length > 0 && members.size > 0 ? ',' : '');
   let from = buffer.indexOf(0x7b) + 1;
-  const pieces: Uint8Array[] = [buffer.subarray(0, from), Buffer.from(front)];
-  for (const [name, { start, end }] of members) {
-    if (!Object.hasOwn(values, name)) continue;
-    pieces.push(buffer.subarray(from, start), Buffer.from(values[name]!));
-    from = end;
+  const pieces: Uint8Array[] = [];
+  const found: string[] = [];
+  for (let at = 0; at < places.length; at += 4) {
+    const name = keyAt(buffer, places[at]!, places[at + 1]!);
+    if (!names.includes(name)) continue;
+    found.push(name);
+    pieces.push(buffer.subarray(from, places[at + 2]), Buffer.from(values[name]!));
+    from = places[at + 3]!;
   }
-  return Buffer.concat([...pieces, buffer.subarray(from)]);
+  pieces.push(buffer.subarray(from));
+  const added = names.filter((name) => !found.includes(name));
+  const front = added.map((name) => `${JSON.stringify(name)}:${values[name]}`).join(',');
+  const comma = front !== '' && places.length > 0 ? ',' : '';
+  return Buffer.concat([buffer.subarray(0, buffer.indexOf(0x7b) + 1), Buffer.from(front + comma), ...pieces]);
+}
+
+/** A key, which may be spelled with escapes. */
+function keyAt(buffer: Buffer, quote: number, end: number): string {
+  const text = buffer.toString('utf8', quote, end);
+  return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
 }
 
 /** Keys of one object. Nobody means more, and to compare them costs. */

@@ -59,16 +59,13 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
   };
   const watch = watcher(clock);
   return {
-    async post(request) {
+    post(request) {
       const dispatcher = dispatcherOf(request.url.origin);
-      try {
-        return await ask(dispatcher, request, watch);
-      } catch (error) {
+      return ask(dispatcher, request, watch).catch((error: unknown) => {
         // Nothing of an answer has begun: asked once more, on a fresh connection.
-        if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
-          return await ask(dispatcher, request, watch);
+        if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection) return ask(dispatcher, request, watch);
         throw error;
-      }
+      });
     },
     async close() {
       await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));

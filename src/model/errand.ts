@@ -20,6 +20,8 @@ export interface Errand {
   readonly tokens: number;
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
+  /** The same errand with other texts in their place; absent where what is sent cannot be changed. */
+  withTexts?(texts: readonly string[]): Errand;
   /** Can this target do it? */
   able(target: Target): boolean;
   /** What is said where no target can. */

@@ -1,6 +1,7 @@
 import type { Balance } from './account.ts';
 import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
+import type { Fault } from './fault.ts';
 import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
@@ -44,6 +45,8 @@ export interface Context {
   readonly strict: boolean;
   /** Client headers that may go upstream to their own dialect, lower-case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How long the client wants answers to equal requests kept; 0: not at all. Absent: as the settings say. */
+  readonly cacheSeconds?: number | undefined;
   readonly progress: Progress;
 }
 
@@ -65,6 +68,12 @@ export interface Progress {
   readonly attempts: Attempt[];
   requests?: Allowance;
   tokens?: Allowance;
+  /** Checks that found something and let it through. */
+  flags?: string[];
+  /** Was the answer there already? Absent where it is not kept. */
+  cache?: 'hit' | 'miss';
+  /** Why a check did not let the call or its answer through. */
+  refused?: Fault;
 }
 
 export interface Attempt {

@@ -24,7 +24,7 @@ export interface Target {
 /** A model name of the configuration and what stands behind it. */
 export interface Model {
   readonly name: string;
-  readonly kind: 'chat' | 'embedding' | 'speech';
+  readonly kind: 'chat' | 'embedding' | 'speech' | 'moderation';
   readonly targets: readonly WeightedTarget[];
   /** Tokens of prompt and answer together, and of the answer alone. */
   readonly limits: { readonly context?: number; readonly output?: number };

@@ -40,8 +40,8 @@ export interface UsageRow {
   readonly outputTokens: number;
   readonly cachedTokens: number;
   readonly thoughtTokens: number;
-  /** Who counted the tokens. */
-  readonly provenance: 'provider' | 'estimated' | 'partial';
+  /** Who counted the tokens; `cached`: the answer was there already, and nobody was asked. */
+  readonly provenance: 'provider' | 'estimated' | 'partial' | 'cached';
   readonly planTokens: number;
   /** Which balance the plan tokens were taken from. */
   readonly balance: Balance;

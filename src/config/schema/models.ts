@@ -13,7 +13,7 @@ const target = record('A provider and one of its models.', {
 });
 
 const model = record('What stands behind a model name.', {
-  kind: oneOf('What it makes.', ['chat', 'embedding', 'speech'], { default: 'chat' }),
+  kind: oneOf('What it makes.', ['chat', 'embedding', 'speech', 'moderation'], { default: 'chat' }),
   targets: list('Who answers: the weighted ones by chance, then the others in order.', target),
   aliases: list('Other names for it.', word('A model name.')),
   tier: Type.Optional(oneOf('Its class when a name of the Gemini-style interface falls back; absent: read from a name of the five forms.', ['flash', 'pro'])),

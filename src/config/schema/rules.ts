@@ -1,21 +1,28 @@
+import { entities } from '#kit/finding/entities';
 import { Type } from 'typebox';
 import { count, group, later, list, named, oneOf, record, text, word, yes } from './shapes.ts';
 
 const any = 'empty: all';
 
 const check = record('A check of what is said.', {
-  name: word('Its name.'),
+  name: word('Its name: refusals, flags and the log say it, and it stands in the place of what a regex masks.'),
   when: list('Before the call, after it, or both.', oneOf('', ['before', 'after']), { default: ['before'] }),
   kind: oneOf('How it looks.', ['regex', 'pii', 'moderation', 'http']),
-  pattern: Type.Optional(word('The regular expression of kind regex.')),
-  entities: Type.Optional(Type.Array(word('A kind of entity.'), { minItems: 1, description: 'What kind pii looks for.' })),
-  model: Type.Optional(word('The model of kind moderation.')),
-  url: Type.Optional(word('The address that kind http asks.')),
-  action: oneOf('What happens then.', ['deny', 'mask', 'flag']),
+  pattern: Type.Optional(word("The regular expression of kind regex: JavaScript's, perhaps with (?i), (?s) or (?m) before it.")),
+  entities: Type.Optional(Type.Array(word(`A kind of personal data: ${entities.join(', ')}.`), { minItems: 1, description: 'What kind pii looks for.' })),
+  model: Type.Optional(
+    word('The model of kind moderation: one of `models` whose kind is moderation or chat. It is asked, and booked, as a step of the same request.'),
+  ),
+  url: Type.Optional(word('The address that kind http asks: a POST of {when, text, model, user} for each text, answered by {action?, text?}.')),
+  action: oneOf(
+    'What happens with what was found: deny refuses the request or ends the answer, mask puts a placeholder in its place, flag names the check in x-dragoman-flags and in the log.',
+    ['deny', 'mask', 'flag'],
+  ),
+  onFailure: oneOf('What happens when the check itself cannot be made.', ['refuse', 'allow'], { default: 'refuse' }),
   models: list(`Model names it holds for; ${any}.`, word('A model name.')),
   keys: list(`Names of API keys it holds for; ${any}.`, word('A key name.')),
   users: list(`E-mail addresses it holds for; ${any}.`, word('An e-mail address.')),
-  stream: oneOf('A streamed answer is looked at sentence by sentence, or held back as a whole.', ['sentence', 'whole'], { default: 'sentence' }),
+  stream: oneOf('A streamed answer is held back and looked at sentence by sentence, or as a whole.', ['sentence', 'whole'], { default: 'sentence' }),
 });
 
 /** What holds for calls, answers and what is kept of them. */
@@ -38,24 +45,18 @@ export const retention = group('How long the books are kept.', {
   bodiesDays: later('the prompt log', count('Prompts', 'days', 1, { default: 30 })),
 });
 
-export const cache = later(
-  'the cache',
-  named(
-    'Answers kept for equal requests, by model name or "*".',
-    record('For this model.', {
-      ttlSeconds: Type.Number({ exclusiveMinimum: 0, maximum: 2_147_483, description: 'Kept for so long (seconds).' }),
-    }),
-    { examples: [{ 'gpt-5.2': { ttlSeconds: 600 } }] },
-  ),
+export const cache = named(
+  'Answers of chat models kept for equal requests of the same user, by model name or "*" for all others; in the memory of each process, 64 MiB at most. A request says otherwise with the header x-dragoman-cache: seconds, or no-store.',
+  record('For this model.', {
+    ttlSeconds: Type.Number({ exclusiveMinimum: 0, maximum: 2_147_483, description: 'Kept for so long (seconds).' }),
+  }),
+  { examples: [{ 'gpt-5.2': { ttlSeconds: 600 } }] },
 );
 
 export const guard = group('What may be said.', {
-  checks: later(
-    'guards',
-    list('Checks, in order.', check, {
-      examples: [[{ name: 'keys', when: ['before'], kind: 'regex', pattern: 'AKIA[0-9A-Z]{16}', action: 'deny' }]],
-    }),
-  ),
+  checks: list('Checks of what is asked and answered, in order: each sees what the one before it left.', check, {
+    examples: [[{ name: 'keys', when: ['before'], kind: 'regex', pattern: 'AKIA[0-9A-Z]{16}', action: 'deny' }]],
+  }),
 });
 
 export const auth = group('Who may come in.', {

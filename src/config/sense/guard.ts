@@ -1,7 +1,11 @@
+import { entities, entityOf } from '#kit/finding/entities';
+import { writtenPattern } from '#kit/written-pattern';
 import type { Settings } from '../schema/index.ts';
+import { wrongAddress } from './addresses.ts';
+import { kindNamed } from './models.ts';
 import { repeated, type Trouble } from './trouble.ts';
 
-export function* guard({ guard }: Settings): Iterable<Trouble> {
+export function* guard({ guard, models }: Settings): Iterable<Trouble> {
   const needs = { regex: 'pattern', pii: 'entities', moderation: 'model', http: 'url' } as const;
   yield* repeated(
     guard.checks.map(({ name }) => name),
@@ -11,14 +15,32 @@ export function* guard({ guard }: Settings): Iterable<Trouble> {
   for (const [at, check] of guard.checks.entries()) {
     const path = ['guard', 'checks', at];
     if (check[needs[check.kind]] === undefined) yield { path, silent: true, text: `is of kind ${check.kind} and needs ${needs[check.kind]}.` };
+    // One that is misspelled would hold for nothing, and nobody would notice.
+    for (const [place, name] of check.models.entries())
+      if (kindNamed(name, models) === undefined) yield { path: [...path, 'models', place], text: 'must name a model.' };
+    if (check.when.length === 0) yield { path: [...path, 'when'], text: 'must have before, after or both.' };
+    if (check.kind === 'moderation' && check.action === 'mask')
+      yield { path: [...path, 'action'], text: 'must be deny or flag, for a model says that something is wrong and not where.' };
+    for (const [place, entity] of (check.entities ?? []).entries())
+      if (!entityOf(entity)) yield { path: [...path, 'entities', place], text: `must be one of ${entities.join(', ')}.` };
+    const kind = check.kind === 'moderation' && check.model !== undefined ? kindNamed(check.model, models) : 'chat';
+    if (kind !== 'moderation' && kind !== 'chat') yield { path: [...path, 'model'], text: 'must name a model of kind moderation or chat.' };
+    const wrong = check.url === undefined ? undefined : wrongAddress(check.url);
+    if (wrong) yield { path: [...path, 'url'], text: wrong };
     if (check.pattern !== undefined && !isPattern(check.pattern)) yield { path: [...path, 'pattern'], text: 'must be a regular expression.' };
   }
 }
 
 function isPattern(text: string): boolean {
   try {
-    return new RegExp(text) instanceof RegExp;
+    return writtenPattern(text) instanceof RegExp;
   } catch {
     return false;
   }
+}
+
+export function* cache({ cache, models }: Settings): Iterable<Trouble> {
+  for (const name of Object.keys(cache))
+    if (name !== '*' && kindNamed(name, models) !== 'chat')
+      yield { path: ['cache', name], name: true, silent: true, text: 'must name a chat model, or be "*".' };
 }

@@ -1,6 +1,6 @@
 import type { Settings } from '../schema/index.ts';
 import { addresses } from './addresses.ts';
-import { guard } from './guard.ts';
+import { cache, guard } from './guard.ts';
 import { mcp } from './mcp.ts';
 import { models } from './models.ts';
 import { plans } from './plans.ts';
@@ -11,5 +11,5 @@ import type { Trouble } from './trouble.ts';
 
 /** Everything in well-formed settings that cannot be meant. */
 export function* troubles(settings: Settings): Iterable<Trouble> {
-  for (const ask of [processes, identity, addresses, providers, models, plans, routing, guard, mcp]) yield* ask(settings);
+  for (const ask of [processes, identity, addresses, providers, models, plans, routing, cache, guard, mcp]) yield* ask(settings);
 }

@@ -22,6 +22,12 @@ export function* models(settings: Settings): Iterable<Trouble> {
   yield* defaults(settings);
 }
 
+/** What a model of this name or alias makes; nothing where none has it. */
+export function kindNamed(name: string, models: Settings['models']): string | undefined {
+  const named = models[name] ?? Object.values(models).find(({ aliases }) => aliases.includes(name));
+  return named?.kind ?? builtInKind(name) ?? (wellKnownEmbeddings.has(name) ? 'embedding' : models['*']?.kind);
+}
+
 function* builtIns({ targets, kind }: ModelSettings, path: Path): Iterable<Trouble> {
   if (targets.length > 0) yield { path: [...path, 'targets'], silent: true, text: 'cannot be given: a built-in model answers by itself.' };
   if (kind !== builtInKind(String(path.at(-1))))

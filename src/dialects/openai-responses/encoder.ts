@@ -33,6 +33,8 @@ export const noFrame = () => '';
 export class Encoder {
   readonly #answering: Answering;
   readonly #frame: (type: string, members: string) => string;
+  /** JSON for a frame. */
+  readonly #json: (value: unknown) => string;
   readonly #output: JsonObject[] = [];
   readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
   #number = 0;
@@ -45,6 +47,7 @@ export class Encoder {
   constructor(answering: Answering) {
     this.#answering = answering;
     this.#frame = answering.frame ?? frameText;
+    this.#json = this.#frame === noFrame ? () => '' : JSON.stringify;
     this.#response = answering.response;
   }
 
@@ -104,7 +107,7 @@ export class Encoder {
   /** The last frames of a response that failed: `error`, then `response.failed`, and no `[DONE]`. */
   fail(error: OpenAIError['error']): string {
     const start = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
-    const said = this.#say('error', `"error":${JSON.stringify(error)}`);
+    const said = this.#say('error', `"error":${this.#json(error)}`);
     this.#leaveItems();
     this.#conclude('failed', { error: { code: error.code, message: error.message } });
     return start + said + this.#say('response.failed', this.#whole());
@@ -136,7 +139,7 @@ export class Encoder {
       if (text !== '' || logprobs)
         frames += this.#say(
           'response.output_text.delta',
-          `${open.place},"content_index":${open.at},"delta":${JSON.stringify(text)},"logprobs":${JSON.stringify(tokens)}`,
+          `${open.place},"content_index":${open.at},"delta":${this.#json(text)},"logprobs":${this.#json(tokens)}`,
         );
       if (Array.isArray(annotations)) frames += this.#annotate(open, annotations);
     }
@@ -151,10 +154,7 @@ export class Encoder {
     open.annotations = annotations;
     return annotations
       .map((one, at) =>
-        this.#say(
-          'response.output_text.annotation.added',
-          `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${JSON.stringify(one)}`,
-        ),
+        this.#say('response.output_text.annotation.added', `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`),
       )
       .join('');
   }
@@ -166,7 +166,7 @@ export class Encoder {
     if (!open) [frames, open] = this.#openMessage();
     if (open.part !== 'refusal') frames += this.#endPart(open) + this.#startPart(open, 'refusal');
     open.text += text;
-    return frames + this.#say('response.refusal.delta', `${open.place},"content_index":${open.at},"delta":${JSON.stringify(text)}`);
+    return frames + this.#say('response.refusal.delta', `${open.place},"content_index":${open.at},"delta":${this.#json(text)}`);
   }
 
   #thought(text: string, extra: Extra | undefined): string {
@@ -178,13 +178,13 @@ export class Encoder {
       open = new Thinking(this.#next('reasoning'), this.#output.length);
       this.#output.push({});
       this.#open = open;
-      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(reasoningItem(open.id, '', undefined))}`);
+      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(reasoningItem(open.id, '', undefined))}`);
     }
     if (text !== '') {
       if (open.text === '')
         frames += this.#say('response.reasoning_summary_part.added', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":""}`);
       open.text += text;
-      frames += this.#say('response.reasoning_summary_text.delta', `${open.place},"summary_index":0,"delta":${JSON.stringify(text)}`);
+      frames += this.#say('response.reasoning_summary_text.delta', `${open.place},"summary_index":0,"delta":${this.#json(text)}`);
     }
     if (!extra) return frames;
     open.encrypted = this.#answering.encrypted ? encryptedOf(extra) : undefined;
@@ -202,12 +202,12 @@ export class Encoder {
       open = { item, index: this.#output.length, json: '' };
       this.#calls.set(piece.call, open);
       this.#output.push({});
-      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(callItem(item, 'in_progress', ''))}`);
+      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(callItem(item, 'in_progress', ''))}`);
     }
     open.json += piece.json;
     if (piece.json === '') return frames;
     const type = open.item.custom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
-    return frames + this.#say(type, `"item_id":"${open.item.id}","output_index":${open.index},"delta":${JSON.stringify(piece.json)}`);
+    return frames + this.#say(type, `"item_id":"${open.item.id}","output_index":${open.index},"delta":${this.#json(piece.json)}`);
   }
 
   /** An image is the result of a generation; items of providers of this wire are given as they are. */
@@ -222,7 +222,7 @@ export class Encoder {
           : undefined;
     if (!item) return '';
     const frames = this.#close('completed');
-    const members = `"output_index":${this.#output.length},"item":${JSON.stringify(item)}`;
+    const members = `"output_index":${this.#output.length},"item":${this.#json(item)}`;
     this.#output.push(item);
     return frames + this.#say('response.output_item.added', members) + this.#say('response.output_item.done', members);
   }
@@ -233,26 +233,26 @@ export class Encoder {
     this.#output.push({});
     this.#open = open;
     return [
-      frames + this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(messageItem(open.id, 'in_progress', []))}`),
+      frames + this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(messageItem(open.id, 'in_progress', []))}`),
       open,
     ];
   }
 
   #startPart(open: Message, part: 'output_text' | 'refusal'): string {
     open.start(part);
-    return this.#say('response.content_part.added', `${open.place},"content_index":${open.at},"part":${JSON.stringify(open.content())}`);
+    return this.#say('response.content_part.added', `${open.place},"content_index":${open.at},"part":${this.#json(open.content())}`);
   }
 
   #endPart(open: Message): string {
     if (open.part === undefined) return '';
     const place = `${open.place},"content_index":${open.at}`;
-    const text = JSON.stringify(open.text);
+    const text = this.#json(open.text);
     const done =
       open.part === 'refusal'
         ? this.#say('response.refusal.done', `${place},"refusal":${text}`)
-        : this.#say('response.output_text.done', `${place},"text":${text},"logprobs":${JSON.stringify(open.logprobs)}`);
+        : this.#say('response.output_text.done', `${place},"text":${text},"logprobs":${this.#json(open.logprobs)}`);
     const part = open.end();
-    return done + this.#say('response.content_part.done', `${place},"part":${JSON.stringify(part)}`);
+    return done + this.#say('response.content_part.done', `${place},"part":${this.#json(part)}`);
   }
 
   /** Ends the open message or thought. */
@@ -268,7 +268,7 @@ export class Encoder {
     } else {
       item = reasoningItem(open.id, open.text, open.encrypted);
       if (open.text !== '') {
-        const text = JSON.stringify(open.text);
+        const text = this.#json(open.text);
         frames =
           this.#say('response.reasoning_summary_text.done', `${open.place},"summary_index":0,"text":${text}`) +
           this.#say('response.reasoning_summary_part.done', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":${text}}`);
@@ -285,8 +285,8 @@ export class Encoder {
     if (this.#open) frames += this.#close(statusOf(this.#open.index));
     for (const { item, index, json } of this.#calls.values()) {
       const [type, name] = item.custom ? ['response.custom_tool_call_input.done', 'input'] : ['response.function_call_arguments.done', 'arguments'];
-      const called = item.custom ? '' : `,"name":${JSON.stringify(item.name)}`;
-      frames += this.#say(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${JSON.stringify(json)}`);
+      const called = item.custom ? '' : `,"name":${this.#json(item.name)}`;
+      frames += this.#say(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${this.#json(json)}`);
       frames += this.#done(index, callItem(item, statusOf(index), json));
     }
     this.#calls.clear();
@@ -302,7 +302,7 @@ export class Encoder {
 
   #done(index: number, item: JsonObject): string {
     this.#output[index] = item;
-    return this.#say('response.output_item.done', `"output_index":${index},"item":${JSON.stringify(item)}`);
+    return this.#say('response.output_item.done', `"output_index":${index},"item":${this.#json(item)}`);
   }
 
   #conclude(status: Status, members: JsonObject): void {
@@ -316,7 +316,7 @@ export class Encoder {
   }
 
   #whole(): string {
-    return `"response":${JSON.stringify(this.#response)}`;
+    return `"response":${this.#json(this.#response)}`;
   }
 
   #say(type: string, members: string): string {

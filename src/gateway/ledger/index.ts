@@ -17,6 +17,8 @@ export type { Reservation } from './reservation.ts';
 export interface Ledger {
   /** At once where it can be. @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded` */
   reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
+  /** For a call that costs nothing: what is left of the caller's limits is noted, and none of them is asked. @throws Fault `overloaded` while nothing can be booked */
+  free(call: RoutedCall, context: Context): Reservation;
   /** Limited accounts in memory. */
   readonly accounts: number;
   /** Gives back what is not spent. Calls that still run are settled as before. */
@@ -65,6 +67,15 @@ export function openLedger(parts: LedgerParts): Ledger {
       const isNear = wants.isNear(claims, clock.monotonic());
       if (isNear || accounts.take(claims)) return inTurn(call, context, wants, claims, at);
       return begin(call, context, wants, claims, at, 0);
+    },
+
+    free(call, context) {
+      const stop = accounts.closed ?? journal.trouble;
+      if (stop) throw stop;
+      const at = clock.now();
+      const claims = claimsOf(call, context, at);
+      if (claims.length > 0) note(context, claims);
+      return begin(call, context, new Wants(call, parts.reserveOutput()), nothing, at, 0);
     },
   };
 

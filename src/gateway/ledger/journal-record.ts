@@ -105,7 +105,8 @@ export function callOf(json: Buffer): string {
 const usualOpening = 80;
 
 export function beganJson(began: Began): string {
-  return JSON.stringify({ ...began, app: storable(began.app), model: storable(began.model) });
+  const [app, model] = [storable(began.app), storable(began.model)];
+  return JSON.stringify(app === began.app && model === began.model ? began : { ...began, app, model });
 }
 
 export function spokeJson(requestId: string, step: number, outputTokens: number): string {

@@ -215,16 +215,16 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
     began(call) {
       const json = beganJson(call);
       if (!isWell() || !record('began', json)) throw trouble();
-      running.set(`${call.requestId} ${call.step}`, { json, spoken: 0, segment: current!.number });
+      running.set(nameOf(call.requestId, call.step), { json, spoken: 0, segment: current!.number });
     },
     spoke(requestId, step, outputTokens) {
-      const call = running.get(`${requestId} ${step}`);
+      const call = running.get(nameOf(requestId, step));
       if (!call) return;
       call.spoken = outputTokens;
       if (held.length === 0) record('spoke', spokeJson(requestId, step, outputTokens));
     },
     settled(row) {
-      running.delete(`${row.requestId} ${row.step}`);
+      running.delete(nameOf(row.requestId, row.step));
       rows++;
       recordOrHold('settled', settledJson(row));
     },
@@ -243,3 +243,6 @@ export async function openJournal(parts: JournalParts): Promise<Journal> {
     },
   };
 }
+
+/** Of a running call. Nearly all are a first step: a text that is put together for each is dearer to look up than one that is there already. */
+const nameOf = (requestId: string, step: number) => (step === 0 ? requestId : `${requestId} ${step}`);

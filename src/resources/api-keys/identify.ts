@@ -5,9 +5,9 @@ import type { Json } from '#model/json';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import type { Change, Store } from '#store/open';
+import { together } from '#store/together';
 import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
-import { together } from './together.ts';
 
 /** What was learned of a good credential; times are monotonic milliseconds. */
 interface Known extends Found {
@@ -20,6 +20,8 @@ const freshMilliseconds = 60_000;
 const badMilliseconds = 10_000;
 const mostKnown = 100_000;
 const mostBad = 10_000;
+/** A flood of unknown credentials is 100 queries a second. */
+const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
 export interface Identity {
   identify(credential: string): Caller | Promise<Caller>;
@@ -56,7 +58,7 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   };
   store.subscribe('api-keys', heard);
   store.subscribe('users', heard);
-  const find = together((some) => keys.find(some), clock);
+  const find = together({ ask: (some: readonly string[]) => keys.find(some), clock, ...lookups });
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);

@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import type { Clock } from '#kit/clock';
 import type { Sealer } from '#kit/sealing';
 import { Fault } from '#model/fault';
+import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
+import { together } from '#store/together';
 
 /** A response of a user, or what else stands in a conversation. */
 export interface Entry<Body> {
@@ -48,6 +50,15 @@ export interface StoredParts {
   readonly retentionDays: () => number;
 }
 
+type Sealed = Omit<Entry<unknown>, 'body'> & { readonly body: Buffer };
+
+const writing = {
+  most: 100,
+  bytes: { most: 8 * 2 ** 20, of: ({ body }: Sealed) => body.length },
+  mostWaiting: 10_000,
+  crowded: 'Too many responses are being kept.',
+};
+
 interface Row {
   readonly id: string;
   readonly previous_id: string | null;
@@ -72,15 +83,45 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
       select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(store.db);
     return rows.map((row) => entryOf(userId, row));
   };
+  const sealedOf = ({ body, ...entry }: Entry<Body>): Sealed => ({
+    ...entry,
+    body: seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)),
+  });
+  const write = async (entries: readonly Sealed[], db: Database, more = sql``): Promise<void> => {
+    const expires = expiry();
+    const rows = entries.map(
+      ({ userId, id, previousId = null, status, items, body }) =>
+        sql`(${userId}, ${id}, ${previousId}, ${status}, ${items}, ${body}, ${body.length}, ${expires})`,
+    );
+    await sql`
+      insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at) values ${sql.join(rows)}
+      on conflict (user_id, id) do update set
+        status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at
+      ${more}`.execute(db);
+  };
+  /**
+   * An answer that a server has committed outlives us, so nobody waits for its disk: `returning` sets that for this one transaction. The embedded database would
+   * lose it with us.
+   */
+  const withoutDisk = store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
+  /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
+  const keepTogether = together({
+    async ask(entries: readonly Sealed[]): Promise<readonly (Error | undefined)[]> {
+      const all = await problemOf(write(entries, store.db, withoutDisk));
+      if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);
+      const problems: (Error | undefined)[] = [];
+      for (const entry of entries) problems.push(await problemOf(write([entry], store.db, withoutDisk)));
+      return problems;
+    },
+    clock,
+    ...writing,
+  });
 
   return {
-    async keep({ userId, id, previousId = null, status, items, body }, { db } = store) {
-      const sealed = seal.seal(Buffer.from(JSON.stringify(body)), contextOf(userId, id));
-      await sql`
-        insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at)
-        values (${userId}, ${id}, ${previousId}, ${status}, ${items}, ${sealed}, ${sealed.length}, ${expiry()})
-        on conflict (user_id, id) do update set
-          status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at`.execute(db);
+    async keep(entry, inside) {
+      if (inside) return write([sealedOf(entry)], inside.db);
+      const problem = await keepTogether(sealedOf(entry));
+      if (problem) throw problem;
     },
 
     async find(userId, id) {
@@ -142,5 +183,10 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     },
   };
 }
+
+const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';
+
+/** What went wrong, if anything did. */
+const problemOf = (work: Promise<void>): Promise<Error | undefined> => work.then(() => undefined).catch((error: Error) => error);
 
 const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;

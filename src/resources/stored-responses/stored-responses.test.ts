@@ -52,6 +52,17 @@ onBothDatabases('stored responses', ({ shared }) => {
     expect(await responses.find(ada, 'r')).toEqual(entry('r', { status: 'failed', body: { text: 'anew' } }));
   });
 
+  test('many that are kept at once are all there, and one that cannot be kept is refused alone', async () => {
+    const kept = Array.from({ length: 250 }, (_, at) => entry(`r${at}`));
+    const nobody = entry('of nobody', { userId: 1_000_000 });
+    const settled = await Promise.allSettled(
+      [...kept.slice(0, 100), nobody, ...kept.slice(100), entry('r7', { status: 'failed' })].map((one) => responses.keep(one)),
+    );
+    expect(settled.map(({ status }) => status).filter((status) => status === 'rejected')).toHaveLength(1);
+    expect(settled[100]!.status).toBe('rejected');
+    for (const { id } of kept) expect(await responses.find(ada, id)).toEqual(entry(id, id === 'r7' ? { status: 'failed' } : {}));
+  });
+
   test('nothing of it can be read in the table, and another row with its bytes does not open', async () => {
     await responses.keep(entry('r', { body: { text: 'a secret canary' } }));
     const { rows } = await sql<{ body: Buffer }>`select body from stored_response where user_id = ${ada}`.execute(store().db);

@@ -70,7 +70,7 @@ const logItem = {
   end: Type.String(),
   inputTokens: Type.Integer(),
   outputTokens: Type.Integer(),
-  provenance: Type.Enum(['provider', 'estimated', 'partial']),
+  provenance: Type.Enum(['provider', 'estimated', 'partial', 'cached']),
   planTokens: Type.Integer(),
   costUsd: numberOrNull,
   queueMs: Type.Number(),

@@ -38,3 +38,21 @@ export const chatBody = {
     tool_choice: { anyOf: [text, object] },
   },
 } as const;
+
+/** The same of a request for a response. */
+export const responseBody = {
+  ...object,
+  required: ['model', 'input'],
+  properties: {
+    model: { ...text, minLength: 1 },
+    input: { anyOf: [text, { type: 'array', minItems: 1, items: object }] },
+    instructions: text,
+    temperature: between(0, 2),
+    top_p: between(0, 1),
+    max_output_tokens: { type: 'integer', minimum: 1 },
+    store: { type: 'boolean' },
+    stream: { type: 'boolean' },
+    tools: { type: 'array', items: object },
+    tool_choice: { anyOf: [text, object] },
+  },
+} as const;

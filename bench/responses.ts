@@ -1,0 +1,29 @@
+/** What a response costs, on the responses wire on both sides: kept, as clients have it by default, and not kept. */
+import { responseBody } from './bodies.ts';
+import { costRows, type CostBars } from './cost-rows.ts';
+import { atMost, stretch, type Question, type Row } from './question.ts';
+import { costs } from './rounds.ts';
+
+const chunks = 200;
+
+const kinds: readonly { what: string; body: string; lines?: number; bars: CostBars }[] = [
+  {
+    what: 'response 1 KB, not stored, CPU µs',
+    body: responseBody({ store: false }),
+    bars: ({ floor }) => [atMost('≤ 1.65 × floor', floor, 1.65), stretch('the floor', floor, 1)],
+  },
+  { what: 'response 1 KB, stored, CPU µs', body: responseBody({}), bars: ({ floor }) => [atMost('≤ 3 × floor', floor, 3)] },
+  { what: 'response as a stream of 200 chunks, not stored, CPU µs', body: responseBody({ stream: true, store: false }), lines: chunks + 2, bars: () => [] },
+];
+
+export const responses: Question = {
+  name: 'responses',
+  ask(rig) {
+    return rig.withDoors(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (doors) => {
+      const elsewhere = doors.map((door) => ({ ...door, path: door.path.replace('chat/completions', 'responses') }));
+      const rows: Row[] = [];
+      for (const { what, body, lines, bars } of kinds) rows.push(...costRows(what, await costs(rig, elsewhere, { body, clients: 32 }, lines), bars));
+      return rows;
+    });
+  },
+};

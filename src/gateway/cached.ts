@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { isConversation, type GenerateCall } from '#model/call';
+import type { GenerateEvent } from '#model/event';
+import type { Context, Generate, Said } from '#model/generate';
+import type { RoutedCall } from './calls.ts';
+import { largestAnswer, type KeptAnswers } from './kept-answers.ts';
+
+export interface CachedParts {
+  readonly answers: KeptAnswers;
+  /** Seconds for which the answers of a model are kept; nothing: they are not. */
+  readonly ttlOf: (model: string) => number | undefined;
+  /** Answers without asking anybody: reserves nothing and books no plan tokens. */
+  readonly replayed: (said: readonly Said[]) => Generate<RoutedCall>;
+}
+
+/**
+ * Gives the same user the same answer to the same request, for as long as the settings or the request say. Equal means: every field, letter by letter, but whether it
+ * is streamed: events are kept, so that either form can be made of them. Equal requests at the same time may each go up. Only whole, good answers are kept. Errands
+ * are not: their answers go past the events.
+ */
+export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generate<RoutedCall>): Generate<RoutedCall> {
+  return (call, context) => {
+    const ttl = isConversation(call) ? (context.cacheSeconds ?? ttlOf(call.model) ?? ttlOf(call.route.name) ?? ttlOf('*') ?? 0) : 0;
+    if (ttl === 0 || !isConversation(call)) return inner(call, context);
+    const name = nameOf(call, context);
+    const said = answers.find(name, ttl);
+    context.progress.cache = said ? 'hit' : 'miss';
+    return said ? replayed(said)(call, context) : keeping(call, context, name, ttl);
+  };
+
+  async function* keeping(call: GenerateCall & Pick<RoutedCall, 'route'>, context: Context, name: string, ttl: number): AsyncGenerator<Said> {
+    const { lane: _, ...heard } = call; // bytes that pass unread cannot be kept
+    const said: Said[] = [];
+    let size = 0;
+    for await (const events of inner(heard, context)) {
+      size += events.reduce((sum, event) => sum + lengthOf(event), 0);
+      if (size < largestAnswer) said.push(events);
+      yield events;
+    }
+    if (size < largestAnswer && isGood(said, call.sampling.candidates ?? 1)) answers.keep(name, said, ttl);
+  }
+}
+
+/** Whatever an answer depends on, and first of all whose it is. */
+function nameOf({ lane: _, stream: __, route: ___, ...asked }: GenerateCall & Pick<RoutedCall, 'route'>, { caller, headers, strict }: Context): string {
+  return createHash('sha256')
+    .update(JSON.stringify([caller.userId, strict, headers, asked]))
+    .digest('base64');
+}
+
+/** Every candidate has ended by itself. */
+function isGood(said: readonly Said[], candidates: number): boolean {
+  const ends = said.flat().filter((event) => event.type === 'finished');
+  return ends.length === candidates && ends.every(({ reason }) => reason === 'stop' || reason === 'tool');
+}
+
+function lengthOf(event: GenerateEvent): number {
+  if (event.type === 'part') return JSON.stringify(event.part).length;
+  if ('text' in event) return event.text.length;
+  return event.type === 'tool-call' ? event.json.length : 0;
+}

@@ -1,0 +1,201 @@
+import { withJsonTexts, withStrings } from '#kit/json-texts';
+import type { GenerateCall } from '#model/call';
+import type { GenerateEvent, ToolCallPiece } from '#model/event';
+import { collected, inTurn, withJson } from './texts.ts';
+
+type Each = (text: string) => string;
+type Words = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>;
+
+/** Events that go on together: what they say, and how they read with other texts. */
+export class Segment {
+  /** What must be looked at before they go on. */
+  readonly texts: readonly string[];
+  readonly #with: (each: Each) => readonly GenerateEvent[];
+
+  constructor(make: (each: Each) => readonly GenerateEvent[]) {
+    this.#with = make;
+    this.texts = collected(make);
+  }
+
+  with(texts: readonly string[]): readonly GenerateEvent[] {
+    return this.#with(inTurn(texts));
+  }
+}
+
+/** Of one candidate: what it says and has not been let go, all of one kind. */
+interface Open {
+  readonly type: Words['type'] | 'tool-call';
+  words: Words[];
+  calls: ToolCallPiece[];
+  /** Characters of its words, and the last of them: a text without any end is not searched, nor even joined, from its beginning for every piece. */
+  length: number;
+  tail: string;
+}
+
+/**
+ * Holds an answer back until what it says can be looked at: texts sentence by sentence, the arguments of tools and JSON as a whole, so that they stay JSON.
+ * Each candidate is heard by itself.
+ */
+export class HeldAnswer {
+  readonly #bySentence: boolean;
+  readonly #isJson: boolean;
+  readonly #open = new Map<number, Open>();
+  readonly #last: GenerateEvent[] = [];
+  #left: number;
+
+  constructor({ output, sampling }: GenerateCall, bySentence: boolean) {
+    this.#isJson = output.type !== 'text';
+    this.#bySentence = bySentence && !this.#isJson;
+    this.#left = sampling.candidates ?? 1;
+  }
+
+  /** Has every candidate finished? */
+  get isComplete(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** @returns what can be looked at now, in its order */
+  take(event: GenerateEvent): readonly Segment[] {
+    switch (event.type) {
+      case 'started':
+      case 'passed':
+        return [new Segment(() => [event])];
+      case 'text':
+      case 'thought':
+      case 'refusal':
+        return this.#say(event);
+      case 'tool-call': {
+        const before = this.#closeOther(event.candidate, 'tool-call');
+        this.#opened(event.candidate, 'tool-call').calls.push(event);
+        return before;
+      }
+      case 'part': {
+        const { part } = event;
+        const segment = new Segment((each) => [part.type === 'foreign' ? { ...event, part: { ...part, value: withStrings(part.value, each) } } : event]);
+        return [...this.#close(event.candidate), segment];
+      }
+      case 'finished':
+        this.#left--;
+        return [...this.#close(event.candidate), new Segment(() => [event])];
+      case 'usage':
+        this.#last.push(event);
+        return [];
+      default:
+        return event satisfies never;
+    }
+  }
+
+  /** Nothing more is said. */
+  end(): readonly Segment[] {
+    return [...[...this.#open.keys()].flatMap((candidate) => this.#close(candidate)), new Segment(() => this.#last)];
+  }
+
+  #say(event: Words): readonly Segment[] {
+    const before = this.#closeOther(event.candidate, event.type);
+    const open = this.#opened(event.candidate, event.type);
+    open.words.push(event);
+    open.length += event.text.length;
+    if ('extra' in event) return [...before, ...this.#close(event.candidate)];
+    if (!this.#bySentence) return before;
+    const words = sentencesOf(open, open.tail + event.text);
+    return words.length === 0 ? before : [...before, spoken(words, false)];
+  }
+
+  #opened(candidate: number, type: Open['type']): Open {
+    const open = this.#open.get(candidate) ?? { type, words: [], calls: [], length: 0, tail: '' };
+    this.#open.set(candidate, open);
+    return open;
+  }
+
+  #closeOther(candidate: number, type: Open['type']): readonly Segment[] {
+    const open = this.#open.get(candidate);
+    return open && open.type !== type ? this.#close(candidate) : [];
+  }
+
+  #close(candidate: number): readonly Segment[] {
+    const open = this.#open.get(candidate);
+    this.#open.delete(candidate);
+    if (!open) return [];
+    return open.type === 'tool-call' ? [called(open.calls)] : open.words.length > 0 ? [spoken(open.words, this.#isJson && open.type === 'text')] : [];
+  }
+}
+
+/** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
+function spoken(words: readonly Words[], isJson: boolean): Segment {
+  const text = words.map((one) => one.text).join('');
+  const last = words.at(-1)!;
+  return new Segment((each) => {
+    const left = (isJson ? withJsonTexts(text, each) : undefined) ?? each(text);
+    const extra = last.type === 'refusal' ? undefined : last.extra;
+    const said = extra && last.type === 'text' ? withStrings(extra, each) : extra; // citations repeat what is cited
+    if (left === text) return said === extra ? words : [...words.slice(0, -1), { ...last, extra: said } as Words];
+    // The tokens of logprobs would tell what was masked, and the signature of a thought stood for other words.
+    const { type, candidate } = last;
+    return [{ type, candidate, text: left, ...(said && type === 'text' ? { extra: said } : {}) }];
+  });
+}
+
+/** The tool calls of a candidate, whose pieces may have come in turn. */
+function called(pieces: readonly ToolCallPiece[]): Segment {
+  const calls = new Map<number, ToolCallPiece[]>();
+  for (const piece of pieces) {
+    const known = calls.get(piece.call);
+    if (known) known.push(piece);
+    else calls.set(piece.call, [piece]);
+  }
+  return new Segment((each) => {
+    const changed = new Map<number, string>();
+    for (const [call, of] of calls) {
+      const json = of.map((piece) => piece.json).join('');
+      const left = of[0]!.custom ? each(json) : withJson(json, each);
+      if (left !== json) changed.set(call, left);
+    }
+    if (changed.size === 0) return pieces;
+    return pieces.map((piece) => {
+      const json = changed.get(piece.call);
+      return json === undefined ? piece : { ...piece, json: piece === calls.get(piece.call)![0] ? json : '' };
+    });
+  });
+}
+
+/** A text without the end of a sentence is let go in part when it is so long, but for its last words. */
+const longSentence = 2000;
+const lastWords = 200;
+
+const sentenceEnd = /[.!?…]["'”’»)\]]*\s|[。！？]|\n/g;
+/** Between two words: personal data that has white space in it has digits at it. */
+const betweenWords = /[^\s\d()+-]\s+(?=[^\s\d()+-])/g;
+
+/** Takes the whole sentences out of what is open. @param window the end of its text */
+function sentencesOf(open: Open, window: string): Words[] {
+  let end = lastMatch(sentenceEnd, window, window.length);
+  if (end === 0 && open.length > longSentence) end = lastMatch(betweenWords, window, window.length - lastWords);
+  open.tail = window.slice(Math.max(end, window.length - lastWords - longestEnd));
+  return end === 0 ? [] : cut(open, open.length - window.length + end);
+}
+
+/** Signs of the longest match of those patterns that matter. */
+const longestEnd = 16;
+
+function lastMatch(pattern: RegExp, text: string, to: number): number {
+  let end = 0;
+  pattern.lastIndex = 0;
+  for (let found = pattern.exec(text); found && found.index < to; found = pattern.exec(text)) end = found.index + found[0].length;
+  return end;
+}
+
+/** Takes the words up to there. Words with logprobs are not cut in two: they stay. */
+function cut(open: Open, at: number): Words[] {
+  const taken: Words[] = [];
+  let left = at;
+  for (let [first] = open.words; first && left > 0; [first] = open.words) {
+    if (first.text.length > left && first.type === 'text' && first.logprobs) break;
+    const isWhole = first.text.length <= left;
+    taken.push(isWhole ? first : { ...first, text: first.text.slice(0, left) });
+    if (isWhole) open.words.shift();
+    else open.words[0] = { ...first, text: first.text.slice(left) };
+    left -= Math.min(left, first.text.length);
+  }
+  open.length -= at - left;
+  return taken;
+}

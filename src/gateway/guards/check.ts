@@ -1,0 +1,113 @@
+import { isConversation } from '#model/call';
+import { Fault } from '#model/fault';
+import type { Caller, Context } from '#model/generate';
+import { FindingTooSlow } from '#kit/finding';
+import { UpstreamError } from '#kit/answering';
+import type { RoutedCall } from '../calls.ts';
+
+/** A check as the settings say it. */
+export interface CheckSettings {
+  readonly name: string;
+  readonly when: readonly When[];
+  readonly kind: 'regex' | 'pii' | 'moderation' | 'http';
+  readonly pattern?: string;
+  readonly entities?: readonly string[];
+  readonly model?: string;
+  readonly url?: string;
+  readonly action: Action;
+  /** Names of models, not their aliases; none: all. */
+  readonly models: readonly string[];
+  readonly keys: readonly string[];
+  readonly users: readonly string[];
+  readonly stream: 'sentence' | 'whole';
+  readonly onFailure: 'refuse' | 'allow';
+}
+
+export type When = 'before' | 'after';
+export type Action = 'deny' | 'mask' | 'flag';
+
+/** What a check says of a text; nothing: it is all right. `mask` brings the text as it may stand. */
+export type Verdict = { readonly action: 'deny' | 'flag' } | { readonly action: 'mask'; readonly text: string } | undefined;
+
+/** Looks at texts. @returns a verdict for each. @throws what keeps it from looking */
+export type Look = (texts: readonly string[], at: Looking) => Promise<readonly Verdict[]>;
+
+/** The circumstances of a look. */
+export interface Looking {
+  readonly when: When;
+  readonly call: RoutedCall;
+  readonly context: Context;
+  /** Runs of text that a reader sees as one although they came in pieces: looked at besides, where nothing is to be masked. */
+  readonly runs: readonly string[];
+  /** Numbers for the steps of this request that a check takes. */
+  readonly nextStep: () => number;
+}
+
+export interface Check extends Pick<CheckSettings, 'name' | 'action' | 'stream' | 'onFailure'> {
+  readonly look: Look;
+}
+
+/** Does the check hold for this call of this caller? */
+export function holdsFor({ models, keys, users }: CheckSettings, { route }: RoutedCall, { keyName, email }: Caller): boolean {
+  return (
+    (models.length === 0 || models.includes(route.name)) &&
+    (keys.length === 0 || keys.includes(keyName)) &&
+    (users.length === 0 || users.some((user) => user.toLowerCase() === email.toLowerCase()))
+  );
+}
+
+/** What the checks have to say besides the texts. */
+export interface Notes {
+  flagged(check: string): void;
+  masked(check: string): void;
+}
+
+/**
+ * Has texts looked at by one check after the other: what one has masked the next does not see.
+ *
+ * @returns the texts as they may stand; the same list where nothing was masked
+ * @throws Fault `invalid` (content-policy) for what is denied; `upstream-failed` or `overloaded` for a check that cannot be made
+ */
+export async function lookedAt(checks: readonly Check[], texts: readonly string[], at: Looking, notes: Notes): Promise<readonly string[]> {
+  let left = texts;
+  for (const check of checks) {
+    const verdicts = await verdictsOf(check, left, at);
+    for (const [place, verdict] of verdicts.entries()) {
+      if (verdict?.action === 'deny') throw denied(check, at);
+      if (verdict?.action === 'flag') notes.flagged(check.name);
+      if (verdict?.action === 'mask' && verdict.text !== left[place]) {
+        left = left.with(place, verdict.text);
+        notes.masked(check.name);
+      }
+    }
+  }
+  return left;
+}
+
+async function verdictsOf(check: Check, texts: readonly string[], at: Looking): Promise<readonly Verdict[]> {
+  try {
+    return texts.length === 0 ? [] : await check.look(texts, at);
+  } catch (error) {
+    const { signal } = at.context;
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof Fault && ownMatters.has(error.code)) throw error;
+    if (check.onFailure === 'allow') return [];
+    const isAway = error instanceof FindingTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
+    const message = `The check "${check.name}" could not be made, and nothing passes without it.`;
+    throw new Fault(isAway ? 'overloaded' : 'upstream-failed', message, { cause: error, ...(isAway ? { retryAfter: 1 } : {}) });
+  }
+}
+
+/** What the caller can do something about: no quota is left for the check, or there is too much to look at. */
+const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 'too-large']);
+
+export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Looking, 'when' | 'call'>): Fault {
+  const what = when === 'after' ? 'the answer' : isConversation(call) ? 'this conversation' : 'this request';
+  return new Fault('invalid', `The content policy here does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
+}
+
+/** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for. */
+export function ownContext({ context, nextStep }: Looking): Context {
+  const { models: _, ...caller } = context.caller;
+  return { ...context, caller, step: nextStep(), headers: {}, strict: false, cacheSeconds: undefined, progress: { attempts: [] } };
+}

@@ -1,0 +1,59 @@
+import type { Upstreams } from '#kit/pool';
+import { Fault } from '#model/fault';
+import { isObject } from '#model/json';
+import type { CheckSettings, Look, Looking, Verdict } from './check.ts';
+
+/** Seconds until the answer begins, and between its pieces. */
+const patience = 5;
+/** Texts of one request that are asked about at a time. */
+const atOnce = 8;
+/** Each is a request of its own. */
+const mostTexts = 1000;
+const answerBytes = 67_108_864;
+
+/**
+ * Asks an address of the operator's about each text: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; where there
+ * is none, a text that differs from the one asked about means what the settings say.
+ */
+export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Look {
+  const url = new URL(address);
+  return async (texts, looking) => {
+    const asked = [...new Set(texts)];
+    if (asked.length > mostTexts) throw new Fault('too-large', `There are more texts in it than the check "${name}" looks at (${mostTexts}).`);
+    const verdicts = new Map<string, Verdict>();
+    const ask = async () => {
+      for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));
+    };
+    await Promise.all(Array.from({ length: atOnce }, ask));
+    return texts.map((text) => verdicts.get(text));
+  };
+
+  async function about(text: string, { when, call, context }: Looking): Promise<Verdict> {
+    const answering = await upstreams.post({
+      url,
+      path: url.pathname,
+      headers: { 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': context.requestId },
+      body: JSON.stringify({ when, text, model: call.model, user: context.caller.email }),
+      signal: context.signal,
+      headSeconds: patience,
+      quietSeconds: patience,
+    });
+    try {
+      if (answering.status !== 200) throw new Error(`The check's address answered with status ${answering.status}.`);
+      return verdictOf(JSON.parse(Buffer.from(await answering.whole(answerBytes)).toString()), text);
+    } finally {
+      answering.leave();
+    }
+  }
+
+  function verdictOf(answer: unknown, text: string): Verdict {
+    if (!isObject(answer)) throw new Error("The check's address answered with something else than an object.");
+    const { action: said = null, text: left = null } = answer;
+    if (left !== null && typeof left !== 'string') throw new Error("The check's address answered with a text that is none.");
+    const meant = said ?? (left === null || left === text ? 'allow' : action);
+    if (meant === 'allow') return undefined;
+    if (meant === 'deny' || meant === 'flag') return { action: meant };
+    if (meant === 'mask' && left !== null) return { action: meant, text: left };
+    throw new Error("The check's address answered with an action that it cannot mean.");
+  }
+}

@@ -1,0 +1,44 @@
+import type { Finding } from '#kit/finding';
+import type { Upstreams } from '#kit/pool';
+import type { Guards } from '../guarded.ts';
+import { holdsFor, type Check, type CheckSettings, type Look } from './check.ts';
+import { http } from './http.ts';
+import { local } from './local.ts';
+import { moderation, type ModerationParts } from './moderation.ts';
+
+export interface GuardsParts extends ModerationParts {
+  readonly finding: Finding;
+  readonly upstreams: Upstreams;
+}
+
+/** The checks of the settings, made ready once. */
+export function openGuards(settings: readonly CheckSettings[], parts: GuardsParts): Guards {
+  const all = settings.map((one) => ({
+    // A model that was named by an alias is asked by its other names too.
+    settings: { ...one, models: one.models.map((name) => parts.find(name)?.name ?? name) },
+    check: { ...one, look: lookOf(one, parts) } satisfies Check,
+  }));
+  return {
+    of(call, caller) {
+      if (all.length === 0) return undefined;
+      const holding = all.filter((one) => holdsFor(one.settings, call, caller));
+      if (holding.length === 0) return undefined;
+      const at = (when: CheckSettings['when'][number]) => holding.flatMap((one) => (one.settings.when.includes(when) ? [one.check] : []));
+      return { before: at('before'), after: at('after') };
+    },
+  };
+}
+
+function lookOf(settings: CheckSettings, { finding, upstreams, ...parts }: GuardsParts): Look {
+  switch (settings.kind) {
+    case 'regex':
+    case 'pii':
+      return local(settings, finding);
+    case 'moderation':
+      return moderation(settings, parts);
+    case 'http':
+      return http(settings, upstreams);
+    default:
+      return settings.kind satisfies never;
+  }
+}

@@ -1,0 +1,14 @@
+import type { Finding, Sought } from '#kit/finding';
+import { entityOf, placeholder } from '#kit/finding/entities';
+import type { CheckSettings, Look, Verdict } from './check.ts';
+
+/** Looks for a pattern of the operator's, or for personal data, on this machine. */
+export function local({ name, kind, pattern = '', entities = [], action }: CheckSettings, finding: Finding): Look {
+  const sought: Sought =
+    kind === 'regex' ? { type: 'pattern', pattern, mask: placeholder(name) } : { type: 'entities', entities: entities.flatMap((one) => entityOf(one) ?? []) };
+  return async (texts, { runs, context }) => {
+    const yesOrNo = action !== 'mask';
+    const found = await finding.look({ sought, texts: yesOrNo ? [...texts, ...runs] : texts, yesOrNo }, context.signal);
+    return found.map((left): Verdict => (left === undefined ? undefined : action === 'mask' ? { action, text: left } : { action }));
+  };
+}

@@ -1,0 +1,94 @@
+import type { Served } from './members.ts';
+
+/** A question to one interface, whole or streamed, and what came of it in words that are the same for all of them. */
+export interface FaceAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body as it came. */
+  readonly raw: string;
+  /** All that was said to the reader. */
+  readonly text: string;
+  /** The word for what went wrong, of a refusal or of the last frame of a stream. */
+  readonly error: string;
+  /** A stream that says that it is complete, or a whole answer. */
+  readonly complete: boolean;
+}
+
+export interface AskingFace {
+  readonly model: string;
+  readonly content: string;
+  readonly stream: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly more?: object;
+}
+
+export type Face = 'chat' | 'responses' | 'messages' | 'gencompat';
+
+export const faces: readonly Face[] = ['chat', 'responses', 'messages', 'gencompat'];
+
+/** Every interface, streamed and not. */
+export const everyWay: readonly (readonly [Face, boolean])[] = faces.flatMap((face) => [[face, false] as const, [face, true] as const]);
+
+/** Asks one of the four interfaces. */
+export async function askFace({ url, key }: Served, face: Face, asking: AskingFace): Promise<FaceAnswer> {
+  const { path, body } = requestOf(face, asking);
+  const answer = await fetch(url + path, {
+    method: 'POST',
+    headers: { 'x-access-tokens': key, 'content-type': 'application/json', ...asking.headers },
+    body: JSON.stringify(body),
+  });
+  const raw = await answer.text();
+  const values = asking.stream && answer.status === 200 ? framesOf(raw) : [JSON.parse(raw) as Value];
+  const complete = answer.status === 200 && (!asking.stream || ends[face](values, raw));
+  return { status: answer.status, headers: answer.headers, raw, text: values.map((value) => saidIn(value)).join(''), error: errorIn(values), complete };
+}
+
+type Value = Readonly<Record<string, unknown>>;
+
+function requestOf(face: Face, { model, content, stream, more = {} }: AskingFace): { readonly path: string; readonly body: object } {
+  switch (face) {
+    case 'chat':
+      return { path: '/server/chatcompat/v1/chat/completions', body: { model, stream, messages: [{ role: 'user', content }], ...more } };
+    case 'responses':
+      return { path: '/server/chatcompat/v1/responses', body: { model, stream, input: content, ...more } };
+    case 'messages':
+      return { path: '/server/messages/v1/messages', body: { model, stream, max_tokens: 1000, messages: [{ role: 'user', content }], ...more } };
+    case 'gencompat':
+      return {
+        path: `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+        body: { contents: [{ role: 'user', parts: [{ text: content }] }], ...more },
+      };
+    default:
+      return face satisfies never;
+  }
+}
+
+const framesOf = (raw: string): readonly Value[] => [...raw.matchAll(/^data: (\{.*\})\r?$/gm)].map(([, json]) => JSON.parse(json!) as Value);
+
+/** What a stream says only when it has come to its end. */
+const ends: Readonly<Record<Face, (values: readonly Value[], raw: string) => boolean>> = {
+  chat: (_, raw) => raw.includes('data: [DONE]'),
+  responses: (values) => values.some(({ type }) => type === 'response.completed'),
+  messages: (values) => values.some(({ type }) => type === 'message_stop'),
+  gencompat: (values) => values.some((value) => JSON.stringify(value).includes('"finishReason"')),
+};
+
+/** Text wherever these wires have it: but for what the responses wire says twice. */
+function saidIn(value: unknown): string {
+  if (Array.isArray(value)) return value.map(saidIn).join('');
+  if (value === null || typeof value !== 'object') return '';
+  const { type } = value as Value;
+  if (typeof type === 'string' && /^response\.(?!output_text\.delta)/.test(type)) return '';
+  if (type === 'response.output_text.delta') return String((value as Value)['delta']);
+  return Object.entries(value)
+    .map(([name, inner]) => ((name === 'text' || name === 'content') && typeof inner === 'string' ? inner : saidIn(inner)))
+    .join('');
+}
+
+function errorIn(values: readonly Value[]): string {
+  const errors = values.flatMap((value) => {
+    const error = value['error'] as Value | null | undefined;
+    return error ? [String(error['status'] ?? error['code'] ?? error['type'])] : [];
+  });
+  return errors.at(-1) ?? '';
+}
