@@ -22,6 +22,8 @@ export interface Administration {
   /** At once; a plan that nobody knows is `undefined`: it allows nothing. */
   planOf(caller: Caller): Plan | undefined;
   teamPlan(teamId: number): Plan | undefined;
+  /** The lists of regions that the caller's calls must not leave, by the plans of the user and of the teams; absent where they may be answered anywhere. */
+  residencies(caller: Caller): readonly string[] | undefined;
   /** Makes sure that the plan of somebody who was just looked up is in memory: another process may have made it a moment ago. */
   meets(caller: Caller): Promise<void>;
   close(): void;
@@ -39,12 +41,16 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const { store, pepper } = database;
   const plans = await openPlans(store, clock, () => settings().plans);
   const teams = await openTeams(store, clock, teamsChanged);
+  const teamPlan = (teamId: number) => {
+    const name = teams.planOf(teamId);
+    return name === undefined ? undefined : plans.find(name);
+  };
   return {
     routes: [
       ...userRoutes({ store, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
       ...apiKeyRoutes({ store, pepper, clock }),
       ...teamRoutes(teams, plans.has),
-      ...planRoutes(plans),
+      ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
       ...holderRoutes(openHolders(store), clock),
     ],
@@ -53,9 +59,16 @@ export async function openAdministration({ database, settings, clock, teamsChang
       if (!plan || limits === undefined) return plan;
       return areLimits(limits) ? { ...plan, ...limits } : undefined;
     },
-    teamPlan(teamId) {
-      const name = teams.planOf(teamId);
-      return name === undefined ? undefined : plans.find(name);
+    teamPlan,
+    residencies({ plan, teamIds }) {
+      let lists: string[] | undefined;
+      const own = plans.find(plan)?.residency;
+      if (own !== undefined) lists = [own];
+      for (const team of teamIds) {
+        const list = teamPlan(team)?.residency;
+        if (list !== undefined) lists = [...(lists ?? []), list];
+      }
+      return lists;
     },
     async meets({ plan }) {
       await plans.has(plan);

@@ -1,18 +1,14 @@
 import type { Settings } from '#config';
 import type { Models } from './gateway/resolve.ts';
-import type { Model, Target, TargetGroup } from '#model/target';
+import { within, type Model, type Target, type TargetGroup } from '#model/target';
 import { tierOf } from '#model/tier';
 
 export interface ModelsParts {
   readonly settings: Settings;
   /** The built-in models, by name. */
   readonly builtIn: (name: string) => Target;
-  /** A model at a provider of the settings; `undefined` where this version does not speak its dialect, or it is nowhere to be had within the residency. */
-  readonly targets: (
-    provider: string,
-    model: string,
-    settings: { readonly mostTokens: number | undefined; readonly residency: string | undefined },
-  ) => TargetGroup | undefined;
+  /** A model at a provider of the settings; `undefined` where this version does not speak its dialect. */
+  readonly targets: (provider: string, model: string, settings: { readonly mostTokens: number | undefined }) => TargetGroup | undefined;
   /** Unix seconds, shown as the age of every model. */
   readonly created: number;
 }
@@ -49,7 +45,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
   for (const name of wellKnownEmbeddings) {
     if (named.has(name) || aliases.has(name)) continue;
     const targets = Object.entries(settings.providers).flatMap(([provider, { dialect }]) => {
-      const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined, residency: undefined }) : undefined;
+      const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined }) : undefined;
       return found?.target.embed ? [found] : [];
     });
     if (targets.length > 0) named.set(name, { name, kind: 'embedding', targets, limits: {}, rate: even, created, ownedBy: targets[0]!.target.provider });
@@ -70,7 +66,8 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
 
   function targetsOf({ targets, limits, residency }: Settings['models'][string], name: string): Model['targets'] {
     return targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const found = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens: limits.output, residency });
+      const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens: limits.output });
+      const found = all && residency !== undefined ? within(all, residency) : all;
       return found ? [{ ...found, ...(weight === undefined ? {} : { weight }) }] : [];
     });
   }

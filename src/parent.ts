@@ -6,6 +6,7 @@ import { openMachineBooks } from './books.ts';
 import { firstUser } from './first-user.ts';
 import { isReady, openDatabase } from './database.ts';
 import { subLeases } from './gateway/ledger/sub-leases.ts';
+import { statesTogether } from './gateway/regions.ts';
 import { counted, merged, openMetrics, summed, type Figures } from './http/metrics.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { allInTurn } from './kit/in-turn.ts';
@@ -26,7 +27,7 @@ export interface ParentParts {
 
 /** Seconds that workers get for closing, beyond those for what is in flight. */
 const closingSeconds = 10;
-const figuresMilliseconds = 1000;
+const soonMilliseconds = 1000;
 
 /**
  * Starts a house of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
@@ -53,9 +54,11 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   const seen = new Map<string, Figures>();
   let gone: Promise<Figures> = Promise.resolve([]);
 
+  /** What a worker says, if it says so soon: one that is stuck must not hold up the others. */
+  const soon = <Answer>(answer: Promise<Answer>): Promise<Answer | undefined> =>
+    Promise.race([answer.catch(() => undefined), clock.sleep(soonMilliseconds).then(() => undefined)]);
   const figures = async ({ name, channel }: Serving): Promise<Figures> => {
-    const late = clock.sleep(figuresMilliseconds).then(() => undefined);
-    const found = await Promise.race([channel.ask('figures').catch(() => undefined), late]);
+    const found = await soon(channel.ask('figures'));
     if (found && workers.serving.some((one) => one.name === name)) seen.set(name, found);
     return found ?? [];
   };
@@ -77,6 +80,9 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
         lease: (asks) => own().lease(asks),
         giveBack: (returns) => own().giveBack(returns),
         metrics: async () => summed([await gone, await metrics.figures(), ...(await Promise.all(workers.serving.map(figures)))]),
+        regions: async () =>
+          statesTogether((await Promise.all(workers.serving.map(({ channel }) => soon(channel.ask('regions'))))).map((states) => states ?? [])),
+        resetRegions: async () => void (await Promise.all(workers.serving.map(({ channel }) => soon(channel.ask('resetRegions'))))),
         missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
       };
     },

@@ -12,19 +12,31 @@ const Region = Type.Object({
   successRate: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the share of calls that it answered, 0 to 1.' }),
 });
 
-/** The live state of the regions as this process sees it, and the end of all cooldowns. */
-export function regionRoutes({ regions, reset }: { readonly regions: () => readonly RegionState[]; readonly reset: () => void }): readonly NounRoute[] {
+/** Who knows how the regions stand: this process, or all of the machine. */
+export interface Regions {
+  readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
+  readonly resetRegions: () => void | Promise<void>;
+}
+
+/** The live state of the regions, and the end of all cooldowns. */
+export function regionRoutes({ regions, resetRegions }: Regions): readonly NounRoute[] {
   const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
   return [
-    nounRoute({ ...shared, method: 'GET', path: '/server/admin/regions', summary: 'The regions as they stand.', answer: () => ({ items: regions() }) }),
+    nounRoute({
+      ...shared,
+      method: 'GET',
+      path: '/server/admin/regions',
+      summary: 'The regions as they stand.',
+      answer: async () => ({ items: await regions() }),
+    }),
     nounRoute({
       ...shared,
       method: 'POST',
       path: '/server/admin/regions/reset',
       summary: 'Forgets what ails the regions: all are asked again.',
-      answer() {
-        reset();
-        return { items: regions() };
+      async answer() {
+        await resetRegions();
+        return { items: await regions() };
       },
     }),
   ];

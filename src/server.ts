@@ -14,8 +14,8 @@ import { openGuards } from './gateway/guards/index.ts';
 import { gateway } from './gateway/index.ts';
 import { KeptAnswers } from './gateway/kept-answers.ts';
 import { openHealth } from './gateway/health.ts';
-import { regionStates } from './gateway/regions.ts';
-import { modelsFor } from './gateway/resolve.ts';
+import { regionStates, type RegionState } from './gateway/regions.ts';
+import { modelsFor, modelsWithin } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { passing } from './gateway/pass.ts';
 import { searching } from './gateway/searching/index.ts';
@@ -35,7 +35,7 @@ import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
-import type { Generate } from './model/generate.ts';
+import type { Generate, Caller } from './model/generate.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
@@ -76,6 +76,10 @@ export interface Parent {
   readonly localToken: string;
   /** The figures of all processes, as Prometheus reads them. */
   metrics(): Promise<string>;
+  /** How the regions stand, as all processes see them together. */
+  regions(): Promise<readonly RegionState[]>;
+  /** Has all processes forget what ails the regions. */
+  resetRegions(): Promise<void>;
   /** What the machine lacks before it can take requests. */
   missing(): Promise<readonly string[]>;
 }
@@ -97,6 +101,10 @@ export interface Server {
 export interface ServingProcess extends Server {
   /** What it has counted. */
   figures(): Promise<Figures>;
+  /** How the regions stand, as it sees them. */
+  regions(): readonly RegionState[];
+  /** Forgets what ails them. */
+  resetRegions(): void;
 }
 
 /** Puts the house together and opens the door. */
@@ -169,10 +177,14 @@ export async function startServer({
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
+  const modelsSeen = (caller: Caller) => {
+    const lists = administration.residencies(caller);
+    return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
+  };
   const health = openHealth(() => settings.routing, clock, chance);
   const answers = new KeptAnswers(clock);
   const { generate, booked } = gateway({
-    models: () => models,
+    models: modelsSeen,
     ledger,
     health,
     routing: () => settings.routing,
@@ -195,11 +207,14 @@ export async function startServer({
   const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
   const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
+  const resetRegions = () => health.reset();
 
-  const standIns = () => ({
-    preferred: settings.defaults.gencompat,
-    lastResort: Object.keys(settings.providers).length === 0 ? 'built-in' : undefined,
+  const standInsOf = ({ defaults, providers }: Settings) => ({
+    preferred: defaults.gencompat,
+    lastResort: Object.keys(providers).length === 0 ? 'built-in' : undefined,
+    publishers: new Set(['google', ...Object.values(providers).map(({ publisher }) => publisher)]),
   });
+  let standIns = standInsOf(settings);
 
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
@@ -226,19 +241,21 @@ export async function startServer({
       pass: passing(generate),
       embeddingBalance: () => settings.charge.embeddings,
       clock,
-      models: (caller) => modelsFor(models, caller),
+      models: modelsSeen,
       limits: () => settings.limits,
     }),
-    messages({ generate: generateSearched, clock, models: (caller) => modelsFor(models, caller), limits: () => settings.limits, countTokens }),
+    messages({ generate: generateSearched, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
       generate: searched(200, conforming({ conforms: keepsTo }, generate)),
       clock,
-      models: (caller) => modelsFor(models, caller),
+      models: modelsSeen,
       limits: () => settings.limits,
       countTokens,
-      standIns,
+      embed: embedding(generate),
+      embeddingBalance: () => settings.charge.embeddings,
+      standIns: () => standIns,
     }),
-    admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
+    admin([...administration.routes, ...regionRoutes(parent ?? { regions, resetRegions })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
@@ -271,10 +288,13 @@ export async function startServer({
     url: door.url,
     first: made,
     figures: () => metrics.figures(),
+    regions,
+    resetRegions,
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       settings = { ...changed, ...unchangeable(first) };
       document = undefined;
+      standIns = standInsOf(settings);
       log.level(settings.logLevel);
       models = assemble();
       guards = guardsOf();

@@ -1,4 +1,5 @@
 import type { Settings } from '#config';
+import type { RegionState } from './gateway/regions.ts';
 import type { Figures } from './http/metrics.ts';
 import type { Refusals } from './kit/channel.ts';
 import type { Account } from './model/account.ts';
@@ -11,6 +12,10 @@ export type WorkerAnswers = {
   readonly start: (birth: Birth) => Promise<Started>;
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;
+  /** How the regions stand, as this process sees them. */
+  readonly regions: () => Promise<readonly RegionState[]>;
+  /** Forgets what ails the regions. */
+  readonly resetRegions: () => Promise<void>;
   /** Somebody else stands before an empty account: what is free of it should be given back. */
   readonly recall: (account: Account) => void;
   /** The last question: finishes what is in flight, for so many seconds at most. The process ends after it. */
@@ -23,6 +28,10 @@ export type ParentAnswers = {
   readonly giveBack: (returns: readonly Return[]) => Promise<void>;
   /** The figures of all processes, as Prometheus reads them. */
   readonly metrics: () => Promise<string>;
+  /** How the regions stand, as all processes see them together. */
+  readonly regions: () => Promise<readonly RegionState[]>;
+  /** Has all processes forget what ails the regions. */
+  readonly resetRegions: () => Promise<void>;
   /** What the machine lacks before it can take requests. */
   readonly missing: () => Promise<readonly string[]>;
 };

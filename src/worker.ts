@@ -40,6 +40,8 @@ const answers: WorkerAnswers = {
             onRecall: (listen) => void recalled.add(listen),
           },
           metrics: () => parent.ask('metrics'),
+          regions: () => parent.ask('regions'),
+          resetRegions: () => parent.ask('resetRegions'),
           missing: () => parent.ask('missing'),
         },
       }),
@@ -54,6 +56,8 @@ const answers: WorkerAnswers = {
     return changing.models();
   },
   figures: async () => (await server).figures(),
+  regions: async () => (await server).regions(),
+  resetRegions: async () => (await server).resetRegions(),
   recall: (account) => {
     for (const listen of recalled) listen(account);
   },

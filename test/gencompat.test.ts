@@ -179,13 +179,6 @@ describe('without any provider', () => {
     expect(await count({ generateContentRequest: { model: 'models/flash', ...said('hi') } })).toEqual(one);
     expect((await count(said('hi '.repeat(100)))).totalTokens).toBeGreaterThan(one.totalTokens + 50);
   });
-
-  test('embeddings are refused as what is not there', async () => {
-    expect(await whole(`${root}/models/text-embedding-3-small:embedContent`, { content: { parts: [{ text: 'x' }] } }, {}, alone)).toMatchObject({
-      status: 501,
-      answer: { error: { status: 'UNIMPLEMENTED' } },
-    });
-  });
 });
 
 describe('who may ask', () => {

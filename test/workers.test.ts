@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import pg from 'pg';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from './databases.ts';
+import { on, startUpstream, tooMany } from './fakes/upstream/index.ts';
 import { family, isAlive, nobodyListens, settingsFile, until, type Client, type Family } from './family.ts';
 
 const address = inject('postgres');
@@ -51,6 +52,49 @@ describe.skipIf(!address)('two workers', () => {
       expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
       for (let turn = 0; turn < 6; turn++) expect(await (await house.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
       expect((await house.get('/healthz')).status).toBe(200);
+    },
+    minute,
+  );
+
+  test(
+    'know the regions as one: what ails one for a worker is shown by each of them, and forgotten by all at once',
+    async () => {
+      const upstream = await startUpstream();
+      onTestFinished(() => upstream.close());
+      const house = await family(
+        await place(),
+        `
+providers:
+  pool: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: [us-central1, us-east1] }
+models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
+`,
+      );
+      const clients = await oneOfEach(house);
+      const regionFor = async (client: Client) => {
+        const asked = upstream.requests.length;
+        const { status: found, text } = await client.ask({ model: 'gemini-2.5-flash' });
+        await text;
+        expect(found).toBe(200);
+        return upstream.requests.slice(asked).map(({ region }) => region);
+      };
+      const states = async (path = '/server/admin/regions', init: RequestInit = {}) => {
+        const answer = await fetch(house.url + path, { ...init, headers: { authorization: `Bearer ${house.key}`, connection: 'close' } });
+        return ((await answer.json()) as { items: { region: string; state: string }[] }).items.map(({ region, state }) => [region, state]);
+      };
+      upstream.script(on({ region: 'us-central1' }, tooMany({ retryAfter: 200 })));
+      expect(await regionFor(clients[0])).toEqual(['us-central1', 'us-east1']);
+      for (let turn = 0; turn < 8; turn++)
+        expect(await states()).toEqual([
+          ['us-central1', 'cooling'],
+          ['us-east1', 'ok'],
+        ]);
+      const well = [
+        ['us-central1', 'ok'],
+        ['us-east1', 'ok'],
+      ];
+      expect(await states('/server/admin/regions/reset', { method: 'POST' })).toEqual(well);
+      for (let turn = 0; turn < 8; turn++) expect(await states()).toEqual(well);
+      for (const client of clients) expect(await regionFor(client)).toEqual(['us-central1']);
     },
     minute,
   );

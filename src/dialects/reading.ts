@@ -1,3 +1,4 @@
+import type { Problem } from '#kit/check';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#model/json';
 
@@ -15,6 +16,10 @@ export const carrying =
 
 export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
 export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
+
+/** What a check found in a body. */
+export const refused = ({ field, message, missing: isMissing }: Problem): Fault =>
+  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(isMissing ? { reason: 'missing' } : {}) });
 
 /** JSON Schemas are carried, never resolved; these bounds are far beyond what a model takes. */
 const schemaBounds = { depth: 48, values: 20_000 };

@@ -90,18 +90,20 @@ const common = (call: EmbedCall) => ({
 
 /** Parts in order, each as large as providers take. A part has no bytes of the client's. */
 function split(call: EmbedCall): readonly EmbedCall[] {
-  const parts: (string | readonly number[])[][] = [];
+  const starts: number[] = [];
   let room = 0;
-  for (const input of call.inputs) {
+  for (const [at, input] of call.inputs.entries()) {
     const size = typeof input === 'string' ? Buffer.byteLength(input) / partBytes : input.length / partTokens;
-    if (parts.length === 0 || size > room) {
-      parts.push([]);
+    if (starts.length === 0 || size > room) {
+      starts.push(at);
       room = 1;
     }
-    parts.at(-1)!.push(input);
     room -= size;
   }
-  if (parts.length === 1) return [call];
-  const { lane: _, ...rest } = call;
-  return parts.map((inputs) => ({ ...rest, inputs: inputs as EmbedCall['inputs'] }));
+  if (starts.length === 1) return [call];
+  const { lane: _, inputs, purposes, ...rest } = call;
+  return starts.map((from, part) => {
+    const to = starts[part + 1];
+    return { ...rest, inputs: inputs.slice(from, to), ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };
+  });
 }

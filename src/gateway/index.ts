@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock';
 import type { Call } from '#model/call';
-import type { Generate, Said } from '#model/generate';
+import type { Caller, Generate, Said } from '#model/generate';
 import { admitted, unreserved } from './admitted.ts';
 import { cached, type CachedParts } from './cached.ts';
 import type { AdmittedCall } from './calls.ts';
@@ -14,7 +14,8 @@ import { resolved, type Models } from './resolve.ts';
 import { openRetryBudget } from './retry-budget.ts';
 
 export interface GatewayParts extends Pick<CachedParts, 'answers' | 'ttlOf'>, Pick<GuardedParts, 'guards'> {
-  readonly models: () => Models;
+  /** The models as a caller sees them. */
+  readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
   readonly health: Health;
   readonly routing: () => { readonly retryBudget: number };

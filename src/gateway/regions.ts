@@ -25,3 +25,21 @@ export function regionStates(models: Models, health: Health): readonly RegionSta
     return [{ provider, region, model, state, until: until === undefined ? null : new Date(until).toISOString(), latencyMs, successRate }];
   });
 }
+
+/** What the processes of a machine know of its regions, as one: where one of them leaves a region alone that is shown, and averages are those of all. */
+export function statesTogether(processes: readonly (readonly RegionState[])[]): readonly RegionState[] {
+  const places = Map.groupBy(processes.flat(), ({ provider, region, model }) => JSON.stringify([provider, region, model]));
+  return [...places.values()].map((states) => {
+    const worst = states.toSorted((a, b) => gravity[b.state] - gravity[a.state] || (b.until ?? '').localeCompare(a.until ?? ''))[0]!;
+    const latency = mean(states.map(({ latencyMs }) => latencyMs));
+    const rate = mean(states.map(({ successRate }) => successRate));
+    return { ...worst, latencyMs: latency && Math.round(latency), successRate: rate && Math.round(rate * 1000) / 1000 };
+  });
+}
+
+const gravity: Readonly<Record<RegionState['state'], number>> = { ok: 0, probing: 1, cooling: 2, absent: 3 };
+
+function mean(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : known.reduce((sum, number) => sum + number, 0) / known.length;
+}

@@ -2,7 +2,7 @@ import { isConversation, type Call } from '#model/call';
 import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
-import type { Model } from '#model/target';
+import { within, type Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 
 /** The models that can be asked for, by name. */
@@ -16,11 +16,12 @@ export interface Models {
 /**
  * Finds what stands behind the model name of a call.
  *
+ * @param models as the caller sees them
  * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do
  */
-export function resolved(models: () => Models, inner: Generate<RoutedCall>): Generate<Call> {
+export function resolved(models: (caller: Caller) => Models, inner: Generate<RoutedCall>): Generate<Call> {
   return (call, context) => {
-    const visible = modelsFor(models(), context.caller);
+    const visible = models(context.caller);
     if (!isConversation(call)) return errand(call, context, visible, inner);
     const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
@@ -51,6 +52,39 @@ export function modelsFor(models: Models, { models: names }: Caller): Models {
     },
     embedding: models.embedding && names.includes(models.embedding.name) ? models.embedding : undefined,
     list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
+  };
+}
+
+/**
+ * The models as they are to somebody whose calls must not leave some lists of regions: only places within all of these can be asked, and what has none
+ * of them does not exist.
+ */
+export function modelsWithin(models: Models, lists: readonly string[]): Models {
+  const inside = narrowed.get(models) ?? new Map<string, Models>();
+  const key = JSON.stringify(lists);
+  const found = inside.get(key) ?? insideOf(models, lists);
+  narrowed.set(models, inside.set(key, found));
+  return found;
+}
+
+/** Made once for each plan, until the settings change. */
+const narrowed = new WeakMap<Models, Map<string, Models>>();
+
+function insideOf(models: Models, lists: readonly string[]): Models {
+  const known = new WeakMap<Model, { readonly model: Model | undefined }>();
+  const inside = (model: Model | undefined): Model | undefined => {
+    if (!model) return undefined;
+    const before = known.get(model);
+    if (before) return before.model;
+    const targets = model.targets.flatMap((group) => lists.reduce<typeof group | undefined>((left, list) => left && within(left, list), group) ?? []);
+    const one = { model: targets.length === 0 ? undefined : { ...model, targets } };
+    known.set(model, one);
+    return one.model;
+  };
+  return {
+    find: (name) => inside(models.find(name)),
+    embedding: inside(models.embedding),
+    list: () => models.list().flatMap((model) => inside(model) ?? []),
   };
 }
 

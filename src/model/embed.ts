@@ -7,6 +7,8 @@ export interface EmbedCall {
   readonly model: string;
   /** Texts, or texts as the model's own tokens: all of one kind. */
   readonly inputs: readonly string[] | readonly (readonly number[])[];
+  /** What the vectors are for, one for each input; absent where the client says nothing of it. */
+  readonly purposes?: readonly Purpose[];
   /** How many numbers a vector is to have; absent: as many as the model makes. */
   readonly dimensions?: number;
   /** `base64`: of 32-bit floats, little-endian. */
@@ -15,6 +17,12 @@ export interface EmbedCall {
   readonly user?: string;
   /** Present where bytes may go through unread, should the target speak the client's dialect. */
   readonly lane?: EmbedLane;
+}
+
+/** What a vector is for, in the words of the Gemini API (`RETRIEVAL_QUERY`), and the title of the document that the input is of. */
+export interface Purpose {
+  readonly task?: string;
+  readonly title?: string;
 }
 
 /** The client's bytes, one JSON object and its places (kit/json-scan), and the way of the answer's. */
@@ -59,6 +67,14 @@ export type Embed = (
   call: EmbedCall,
   context: Context,
 ) => Promise<Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[] }>;
+
+/** What a target says that has no words for what the vectors are for. */
+export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[] {
+  return [
+    ...(purposes.some(({ task }) => task !== undefined) ? ['taskType: this model makes one kind of vectors'] : []),
+    ...(purposes.some(({ title }) => title !== undefined) ? ['title: this model reads none'] : []),
+  ];
+}
 
 /** A vector as numbers. */
 function floatsOf(vector: Vector): readonly number[] {

@@ -3,7 +3,7 @@ import type { Plan } from './plan.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
-/** The members of a plan as they are written to us; the same a user may have of their own. */
+/** The limits of a plan as they are written to us; the same a user may have of their own. */
 export const limits = {
   monthlyTokens: count('Inference in a calendar month, UTC (plan tokens).'),
   monthlyTrainTokens: count('Training in a calendar month, UTC (plan tokens).'),
@@ -14,7 +14,7 @@ export const limits = {
   }),
   requestsPerMinute: count('Requests in a minute.'),
   concurrentStreams: count('Streams at a time.'),
-} satisfies Record<keyof Plan, unknown>;
+} satisfies Record<Exclude<keyof Plan, 'residency'>, unknown>;
 
 /** The same, none of them needed: what is left out is no limit of that kind. */
 export const optionalLimits = {

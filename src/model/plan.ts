@@ -6,6 +6,8 @@ export interface Plan {
   readonly monthlyUsd?: number;
   readonly requestsPerMinute?: number;
   readonly concurrentStreams?: number;
+  /** The list of regions that its users' calls never leave. No limit of spending: the resolving of a model heeds it. */
+  readonly residency?: string;
 }
 
 /** Is it what limits are kept as? What a database holds may be anything, and what is no limits must not count as none. */

@@ -12,6 +12,8 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
+  /** The lists of regions in which it lies, by their names; `here`: what it is asked does not leave this process. Absent: nobody vouches for where it is. */
+  readonly residency?: readonly string[] | 'here';
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
   /** Does its model search the web by itself, for this call? Absent: it never does. */
   readonly searches?: (call: GenerateCall) => boolean;
@@ -51,6 +53,12 @@ export interface TargetGroup {
 export interface WeightedTarget extends TargetGroup {
   /** Share of the calls; absent: a fallback in the listed order. */
   readonly weight?: number;
+}
+
+/** Those of a group that lie within a list of regions: all others are never asked. */
+export function within<Group extends TargetGroup>(group: Group, list: string): Group | undefined {
+  const [target, ...others] = placesOf([group]).filter(({ residency }) => residency === 'here' || residency?.includes(list));
+  return target && { ...group, target, others };
 }
 
 /** Every single place of these. */

@@ -31,8 +31,6 @@ export interface CredentialSettings {
 export interface ModelSettings {
   /** The most tokens the model can answer with. */
   readonly mostTokens?: number | undefined;
-  /** The list of regions that must not be left. */
-  readonly residency?: string | undefined;
 }
 
 export interface Provider {
@@ -45,7 +43,7 @@ export interface Provider {
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
 export type Maker = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
 
-/** A provider that has no regions, and so cannot keep to a list of them. */
+/** A provider that has no regions. */
 export const oneTarget = (target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
-  targets: (model, { mostTokens, residency }) => (residency === undefined ? { target: target(model, mostTokens) } : undefined),
+  targets: (model, { mostTokens }) => ({ target: target(model, mostTokens) }),
 });

@@ -38,7 +38,7 @@ const model = record('What stands behind a model name.', {
     }),
   ),
   larger: Type.Optional(later('the long context fallback', word('The model that is taken when the context is too long.'))),
-  residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, and no provider without regions.')),
+  residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, nor a provider without regions.')),
   dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
   tokensPerSecond: Type.Optional(
     Type.Number({

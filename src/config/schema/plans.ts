@@ -7,7 +7,11 @@ const plan = record('What its users may use.', {
   requestsPerMinute: Type.Optional(count('Requests in a minute', 'requests', 0)),
   concurrentStreams: Type.Optional(count('Streams at a time', 'streams', 0)),
   monthlyUsd: Type.Optional(amount('Spending in a calendar month, UTC; models without a price are then refused', 'US dollars')),
-  residency: Type.Optional(later('the region pool', word('A list of regions under `residency` of a provider; no other region is ever tried.'))),
+  residency: Type.Optional(
+    word(
+      'A list of regions under `residency` of a provider; no other region is ever tried for its users, nor a provider without regions. The built-in models answer.',
+    ),
+  ),
 });
 
 export const plans = named(

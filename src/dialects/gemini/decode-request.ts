@@ -1,21 +1,18 @@
-import { checked, type Problem } from '#kit/check';
+import { checked } from '#kit/check';
 import type { GenerateCall, Output, Reasoning, Sampling } from '#model/call';
 import type { ToolChoice } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#model/json';
-import { bounded, invalid, isGiven } from '../reading.ts';
+import { bounded, invalid, isGiven, refused } from '../reading.ts';
 import { turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
-import { inOneSpelling } from './spelling.ts';
+import { inClientsWords } from './spelling.ts';
 import { effortOf, levelEffort } from './thinking.ts';
 import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
 
-const refuse = ({ field, message, missing: absent }: Problem) =>
-  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });
-
-const check = checked(GenerateRequest, refuse);
-const checkCount = checked(CountRequest, refuse);
+const check = checked(GenerateRequest, refused);
+const checkCount = checked(CountRequest, refused);
 
 /** Members that have a place of their own in the call. All others are carried. */
 const understood = new Set(['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig']);
@@ -44,18 +41,6 @@ export function decodeCount(body: unknown, model: string): GenerateCall {
     if (!isGiven(contents) || contents.length === 0) throw new Fault('invalid', 'contents is required.', { field: 'contents', reason: 'missing' });
     return callOf({ ...request, contents }, { model, stream: false });
   });
-}
-
-/** What is refused is called by the name it had in the request. */
-function inClientsWords(body: unknown, read: (value: unknown) => GenerateCall): GenerateCall {
-  const { value, spelled } = inOneSpelling(body);
-  try {
-    return read(value);
-  } catch (error) {
-    const field = error instanceof Fault ? error.details.field : undefined;
-    if (!(error instanceof Fault) || field === undefined || spelled(field) === field) throw error;
-    throw new Fault(error.code, error.message.replaceAll(field, spelled(field)), { ...error.details, field: spelled(field) });
-  }
 }
 
 function callOf(request: GenerateRequest, asked: { readonly model: string; readonly stream: boolean }): GenerateCall {

@@ -1,5 +1,23 @@
 import { Fault } from '#model/fault';
 
+/**
+ * Reads a body whose members may be in two spellings. What is refused is called by the name it had in the request.
+ *
+ * @param body parsed JSON
+ * @param read is given all of it in camelCase
+ * @throws Fault `invalid`
+ */
+export function inClientsWords<Read>(body: unknown, read: (value: unknown) => Read): Read {
+  const { value, spelled } = inOneSpelling(body);
+  try {
+    return read(value);
+  } catch (error) {
+    const field = error instanceof Fault ? error.details.field : undefined;
+    if (!(error instanceof Fault) || field === undefined || spelled(field) === field) throw error;
+    throw new Fault(error.code, error.message.replaceAll(field, spelled(field)), { ...error.details, field: spelled(field) });
+  }
+}
+
 /** Members whose values are the client's own: schemas, arguments, what tools said. Nothing in them is respelled. */
 const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'partialArgs', 'labels']);
 
@@ -10,7 +28,7 @@ const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', '
  * @returns `spelled` gives a field its name as the client wrote it
  * @throws Fault `invalid` where a member stands there in both spellings
  */
-export function inOneSpelling(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
+function inOneSpelling(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
   const before = new Map<string, string>();
 
   const visit = (value: unknown): unknown => {

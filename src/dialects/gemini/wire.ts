@@ -9,7 +9,7 @@ export const dialect = 'gemini';
 export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
-const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
+export const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
 const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));
 const anything = Type.Unsafe<Json>(Type.Unknown());
 const whole = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description });

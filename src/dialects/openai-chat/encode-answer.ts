@@ -1,5 +1,5 @@
 import type { Citation, MediaPart, ToolCallPart } from '#model/conversation';
-import type { FinishReason, Started, TokenLogprob } from '#model/event';
+import type { FinishReason, Started } from '#model/event';
 import { own, type Extra, type Json, type JsonObject } from '#model/json';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';

@@ -1,4 +1,4 @@
-import { encoded, type EmbedCall, type Embedded, type Vector } from '#model/embed';
+import { encoded, purposesIgnored, type EmbedCall, type Embedded, type Vector } from '#model/embed';
 import type { Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { isObject, textOf, type JsonObject } from '#model/json';
@@ -25,7 +25,7 @@ export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string):
   }
   if (!vectors.every((vector) => vector !== undefined)) throw malformed();
   const usage = usageOf(body['usage']);
-  return { model: textOf(body['model']) || model, ignored: [], ...(usage ? { usage } : {}), answer: { vectors } };
+  return { model: textOf(body['model']) || model, ignored: purposesIgnored(call), ...(usage ? { usage } : {}), answer: { vectors } };
 }
 
 /** The answer in the words of this dialect. */

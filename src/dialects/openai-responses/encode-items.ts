@@ -1,5 +1,4 @@
 import type { Citation, SearchPart } from '#model/conversation';
-import type { TokenLogprob } from '#model/event';
 import type { Json, JsonObject } from '#model/json';
 
 /** The items of an output, at their beginning, and as they are when they are done. */

@@ -3,7 +3,7 @@ import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Model } from '#model/target';
 import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
-import { namesFor, type StandIns } from './names.ts';
+import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({
   name: Type.String({ description: '`models/` and the name.' }),
@@ -30,8 +30,9 @@ export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () 
       summary: 'One model, by its name.',
       output: ModelObject,
       answer(written, { caller }) {
-        const [name] = namesFor(written, models(caller), standIns());
-        const model = models(caller).find(name);
+        const all = models(caller);
+        const embedding = all.find(embeddingName(written, all, standIns()));
+        const model = embedding?.kind === 'embedding' ? embedding : all.find(namesFor(written, all, standIns())[0]);
         if (!model) throw noModel();
         return modelObject(model);
       },
@@ -42,7 +43,7 @@ function page(models: readonly Model[], url: string) {
   const query = new URL(url, 'http://here').searchParams;
   const size = Number(query.get('pageSize') ?? 50);
   if (!Number.isInteger(size) || size < 0) throw new Fault('invalid', 'pageSize must be a whole number.', { field: 'pageSize' });
-  const all = models.filter(({ kind }) => kind === 'chat');
+  const all = models.filter(({ kind }) => kind in methods);
   const token = query.get('pageToken') ?? '';
   const from = token === '' ? 0 : all.findIndex(({ name }) => name === token) + 1;
   if (token !== '' && from === 0) throw new Fault('invalid', 'pageToken must be one that an earlier page ended with.', { field: 'pageToken' });
@@ -51,7 +52,13 @@ function page(models: readonly Model[], url: string) {
   return { models: shown.map(modelObject), ...(more ? { nextPageToken: shown.at(-1)!.name } : {}) };
 }
 
-function modelObject({ name, ownedBy, limits }: Model) {
+/** What can be done with a model of a kind; others are not shown. */
+const methods: Partial<Readonly<Record<Model['kind'], readonly string[]>>> = {
+  chat: ['generateContent', 'countTokens'],
+  embedding: ['embedContent', 'batchEmbedContents'],
+};
+
+function modelObject({ name, kind, ownedBy, limits }: Model) {
   return {
     name: `models/${name}`,
     version: '001',
@@ -59,6 +66,6 @@ function modelObject({ name, ownedBy, limits }: Model) {
     description: `Answered by ${ownedBy}.`,
     ...(limits.context === undefined ? {} : { inputTokenLimit: limits.context }),
     ...(limits.output === undefined ? {} : { outputTokenLimit: limits.output }),
-    supportedGenerationMethods: ['generateContent', 'countTokens'],
+    supportedGenerationMethods: methods[kind] ?? [],
   };
 }

@@ -8,6 +8,8 @@ export interface StandIns {
   readonly preferred: string;
   /** The name of a model that answers for every tier, where nobody else is there to ask. */
   readonly lastResort: string | undefined;
+  /** Whose models are here. A name that says another publisher is not read as the name of one of these. */
+  readonly publishers: ReadonlySet<string>;
 }
 
 /** A model name as it stood in the address. */
@@ -28,15 +30,16 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
  *
  * @throws Fault `invalid`
  */
-function named(written: string): Named {
+function named(written: string, { publishers }: StandIns): Named {
   const segments = written.split('/');
   if (written.length > mostLength || !segments.every((one) => segment.test(one)))
     throw new Fault('invalid', 'model must be a model name, models/NAME or publishers/PUBLISHER/models/NAME.', { field: 'model' });
   const inner = segments[0] === 'models' && segments.length > 1 ? segments.slice(1) : segments;
-  const [first, , third] = inner;
+  const [first, second, third] = inner;
   const last = inner.at(-1)!;
-  if (inner.length === 1 || (inner.length === 4 && first === 'publishers' && third === 'models')) return { whole: written, bare: last, tier: tierOf(last) };
-  const tier = inner.length === 2 ? tierOf(last) : undefined;
+  const isPlatform = inner.length === 4 && first === 'publishers' && third === 'models';
+  if (inner.length === 1 || (isPlatform && publishers.has(second!))) return { whole: written, bare: last, tier: tierOf(last) };
+  const tier = inner.length === 2 && publishers.has(first!) ? tierOf(last) : undefined;
   return { whole: written, bare: tier && !isSimple(last) ? last : inner.join('/'), tier: isSimple(last) ? undefined : tier };
 }
 
@@ -48,8 +51,9 @@ const isSimple = (name: string) => /^(flash|pro)$/i.test(name);
  *
  * @throws Fault `invalid` for what is no name, `not-found` where nobody has it
  */
-export function namesFor(written: string, models: ModelList, { preferred, lastResort }: StandIns): readonly [string, ...string[]] {
-  const { whole, bare, tier: said } = named(written);
+export function namesFor(written: string, models: ModelList, standIns: StandIns): readonly [string, ...string[]] {
+  const { preferred, lastResort } = standIns;
+  const { whole, bare, tier: said } = named(written, standIns);
   const listed = new Set(models.list());
   const isListed = (name: string) => {
     const found = models.find(name);
@@ -68,6 +72,16 @@ export function namesFor(written: string, models: ModelList, { preferred, lastRe
   if (first !== undefined) return [first, ...rest];
   if (tier && lastResort !== undefined) return [lastResort];
   throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+}
+
+/**
+ * The embedding model of a name, in any of its forms; the name itself where there is none, and the default engine answers.
+ *
+ * @throws Fault `invalid` for what is no name
+ */
+export function embeddingName(written: string, models: ModelList, standIns: StandIns): string {
+  const { whole, bare } = named(written, standIns);
+  return [whole, bare].find((name) => models.find(name)?.kind === 'embedding') ?? bare;
 }
 
 /** Whoever must not leave some regions is not replaced by somebody who may. */

@@ -1,13 +1,15 @@
+import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
 import type { GeneratingParts } from '#http/generating';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { ModelsOf } from '../models.ts';
 import { countTokens, type CountParts } from './count.ts';
+import { embedContent, type EmbeddingParts } from './embed.ts';
 import { generateContent } from './generate.ts';
-import { namesFor, type StandIns } from './names.ts';
+import { embeddingName, namesFor, type StandIns } from './names.ts';
 
-export type OperationParts = GeneratingParts & CountParts & { readonly models: ModelsOf; readonly standIns: () => StandIns };
+export type OperationParts = GeneratingParts & CountParts & EmbeddingParts & { readonly models: ModelsOf; readonly standIns: () => StandIns };
 
 /**
  * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and
@@ -44,13 +46,29 @@ const operations = (model: string): readonly Operation[] => [
     output: GenerateResponse,
   },
   { path: `${model}:countTokens`, summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },
+  {
+    path: `${model}:embedContent`,
+    spends: true,
+    summary: 'Makes the vector of a text. A model name that is not known is answered by the default embedding model.',
+    input: EmbedRequest,
+    output: EmbedResponse,
+  },
+  { path: `${model}:batchEmbedContents`, spends: true, summary: 'Makes vectors of up to 256 texts.', input: BatchEmbedRequest, output: BatchEmbedResponse },
+  {
+    path: `${model}:predict`,
+    spends: true,
+    summary: 'Makes vectors of up to 256 texts, in the words of the cloud platform.',
+    input: PredictRequest,
+    output: PredictResponse,
+  },
 ];
 
 function answered(parts: OperationParts, asked: Asked, address: string): unknown {
   const colon = address.lastIndexOf(':');
   const model = address.slice(0, Math.max(0, colon));
   const names = (name: string) => namesFor(name, parts.models(asked.caller), parts.standIns());
-  switch (address.slice(colon + 1)) {
+  const operation = address.slice(colon + 1);
+  switch (operation) {
     case 'generateContent':
       return generateContent(parts, asked, { model, stream: false }, names);
     case 'streamGenerateContent':
@@ -59,11 +77,12 @@ function answered(parts: OperationParts, asked: Asked, address: string): unknown
       return countTokens(parts, asked, model, names);
     case 'embedContent':
     case 'batchEmbedContents':
-      throw new Fault('unsupported', 'This version makes no embeddings.');
+    case 'predict':
+      return embedContent(parts, asked, { model, operation }, (name) => embeddingName(name, parts.models(asked.caller), parts.standIns()));
     default:
       throw new Fault(
         'not-found',
-        'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent or countTokens.',
+        'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent, countTokens, embedContent or batchEmbedContents.',
       );
   }
 }

@@ -6,7 +6,6 @@ import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#diale
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#model/conversation';
-import type { Caller } from '#model/generate';
 import { promptTokens } from '#model/measure';
 import type { ModelsOf } from '../models.ts';
 import { idHeaders, root } from './root.ts';

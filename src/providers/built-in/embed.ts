@@ -1,5 +1,5 @@
 import type { Tokens } from '#kit/tokens';
-import type { EmbedCall, Embedded } from '#model/embed';
+import { purposesIgnored, type EmbedCall, type Embedded } from '#model/embed';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
 import { sentenceDimensions, type Sentences } from './sentence/sentence.ts';
@@ -21,7 +21,8 @@ const pieceCharacters = 1000;
  * @throws Fault `invalid` for tokens, and for more dimensions than there are
  */
 export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, context: Pick<Context, 'signal' | 'strict'>) => Promise<Embedded> {
-  return async ({ inputs, dimensions = sentenceDimensions }, { signal, strict }) => {
+  return async (call, { signal, strict }) => {
+    const { inputs, dimensions = sentenceDimensions } = call;
     if (dimensions > sentenceDimensions)
       throw new Fault('invalid', `dimensions must be at most ${sentenceDimensions}: ${embeddingName} makes no more.`, { field: 'dimensions' });
     const texts = inputs.map((input) => {
@@ -29,6 +30,7 @@ export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, c
       throw new Fault('invalid', `input must be text: ${embeddingName} does not read tokens.`, { field: 'input' });
     });
     const ignored = [
+      ...purposesIgnored(call),
       ...(dimensions < sentenceDimensions ? [`dimensions: the first ${dimensions} of ${sentenceDimensions}`] : []),
       ...texts.flatMap((text, at) => (text.length > mostCharacters ? [`input[${at}]: its first ${mostCharacters} characters are read`] : [])).slice(0, 5),
     ];

@@ -1,6 +1,7 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { MediaPart } from '#model/conversation';
 import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
+import { batchEmbed, embedContent } from '../embedding-content.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
@@ -23,6 +24,7 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       provider: name,
       model,
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
+      embed: (call, context) => embedContent({ ...shared, path, model, operation: batchEmbed }, call, context),
       searches,
     };
   });

@@ -2,7 +2,8 @@ import { encodeRequest } from '#dialects/openai-embeddings/request';
 import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai-embeddings/result';
 import type { Answering } from '#kit/answering';
 import { splice } from '#kit/json-scan';
-import type { EmbedCall, Embedded, Passing } from '#model/embed';
+import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#model/embed';
+import { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
 import { upstreamFault, whole } from '../asking.ts';
 import { post, type Place } from './place.ts';
@@ -10,6 +11,8 @@ import { post, type Place } from './place.ts';
 /** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
 export async function embed(place: Place, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const { model } = place;
+  const [notHonoured] = purposesIgnored(call);
+  if (context.strict && notHonoured !== undefined) throw new Fault('invalid', `Not every field can be honoured: ${notHonoured}.`);
   const lane = call.lane?.dialect === 'openai-embeddings' ? call.lane : undefined;
   const body = lane ? splice(lane.body, lane.places, { model: JSON.stringify(model) }) : JSON.stringify(encodeRequest(call, model));
   const answering = await post(place, 'embeddings', body, context);

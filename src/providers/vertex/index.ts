@@ -1,6 +1,7 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { Target } from '#model/target';
 import { generateContent, inPath, searches } from '../generating-content.ts';
+import { embedContent, predict } from '../embedding-content.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import type { Maker } from '../maker.ts';
 import { openSignatures } from '../signatures.ts';
@@ -21,34 +22,46 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
     signatures: openSignatures(dialect),
     clock,
   };
+  const lists = Object.keys(residency);
   const places = regions.map((entry) => {
     const region = typeof entry === 'string' ? entry : entry.name;
     const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
-    return { region, url, base: `${url.pathname.replace(/\/+$/, '')}/projects/${projectWord}/locations/${inPath(region)}` };
+    return {
+      region,
+      url,
+      lists: lists.filter((list) => residency[list]?.includes(region)),
+      base: `${url.pathname.replace(/\/+$/, '')}/projects/${projectWord}/locations/${inPath(region)}`,
+    };
   });
   return {
-    targets(model, { residency: list }) {
-      const within = list === undefined ? places : places.filter(({ region }) => residency[list]?.includes(region));
+    targets(model) {
       const inside = modelPath(model, publisher);
-      const [target, ...others] = within.map(({ region, url, base }): Target => ({
-        name: `${name}/${region}/${model}`,
-        provider: name,
-        region,
-        model,
-        generate: (call, context) => generateContent({ ...shared, url, path: inside && `${base}/${inside}`, model }, call, context),
-        searches,
-      }));
+      const operation = predict(model);
+      const [target, ...others] = places.map(({ region, url, base, lists }): Target => {
+        const place = { ...shared, url, path: inside && `${base}/${inside}`, model };
+        return {
+          name: `${name}/${region}/${model}`,
+          provider: name,
+          region,
+          model,
+          residency: lists,
+          generate: (call, context) => generateContent(place, call, context),
+          embed: (call, context) => embedContent({ ...place, operation }, call, context),
+          searches,
+        };
+      });
       return target && { target, others, order };
     },
   };
 };
 
-/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`. */
+/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; the models of another publisher need a provider of their own. */
 function modelPath(model: string, publisher: string): string | undefined {
   const match = /^(?:publishers\/([^/]+)\/models\/|([^/]+)\/)?([^/]+)$/.exec(model);
   if (!match) return undefined;
   const [, platform, short, name] = match;
-  const [publisherWord, modelWord] = [inPath(platform ?? short ?? publisher), inPath(name!)];
+  if ((platform ?? short ?? publisher) !== publisher) return undefined;
+  const [publisherWord, modelWord] = [inPath(publisher), inPath(name!)];
   return publisherWord === undefined || modelWord === undefined ? undefined : `publishers/${publisherWord}/models/${modelWord}`;
 }
 

@@ -4,19 +4,31 @@ import { Fault } from '#model/fault';
 import { optionalLimits } from '#model/limits';
 import type { Plans } from './store.ts';
 
-const PlanInput = Type.Object(optionalLimits, { additionalProperties: false });
+const residency = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description: 'A list of regions under `residency` of a provider: no other place is ever asked for its users, and no provider without regions.',
+  }),
+);
+const PlanInput = Type.Object({ ...optionalLimits, residency }, { additionalProperties: false });
 
 const PlanObject = Type.Object({
   name: Type.String(),
   source: Type.Enum(['settings', 'database', 'built-in'], { description: 'Where it stands; only those of the database may be put.' }),
   ...optionalLimits,
+  residency,
 });
 
 const root = '/server/admin/plans';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** What users and teams may spend, for administrators. */
-export function planRoutes(plans: Plans): readonly NounRoute[] {
+/**
+ * What users and teams may spend, for administrators.
+ *
+ * @param hasList is there a provider with a list of regions of this name?
+ */
+export function planRoutes(plans: Plans, hasList: (name: string) => boolean): readonly NounRoute[] {
   const all = () => plans.list().map(({ name, source, plan }) => ({ name, source, ...plan }));
   return [
     nounRoute({
@@ -37,6 +49,8 @@ export function planRoutes(plans: Plans): readonly NounRoute[] {
       async answer({ params: { name = '' }, input }) {
         if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
           throw new Fault('invalid', 'The name of a plan has at most 64 letters, digits, ".", "_" and "-".', { field: 'name' });
+        if (input.residency !== undefined && !hasList(input.residency))
+          throw new Fault('invalid', 'residency must name a residency list of a provider.', { field: 'residency' });
         await plans.put(name, input);
         return { name, source: 'database', ...input };
       },

@@ -41,6 +41,33 @@ export const vectors = ({ encoding, usage, backwards = false, count }: VectorMan
   },
 });
 
+/** The same in Google's words: a batch of the Gemini API, or a prediction of the platform. `usage`: is it told? */
+export const googleVectors = ({ usage = true, count }: { readonly usage?: boolean; readonly count?: number } = {}): Behaviour => ({
+  name: 'googleVectors',
+  when: { path: /:(batchEmbedContents|predict)$/ },
+  answer({ request }) {
+    const asked = request.json as GoogleBatch;
+    const texts = (asked.requests?.map(({ content }) => content.parts[0]!.text) ?? asked.instances!.map(({ content }) => content)).slice(0, count);
+    const tokens = texts.map((text) => text.split(' ').length);
+    const answer = asked.requests
+      ? {
+          embeddings: texts.map((text) => ({ values: vectorOf(text) })),
+          ...(usage ? { usageMetadata: { promptTokenCount: tokens.reduce((sum, one) => sum + one, 0) } } : {}),
+        }
+      : {
+          predictions: texts.map((text, at) => ({
+            embeddings: { values: vectorOf(text), ...(usage ? { statistics: { truncated: false, token_count: tokens[at] } } : {}) },
+          })),
+        };
+    return whole(200, JSON.stringify(answer), { 'content-type': 'application/json' });
+  },
+});
+
+interface GoogleBatch {
+  readonly requests?: readonly { readonly content: { readonly parts: readonly { readonly text: string }[] } }[];
+  readonly instances?: readonly { readonly content: string }[];
+}
+
 /** An answer of this type for this operation. */
 export const says = (path: RegExp, type: string, body: string | Buffer): Behaviour => ({
   name: 'says',

@@ -1,10 +1,10 @@
 import { pieces, type Asked, type Said, type SaidUsage, type Wire } from '../wire.ts';
 import { secretWord } from '../secret-word.ts';
 
-/** Google's content generation: POST …/models/{model}:generateContent, of the Gemini API and of Vertex. */
+/** Google's content generation: POST …/models/{model}:generateContent and its neighbours, of the Gemini API and of Vertex. */
 export const gemini: Wire = {
   name: 'gemini',
-  speaks: (method, path) => method === 'POST' && /\/models\/[^/?]+:(generateContent|streamGenerateContent\?alt=sse)$/.test(path),
+  speaks: (method, path) => method === 'POST' && /\/models\/[^/?]+:(generateContent|streamGenerateContent\?alt=sse|batchEmbedContents|predict)$/.test(path),
 
   asked(body, path): Asked {
     const { contents, generationConfig } = (body ?? {}) as Body;

@@ -1,0 +1,120 @@
+import { checked } from '#kit/check';
+import type { EmbedCall, Purpose } from '#model/embed';
+import { isObject, type JsonObject } from '#model/json';
+import { invalid, isGiven, refused } from '../reading.ts';
+import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
+import { inClientsWords } from './spelling.ts';
+
+/** Requests for vectors ↔ call. */
+
+const check = checked(EmbedRequest, refused);
+const checkBatch = checked(BatchEmbedRequest, refused);
+const checkPredict = checked(PredictRequest, refused);
+
+/** `embedContent` → call. @param body parsed JSON @throws Fault `invalid`, naming the field as the client spelled it */
+export function decodeEmbed(body: unknown, model: string): EmbedCall {
+  return inClientsWords(body, (value) => callOf(model, [inputOf(check(value), model, '')]));
+}
+
+/** `batchEmbedContents` → call. @throws as `decodeEmbed` */
+export function decodeBatchEmbed(body: unknown, model: string): EmbedCall {
+  notTooMany(body, 'requests');
+  return inClientsWords(body, (value) => {
+    const { requests } = checkBatch(value);
+    return callOf(
+      model,
+      requests.map((request, at) => inputOf(request, model, `requests[${at}].`)),
+    );
+  });
+}
+
+/** `predict` → call. @throws as `decodeEmbed` */
+export function decodePredict(body: unknown, model: string): EmbedCall {
+  notTooMany(body, 'instances');
+  return inClientsWords(body, (value) => {
+    const { instances, parameters } = checkPredict(value);
+    return callOf(
+      model,
+      instances.map(({ content, taskType, title }, at) => {
+        if (content === '') throw invalid(`instances[${at}].content`, 'must not be empty');
+        return { text: content, purpose: purposeOf(taskType, title), dimensions: parameters?.outputDimensionality ?? undefined, at: '' };
+      }),
+    );
+  });
+}
+
+/** One input of a call. */
+interface Input {
+  readonly text: string;
+  readonly purpose: Purpose;
+  readonly dimensions: number | undefined;
+  /** Where it stands in the body: `requests[1].` */
+  readonly at: string;
+}
+
+function inputOf({ model: said, content, embedContentConfig: config, ...request }: EmbedRequest, model: string, at: string): Input {
+  if (isGiven(said) && !isSame(said, model)) throw invalid(`${at}model`, 'must be the model of the address');
+  const text = content.parts.map((part) => part.text).join('\n');
+  if (text.trim() === '') throw invalid(`${at}content`, 'must not be empty');
+  return {
+    text,
+    purpose: purposeOf(request.taskType ?? config?.taskType, request.title ?? config?.title),
+    dimensions: request.outputDimensionality ?? config?.outputDimensionality ?? undefined,
+    at,
+  };
+}
+
+function callOf(model: string, inputs: readonly Input[]): EmbedCall {
+  const [{ dimensions } = { dimensions: undefined }] = inputs;
+  const other = inputs.find((input) => input.dimensions !== dimensions);
+  if (other) throw invalid(`${other.at}outputDimensionality`, 'must be the same in all requests');
+  return {
+    model,
+    inputs: inputs.map(({ text }) => text),
+    ...(inputs.some(({ purpose }) => purpose.task !== undefined || purpose.title !== undefined) ? { purposes: inputs.map(({ purpose }) => purpose) } : {}),
+    ...(dimensions === undefined ? {} : { dimensions }),
+    encoding: 'float',
+  };
+}
+
+const purposeOf = (task: string | null | undefined, title: string | null | undefined): Purpose => ({
+  ...(isGiven(task) && task !== '' && task !== 'TASK_TYPE_UNSPECIFIED' ? { task } : {}),
+  ...(isGiven(title) && title !== '' ? { title } : {}),
+});
+
+/** `models/x` is `x`, and what stands before a name may be left out. */
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [one.replace(/^models\//, ''), other.replace(/^models\//, '')];
+  return first === second || first.endsWith(`/${second}`) || second.endsWith(`/${first}`);
+}
+
+/** Before all of them are read: it may be a million. */
+function notTooMany(body: unknown, field: string): void {
+  const list = isObject(body) ? body[field] : undefined;
+  if (Array.isArray(list) && list.length > mostInputs) throw invalid(field, `must have at most ${mostInputs} items`);
+}
+
+/** The `batchEmbedContents` for a provider. */
+export function encodeBatchEmbed(texts: readonly string[], { dimensions }: EmbedCall, purposes: readonly Purpose[] | undefined, model: string): JsonObject {
+  return {
+    requests: texts.map((text, at) => ({
+      model: `models/${model.replace(/^models\//, '')}`,
+      content: { parts: [{ text }] },
+      ...inWords(purposes?.[at], 'taskType'),
+      ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+    })),
+  };
+}
+
+/** The `predict` for a provider. https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
+export function encodePredict(texts: readonly string[], { dimensions }: EmbedCall, purposes: readonly Purpose[] | undefined): JsonObject {
+  return {
+    instances: texts.map((content, at) => ({ content, ...inWords(purposes?.[at], 'task_type') })),
+    ...(dimensions === undefined ? {} : { parameters: { outputDimensionality: dimensions } }),
+  };
+}
+
+const inWords = (purpose: Purpose | undefined, taskType: string): JsonObject => ({
+  ...(purpose?.task === undefined ? {} : { [taskType]: purpose.task }),
+  ...(purpose?.title === undefined ? {} : { title: purpose.title }),
+});

@@ -1,0 +1,38 @@
+import { decodeBatchEmbed, decodeEmbed, decodePredict } from '#dialects/gemini/embed-request';
+import { encodeBatchEmbedResult, encodeEmbedResult, encodePredictResult } from '#dialects/gemini/embed-result';
+import { answerHeaders } from '#http/answer-headers';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import type { Asked } from '#http/route';
+import type { Embed } from '#model/embed';
+import type { Context } from '#model/generate';
+
+export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {
+  readonly embed: Embed;
+  /** Which balance embeddings are taken from. */
+  readonly embeddingBalance: () => NonNullable<Context['balance']>;
+}
+
+/** The operations that make vectors, each with its words for the question and the answer. */
+const operations = {
+  embedContent: { decode: decodeEmbed, encode: encodeEmbedResult },
+  batchEmbedContents: { decode: decodeBatchEmbed, encode: encodeBatchEmbedResult },
+  predict: { decode: decodePredict, encode: encodePredictResult },
+} as const;
+
+/** `embedContent`, `batchEmbedContents`, and `predict` as the platform has it. @param nameFor the model to ask where this one is wanted; throws a Fault */
+export async function embedContent(
+  parts: EmbeddingParts,
+  asked: Asked,
+  { model, operation }: { readonly model: string; readonly operation: keyof typeof operations },
+  nameFor: (model: string) => string,
+): Promise<void> {
+  const { decode, encode } = operations[operation];
+  const { exchange } = asked;
+  const { app, body } = unlabelled(asked.json);
+  const call = { ...decode(body, model), model: nameFor(model) };
+  const context = { ...contextOf(asked, 'gencompat', app, []), balance: parts.embeddingBalance() };
+  await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
+    const result = await parts.embed(call, context);
+    exchange.sendJson(200, encode(result), answerHeaders(context.progress, { type: 'started', ...result }));
+  });
+}
