@@ -10,8 +10,10 @@ import type { Settled } from './gateway/ledger/sub-leases.ts';
 import type { Clock } from './kit/clock.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
+import { operatorHere } from './local-token.ts';
 import { Fault } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
+import { audit } from './resources/audit/store.ts';
 import { openHolders, type Holders } from './resources/usage/holders.ts';
 import { openLeases } from './resources/usage/leases.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
@@ -19,7 +21,7 @@ import { openShipping } from './resources/usage/ship.ts';
 import { keepBooks } from './resources/usage/upkeep.ts';
 import { lockFolder } from './store/folder-lock.ts';
 import { jobs as openJobs } from './store/jobs.ts';
-import type { Store } from './store/open.ts';
+import type { Access, Store } from './store/open.ts';
 
 /** What a process that serves needs of the books. */
 export interface Books {
@@ -145,18 +147,25 @@ function living(holders: Holders, holder: string, clock: Clock, lost: (cause: un
   return () => cancel();
 }
 
-/** The books as journals are brought into them. */
-export function shippedBooks(store: Store, holders: Holders, by?: string): ShippedBooks {
+/** The books as journals are brought into them. @param adopter where the journals are another machine's: who says so; the audit trail then tells of it */
+export function shippedBooks(store: Store, holders: Holders, adopter?: string): ShippedBooks {
   const { ship, position } = openShipping(store);
   return {
     ship,
     position,
-    async close(holder) {
+    async close(holder, rows) {
+      let isNoted = adopter === undefined;
+      const noted = async (inside: Access) => {
+        isNoted = true;
+        const after = { how: 'adopted', by: adopter, rows };
+        await audit(inside, { by: operatorHere, action: 'holder.adopt', target: { kind: 'holder', id: holder }, after });
+      };
       try {
-        await holders.close(holder, by);
+        await holders.close(holder, adopter === undefined ? undefined : { by: adopter, noted });
       } catch (error) {
         if (!(error instanceof Fault && error.code === 'not-found')) throw error; // of a database that is no more
       }
+      if (!isNoted && rows > 0) await store.transaction(noted); // it was closed before, and left something to be booked
     },
   };
 }

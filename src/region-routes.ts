@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { RegionState } from './gateway/regions.ts';
+import type { Actor } from './model/audit.ts';
 import { nounRoute, type NounRoute } from './http/noun-route.ts';
 
 const Region = Type.Object({
@@ -13,7 +14,13 @@ const Region = Type.Object({
 });
 
 /** The live state of the regions as this process sees it, and the end of all cooldowns. */
-export function regionRoutes({ regions, reset }: { readonly regions: () => readonly RegionState[]; readonly reset: () => void }): readonly NounRoute[] {
+export function regionRoutes({
+  regions,
+  reset,
+}: {
+  readonly regions: () => readonly RegionState[];
+  readonly reset: (by: Actor) => Promise<void>;
+}): readonly NounRoute[] {
   const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
   return [
     nounRoute({ ...shared, method: 'GET', path: '/server/admin/regions', summary: 'The regions as they stand.', answer: () => ({ items: regions() }) }),
@@ -22,8 +29,8 @@ export function regionRoutes({ regions, reset }: { readonly regions: () => reado
       method: 'POST',
       path: '/server/admin/regions/reset',
       summary: 'Forgets what ails the regions: all are asked again.',
-      answer() {
-        reset();
+      async answer({ by }) {
+        await reset(by);
         return { items: regions() };
       },
     }),

@@ -28,12 +28,14 @@ import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
+import type { Actor } from './model/audit.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
 import { openProviders } from './providers/index.ts';
+import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
@@ -165,6 +167,11 @@ export async function startServer({
   const generate = gateway({ models: () => models, ledger, health, routing: () => settings.routing, waits: () => settings.limits, clock });
   const regions = () => regionStates(models, health);
 
+  const reset = async (by: Actor) => {
+    await audit(store, { by, action: 'regions.reset', target: { kind: 'regions', id: null } }); // first: what cannot be remembered is not done
+    health.reset();
+  };
+
   const standIns = () => ({
     preferred: settings.defaults.gencompat,
     lastResort: Object.keys(settings.providers).length === 0 ? 'built-in' : undefined,
@@ -206,7 +213,7 @@ export async function startServer({
       countTokens,
       standIns,
     }),
-    admin([...administration.routes, ...regionRoutes({ regions, reset: () => health.reset() })]),
+    admin([...administration.routes, ...regionRoutes({ regions, reset })]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
