@@ -19,11 +19,9 @@ import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
-import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
-import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
@@ -34,17 +32,20 @@ import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
-import { openProviders } from './providers/index.ts';
+import { openProviders, type Providers } from './providers/index.ts';
 import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
+import { doctorRoutes } from './doctor-routes.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { regionRoutes } from './region-routes.ts';
 import { openKeeping } from './resources/stored-responses/index.ts';
 import { requestLine } from './request-line.ts';
+import { examine } from './store/examine.ts';
 import { secretRow } from './store/secrets.ts';
+import { upstreamsOf } from './upstreams.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -132,16 +133,11 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
-  const upstreams = openUpstreams({
-    clock,
-    connectSeconds: () => settings.limits.connectSeconds,
-    proxy: settings.outbound.proxy,
-    noProxy: settings.outbound.noProxy,
-    secureContext: settings.outbound.caFile ? trusting(certificatesIn(settings.outbound.caFile)) : undefined,
-  });
+  const upstreams = upstreamsOf(() => settings, clock);
   const sentences = openSentences();
+  let providers: Providers;
   const assemble = () => {
-    const providers = openProviders(settings.providers, upstreams, clock);
+    providers = openProviders(settings.providers, upstreams, clock);
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
@@ -213,7 +209,11 @@ export async function startServer({
       countTokens,
       standIns,
     }),
-    admin([...administration.routes, ...regionRoutes({ regions, reset })]),
+    admin([
+      ...administration.routes,
+      ...regionRoutes({ regions, reset }),
+      ...doctorRoutes({ settings: () => settings, clock, database: () => examine(store.db, clock), providers: () => providers, regions }),
+    ]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),

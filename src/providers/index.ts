@@ -3,10 +3,12 @@ import type { Upstreams } from '#kit/pool';
 import type { TargetGroup } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
 import { gemini } from './gemini/index.ts';
-import type { Maker, ModelSettings, ProviderSettings } from './maker.ts';
+import type { Maker, ModelSettings, Probe, ProviderSettings } from './maker.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 import { openai } from './openai/index.ts';
 import { vertex } from './vertex/index.ts';
+
+export type { Probe, Probed } from './maker.ts';
 
 /** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
 const makers: ReadonlyMap<string, Maker> = new Map([
@@ -21,6 +23,8 @@ const makerOf = ({ dialect, kind }: ProviderSettings): Maker | undefined => make
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
+  /** The questions that spend nothing, by which a provider is checked. */
+  probes(provider: string, model: string | undefined): readonly Probe[];
   /** Names of the providers whose dialect is not spoken here. */
   readonly unspoken: readonly string[];
 }
@@ -30,6 +34,7 @@ export function openProviders(settings: Readonly<Record<string, ProviderSettings
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
   return {
     targets: (provider, model, settings) => spoken.get(provider)?.targets(model, settings),
+    probes: (provider, model) => spoken.get(provider)?.probes(model) ?? [],
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

@@ -36,12 +36,33 @@ export interface ModelSettings {
 export interface Provider {
   /** Where this model can be asked for, the regions in their order. */
   targets(model: string, settings: ModelSettings): TargetGroup | undefined;
+  /** For each region and key. @param model one that the settings ask it for; without it there may be no question that spends nothing */
+  probes(model: string | undefined): readonly Probe[];
+}
+
+/** A question that spends nothing: is the provider there, and does it take what we sign in with? */
+export interface Probe {
+  readonly region?: string;
+  /** `key 2 of 3`; absent where there is only one, or none. */
+  readonly credential?: string;
+  /** Never rejects. */
+  ask(signal: AbortSignal): Promise<Probed>;
+}
+
+export interface Probed {
+  readonly state: 'ok' | 'warning' | 'failed';
+  /** What it does, in words without a subject: `answers`. */
+  readonly says: string;
+  readonly milliseconds?: number;
+  /** Its own clock, milliseconds since 1970, to the second. */
+  readonly date?: number;
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
 export type Maker = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
 
 /** A provider that has no regions, and so cannot keep to a list of them. */
-export const oneTarget = (target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+  probes,
   targets: (model, { mostTokens, residency }) => (residency === undefined ? { target: target(model, mostTokens) } : undefined),
 });
