@@ -6,7 +6,7 @@ import type { ShippedBooks } from './gateway/ledger/books.ts';
 import { systemDisk } from './gateway/ledger/disk.ts';
 import { openJournal, type Journal } from './gateway/ledger/journal.ts';
 import { openShipper } from './gateway/ledger/shipper.ts';
-import type { Settled } from './gateway/ledger/sub-leases.ts';
+import type { Settled, WorkerSettled } from './gateway/ledger/sub-leases.ts';
 import type { Clock } from './kit/clock.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
@@ -39,8 +39,10 @@ export interface MachineBooks {
   /** By this name the machine holds leases, until it ends. */
   readonly holder: string;
   readonly pending: number;
-  /** What a worker that is gone has settled in its life, when all of it is in the database. */
-  settledOf(worker: string): Promise<readonly Settled[]>;
+  /** What a worker that is gone has settled and was not taken before, when all of it is in the database. */
+  readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
+  /** What workers have settled since this was last called. */
+  readonly takeSettled: () => readonly WorkerSettled[];
   close(): Promise<void>;
 }
 
@@ -129,6 +131,7 @@ async function openMachine<Own extends Journal | undefined>(
       return shipper.pendingRows;
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
+    takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
     close: () => allInTurn([stopLiving, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
