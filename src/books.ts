@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '#config';
 import type { Database } from './database.ts';
+import { holdersIn } from './gateway/ledger/adopt.ts';
 import type { ShippedBooks } from './gateway/ledger/books.ts';
 import { systemDisk } from './gateway/ledger/disk.ts';
 import { openJournal, type Journal } from './gateway/ledger/journal.ts';
@@ -14,6 +15,7 @@ import { operatorHere } from './local-token.ts';
 import { Fault } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { audit } from './resources/audit/store.ts';
+import { freeClaimsOf } from './resources/idempotency/claims.ts';
 import { openHolders, type Holders } from './resources/usage/holders.ts';
 import { openLeases } from './resources/usage/leases.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
@@ -27,6 +29,8 @@ import type { Access, Store } from './store/open.ts';
 export interface Books {
   readonly source: LeaseSource;
   readonly journal: Journal;
+  /** The name of this machine's boot. */
+  readonly holder: string;
   /** Rows that are not in the database yet. */
   readonly pending: number;
   /** To be called when nothing is spent any more: brings what is left into the database. */
@@ -60,6 +64,8 @@ export const journalsIn = (data: string) => join(data, 'journal');
 
 const aliveSeconds = 10;
 const shippingSeconds = 5;
+/** A worker whose parent was killed is gone by then. */
+const orphanSeconds = 1;
 
 /** The books of a house of one process. */
 export async function openBooks(parts: BooksParts): Promise<Books> {
@@ -67,6 +73,7 @@ export async function openBooks(parts: BooksParts): Promise<Books> {
   const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
   return {
     source: machine.source,
+    holder: machine.holder,
     journal,
     get pending() {
       return machine.pending;
@@ -123,6 +130,10 @@ async function openMachine<Own extends Journal | undefined>(
     if (await shipper.flush(shippingSeconds * 1000)) return;
     log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
   };
+  const former = (await holdersIn(systemDisk, journalsIn(data))).filter((one) => one !== holder);
+  const stopFreeing = clock.after(orphanSeconds * 1000, () => {
+    freeClaimsOf(store, former).catch((cause: unknown) => log.debug(causeOf(cause), 'Idempotency keys of an earlier start are free after their leases.'));
+  });
   const stopLiving = living(holders, holder, clock, lost);
   const machine: MachineBooks = {
     source: openLeases({ store, holder }),
@@ -132,7 +143,7 @@ async function openMachine<Own extends Journal | undefined>(
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
     takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
-    close: () => allInTurn([stopLiving, stopKeeping, () => jobs.close(), shipAll, unlock]),
+    close: () => allInTurn([stopLiving, stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
 }

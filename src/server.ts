@@ -116,15 +116,6 @@ export async function startServer({
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
   const localToken = parent?.localToken ?? newLocalToken();
 
-  const idempotency = await openIdempotency({
-    store,
-    seal,
-    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
-    clock,
-    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
-    log: (problem, cause) => log.error(causeOf(cause), problem),
-  });
-
   const keeping = openKeeping<Kept>({
     store,
     seal,
@@ -149,6 +140,16 @@ export async function startServer({
   const books = parent
     ? await booksOfWorker(parent, { settings: () => settings, clock, log })
     : await openBooks({ database, settings: () => settings, clock, log, lost });
+  const idempotency = await openIdempotency({
+    store,
+    seal,
+    boot: books.holder,
+    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
+    clock,
+    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+
   const ledger = openLedger({
     source: books.source,
     journal: books.journal,
@@ -274,7 +275,7 @@ export async function startServer({
 /** A worker writes a journal of its own; its parent ships it. */
 async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksParts, 'settings' | 'clock' | 'log'>): Promise<Books> {
   const journal = await openJournalOf({ ...parts, ...place });
-  return { source, journal, pending: 0, close: () => journal.close() };
+  return { source, journal, holder: place.holder, pending: 0, close: () => journal.close() };
 }
 
 /** What a running server cannot take over stays as it started. */
