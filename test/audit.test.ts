@@ -130,7 +130,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
     expect(text).not.toMatch(/dgm_|scrypt/);
   });
 
-  test('what was refused, or changed nothing, leaves no entry', async () => {
+  test('what was refused, or changed nothing, leaves no entry', { timeout: long }, async () => {
     const server = await house();
     const { admin } = server;
     await admin('PUT', '/plans/gold', { monthlyTokens: 5 });
@@ -155,7 +155,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
     expect((await trail(server)).items).toEqual(before);
   });
 
-  test('it is read newest first, page by page, and by who, what and to which thing', async () => {
+  test('it is read newest first, page by page, and by who, what and to which thing', { timeout: long }, async () => {
     const server = await house();
     const { admin } = server;
     for (const plan of ['a', 'b', 'c']) await admin('PUT', `/plans/${plan}`, {});
