@@ -22,22 +22,26 @@ export function adminCommand<Options extends AdminOptions>(parent: Command, { na
   const command = parent.command(name).description(description);
   for (const [flags, meaning] of Object.entries(needs ?? {})) command.requiredOption(flags, meaning);
   for (const [flags, meaning] of Object.entries(takes ?? {})) command.option(flags, meaning);
-  command
+  deskOptions(command).action(async (options: Options) => {
+    const { openDesk } = await import('./desk.ts'); // what `serve` does not need, it does not wait for
+    const desk = await openDesk(options, begins ?? false);
+    try {
+      await does(desk, options);
+    } finally {
+      await desk.close();
+    }
+  });
+}
+
+/** Where a command has its work done, and how it says so. */
+export function deskOptions(command: Command): Command {
+  return command
     .option('--json', 'Prints JSON.')
     .option('--url <address>', 'The server to ask; absent: the one that runs on the data folder, or the folder itself where none runs.')
     .option('--key <key>', "An administrator's API key, for a server elsewhere.")
     .option('--config <file>', 'The settings file; ./dragoman.yaml if it is there.')
     .option('--data <folder>', 'The data folder; ./data if nothing else is set.')
-    .option('--database-url <url>', 'PostgreSQL 15 or newer, where that holds the data.')
-    .action(async (options: Options) => {
-      const { openDesk } = await import('./desk.ts'); // what `serve` does not need, it does not wait for
-      const desk = await openDesk(options, begins ?? false);
-      try {
-        await does(desk, options);
-      } finally {
-        await desk.close();
-      }
-    });
+    .option('--database-url <url>', 'PostgreSQL 15 or newer, where that holds the data.');
 }
 
 /** All items of a list, page by page. */

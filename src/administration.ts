@@ -5,6 +5,8 @@ import type { Clock } from './kit/clock.ts';
 import type { Caller } from './model/generate.ts';
 import { areLimits, type Plan } from './model/plan.ts';
 import { apiKeyRoutes } from './resources/api-keys/routes.ts';
+import { auditRoutes } from './resources/audit/routes.ts';
+import { audit } from './resources/audit/store.ts';
 import { planRoutes } from './resources/plans/routes.ts';
 import { openPlans } from './resources/plans/store.ts';
 import { teamRoutes } from './resources/teams/routes.ts';
@@ -39,20 +41,21 @@ export interface AdministrationParts {
 
 export async function openAdministration({ database, settings, clock, teamsChanged }: AdministrationParts): Promise<Administration> {
   const { store, pepper } = database;
-  const plans = await openPlans(store, clock, () => settings().plans);
-  const teams = await openTeams(store, clock, teamsChanged);
+  const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
+  const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
   const teamPlan = (teamId: number) => {
     const name = teams.planOf(teamId);
     return name === undefined ? undefined : plans.find(name);
   };
   return {
     routes: [
-      ...userRoutes({ store, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
-      ...apiKeyRoutes({ store, pepper, clock }),
+      ...userRoutes({ store, audit, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
+      ...apiKeyRoutes({ store, audit, pepper, clock }),
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
-      ...holderRoutes(openHolders(store), clock),
+      ...holderRoutes(openHolders(store), audit, clock),
+      ...auditRoutes(store),
     ],
     planOf({ plan: name, limits }) {
       const plan = plans.find(name);

@@ -2,16 +2,20 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '#config';
 import type { Database } from './database.ts';
+import { holdersIn } from './gateway/ledger/adopt.ts';
 import type { ShippedBooks } from './gateway/ledger/books.ts';
 import { systemDisk } from './gateway/ledger/disk.ts';
 import { openJournal, type Journal } from './gateway/ledger/journal.ts';
 import { openShipper } from './gateway/ledger/shipper.ts';
-import type { Settled } from './gateway/ledger/sub-leases.ts';
+import type { Settled, WorkerSettled } from './gateway/ledger/sub-leases.ts';
 import type { Clock } from './kit/clock.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
+import { operatorHere } from './local-token.ts';
 import { Fault } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
+import { audit } from './resources/audit/store.ts';
+import { freeClaimsOf } from './resources/idempotency/claims.ts';
 import { openHolders, type Holders } from './resources/usage/holders.ts';
 import { openLeases } from './resources/usage/leases.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
@@ -19,12 +23,14 @@ import { openShipping } from './resources/usage/ship.ts';
 import { keepBooks } from './resources/usage/upkeep.ts';
 import { lockFolder } from './store/folder-lock.ts';
 import { jobs as openJobs } from './store/jobs.ts';
-import type { Store } from './store/open.ts';
+import type { Access, Store } from './store/open.ts';
 
 /** What a process that serves needs of the books. */
 export interface Books {
   readonly source: LeaseSource;
   readonly journal: Journal;
+  /** The name of this machine's boot. */
+  readonly holder: string;
   /** Rows that are not in the database yet. */
   readonly pending: number;
   /** To be called when nothing is spent any more: brings what is left into the database. */
@@ -37,8 +43,10 @@ export interface MachineBooks {
   /** By this name the machine holds leases, until it ends. */
   readonly holder: string;
   readonly pending: number;
-  /** What a worker that is gone has settled in its life, when all of it is in the database. */
-  settledOf(worker: string): Promise<readonly Settled[]>;
+  /** What a worker that is gone has settled and was not taken before, when all of it is in the database. */
+  readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
+  /** What workers have settled since this was last called. */
+  readonly takeSettled: () => readonly WorkerSettled[];
   close(): Promise<void>;
 }
 
@@ -56,6 +64,8 @@ export const journalsIn = (data: string) => join(data, 'journal');
 
 const aliveSeconds = 10;
 const shippingSeconds = 5;
+/** A worker whose parent was killed is gone by then. */
+const orphanSeconds = 1;
 
 /** The books of a house of one process. */
 export async function openBooks(parts: BooksParts): Promise<Books> {
@@ -63,6 +73,7 @@ export async function openBooks(parts: BooksParts): Promise<Books> {
   const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
   return {
     source: machine.source,
+    holder: machine.holder,
     journal,
     get pending() {
       return machine.pending;
@@ -119,6 +130,10 @@ async function openMachine<Own extends Journal | undefined>(
     if (await shipper.flush(shippingSeconds * 1000)) return;
     log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
   };
+  const former = (await holdersIn(systemDisk, journalsIn(data))).filter((one) => one !== holder);
+  const stopFreeing = clock.after(orphanSeconds * 1000, () => {
+    freeClaimsOf(store, former).catch((cause: unknown) => log.debug(causeOf(cause), 'Idempotency keys of an earlier start are free after their leases.'));
+  });
   const stopLiving = living(holders, holder, clock, lost);
   const machine: MachineBooks = {
     source: openLeases({ store, holder }),
@@ -127,7 +142,8 @@ async function openMachine<Own extends Journal | undefined>(
       return shipper.pendingRows;
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
-    close: () => allInTurn([stopLiving, stopKeeping, () => jobs.close(), shipAll, unlock]),
+    takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
+    close: () => allInTurn([stopLiving, stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
 }
@@ -145,18 +161,25 @@ function living(holders: Holders, holder: string, clock: Clock, lost: (cause: un
   return () => cancel();
 }
 
-/** The books as journals are brought into them. */
-export function shippedBooks(store: Store, holders: Holders, by?: string): ShippedBooks {
+/** The books as journals are brought into them. @param adopter where the journals are another machine's: who says so; the audit trail then tells of it */
+export function shippedBooks(store: Store, holders: Holders, adopter?: string): ShippedBooks {
   const { ship, position } = openShipping(store);
   return {
     ship,
     position,
-    async close(holder) {
+    async close(holder, rows) {
+      let isNoted = adopter === undefined;
+      const noted = async (inside: Access) => {
+        isNoted = true;
+        const after = { how: 'adopted', by: adopter, rows };
+        await audit(inside, { by: operatorHere, action: 'holder.adopt', target: { kind: 'holder', id: holder }, after });
+      };
       try {
-        await holders.close(holder, by);
+        await holders.close(holder, adopter === undefined ? undefined : { by: adopter, noted });
       } catch (error) {
         if (!(error instanceof Fault && error.code === 'not-found')) throw error; // of a database that is no more
       }
+      if (!isNoted && rows > 0) await store.transaction(noted); // it was closed before, and left something to be booked
     },
   };
 }

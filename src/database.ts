@@ -10,7 +10,7 @@ import { openStore, type Store } from './store/open.ts';
 import { checkMasterKey, secretRow } from './store/secrets.ts';
 
 /** The folders that hold the nouns' migrations. */
-const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses'].map(
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'audit'].map(
   (noun) => new URL(`resources/${noun}/`, import.meta.url),
 );
 

@@ -11,6 +11,8 @@ export interface Desk {
   ask(method: NounRoute['method'], path: string, body?: object): Promise<unknown>;
   /** Somebody else works here too, so there may be news. */
   readonly isServer: boolean;
+  /** Where the server is. */
+  readonly url?: string;
   close(): Promise<void>;
 }
 
@@ -28,7 +30,22 @@ const patienceMilliseconds = 30_000;
  * @param begins a folder in which nothing is yet is taken too
  * @throws Refused, BadSettings
  */
-export async function openDesk({ url, key, ...args }: DeskOptions, begins: boolean): Promise<Desk> {
+export async function openDesk(options: DeskOptions, begins: boolean): Promise<Desk> {
+  const server = await serverDesk(options);
+  if (server) return server;
+  const { url: _url, key: _key, ...args } = options;
+  const { settings } = readSettings({ args });
+  if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
+    throw new Refused(
+      `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
+      404,
+    );
+  const { deskIn } = await import('./folder-desk.ts'); // the database, which nobody who asks a server needs to load
+  return deskIn(settings);
+}
+
+/** The server that is named, else the one that runs on the data folder. @returns nothing where none runs. @throws Refused, BadSettings */
+export async function serverDesk({ url, key, ...args }: DeskOptions): Promise<(Desk & { readonly url: string }) | undefined> {
   if (url !== undefined) {
     if (key === undefined) throw new Refused('--url needs --key: the API key of an administrator at that server.', 400);
     return deskAt(url, key);
@@ -37,13 +54,7 @@ export async function openDesk({ url, key, ...args }: DeskOptions, begins: boole
   const server = serverOn(settings.data);
   if (server && (await answers(server.url))) return deskAt(server.url, key ?? server.token);
   if (key !== undefined) throw new Refused(`No server runs on ${settings.data}: name one with --url, or leave out --key to work on the folder itself.`, 400);
-  if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
-    throw new Refused(
-      `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
-      404,
-    );
-  const { deskIn } = await import('./folder-desk.ts'); // the database, which nobody who asks a server needs to load
-  return deskIn(settings);
+  return undefined;
 }
 
 /** What a server that runs, or ran until it was killed, left in its folder. */
@@ -66,11 +77,13 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function deskAt(url: string, key: string): Desk {
+function deskAt(given: string, key: string): Desk & { readonly url: string } {
+  const url = given.replace(/\/+$/, '');
   return {
     isServer: true,
+    url,
     async ask(method, path, body) {
-      const answer = await fetched(`${url.replace(/\/+$/, '')}${path}`, {
+      const answer = await fetched(`${url}${path}`, {
         method,
         headers: { 'x-access-tokens': key, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -1,4 +1,6 @@
+import { operatorHere as by } from './local-token.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
+import { audit } from './resources/audit/store.ts';
 import { openUsers } from './resources/users/store.ts';
 import type { Store } from './store/open.ts';
 import { Fault } from './model/fault.ts';
@@ -21,9 +23,14 @@ export async function firstUser(
   try {
     return await store.transaction(async (inside) => {
       const user = await openUsers(inside).add({ email, role: 'admin', plan: 'unlimited' });
-      const made = await openApiKeys(inside, pepper).add({ userId: user.id, name: 'first key', ...(key ? { key } : {}) });
+      const name = 'first key';
+      const made = await openApiKeys(inside, pepper).add({ userId: user.id, name, ...(key ? { key } : {}) });
+      if (!made) return undefined;
+      const { limits: _, ...after } = user;
+      await audit(inside, { by, action: 'user.add', target: { kind: 'user', id: user.id }, after });
+      await audit(inside, { by, action: 'key.create', target: { kind: 'key', id: made.id }, after: { userId: user.id, name } });
       await inside.publish('api-keys', null);
-      return made && { email: user.email, key: made.key };
+      return { email: user.email, key: made.key };
     });
   } catch (error) {
     if (error instanceof Fault && error.code === 'conflict') return undefined;

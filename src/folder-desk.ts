@@ -3,7 +3,7 @@ import { openAdministration } from './administration.ts';
 import { openDatabase } from './database.ts';
 import type { Desk } from './desk.ts';
 import { systemClock } from './kit/clock.ts';
-import { operator } from './local-token.ts';
+import { operator, operatorHere } from './local-token.ts';
 import { openLog } from './log.ts';
 import { Fault } from './model/fault.ts';
 
@@ -18,7 +18,7 @@ export async function deskIn(settings: Settings): Promise<Desk> {
       const { pathname, searchParams: query } = new URL(path, 'http://here');
       for (const route of administration.routes) {
         const params = route.method === method ? paramsOf(route.path, pathname) : undefined;
-        if (params) return route.answer({ caller: operator, params, query, json: body });
+        if (params) return route.answer({ caller: operator, by: operatorHere, params, query, json: body });
       }
       throw new Fault('not-found', 'There is nothing at this address.');
     },

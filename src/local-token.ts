@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from './kit/ids.ts';
 import { Fault } from './model/fault.ts';
+import type { Actor } from './model/audit.ts';
 import type { Caller } from './model/generate.ts';
 
 /** Where the command line finds the token of the server that runs on a data folder. */
@@ -37,3 +38,6 @@ export function localOperator(credential: string, { token, local, owner }: { tok
 
 /** Who works on this machine with the rights of the server itself. */
 export const operator: Caller = { userId: 0, email: '', role: 'admin', plan: '', teamIds: [], keyId: 0, keyName: 'command line' };
+
+/** The same, as the audit trail names who asks no server. */
+export const operatorHere: Actor = { userId: operator.userId, keyId: operator.keyId, requestId: null, address: null };

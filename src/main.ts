@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
 import { writeSettingsFile } from './init.ts';
+import { doctorCommand } from './doctor-command.ts';
 import { holderCommands } from './holder-commands.ts';
 import { journalCommand } from './journal-command.ts';
 import { keyCommands } from './key-commands.ts';
@@ -46,6 +47,7 @@ async function main(): Promise<void> {
   logsCommand(program);
   holderCommands(program);
   journalCommand(program);
+  doctorCommand(program);
 
   await program.parseAsync();
 }

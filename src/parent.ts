@@ -46,10 +46,18 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   let isUp = false;
   let stopping = false;
 
-  const leases = subLeases({ source: books.source, settledOf: books.settledOf, clock, log: (problem, cause) => log.error(causeOf(cause), problem) });
+  const leases = subLeases({
+    source: books.source,
+    settledOf: books.settledOf,
+    takeSettled: books.takeSettled,
+    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds, settings.limits.agentSeconds),
+    clock,
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
 
   const metrics = openMetrics();
   metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_shared_accounts', 'Limited accounts that the workers share.', () => leases.accounts);
   metrics.gauge('dragoman_workers', 'Processes that answer requests.', () => workers.serving.length);
   const seen = new Map<string, Figures>();
   let gone: Promise<Figures> = Promise.resolve([]);

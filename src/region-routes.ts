@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { RegionState } from './gateway/regions.ts';
+import type { Actor } from './model/audit.ts';
 import { nounRoute, type NounRoute } from './http/noun-route.ts';
 
 const Region = Type.Object({
@@ -18,8 +19,12 @@ export interface Regions {
   readonly resetRegions: () => void | Promise<void>;
 }
 
-/** The live state of the regions, and the end of all cooldowns. */
-export function regionRoutes({ regions, resetRegions }: Regions): readonly NounRoute[] {
+/**
+ * The live state of the regions, and the end of all cooldowns.
+ *
+ * @param noted who ends them is remembered first: what cannot be remembered is not done
+ */
+export function regionRoutes({ regions, resetRegions }: Regions, noted: (by: Actor) => Promise<void>): readonly NounRoute[] {
   const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
   return [
     nounRoute({
@@ -34,7 +39,8 @@ export function regionRoutes({ regions, resetRegions }: Regions): readonly NounR
       method: 'POST',
       path: '/server/admin/regions/reset',
       summary: 'Forgets what ails the regions: all are asked again.',
-      async answer() {
+      async answer({ by }) {
+        await noted(by);
         await resetRegions();
         return { items: await regions() };
       },

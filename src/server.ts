@@ -24,33 +24,36 @@ import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
-import { certificatesIn, trusting } from './kit/certificates.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { openFinding } from './kit/finding.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { openGuardedFetch, type Outside } from './kit/guarded-fetch.ts';
-import { openUpstreams } from './kit/pool.ts';
 import { openTokens } from './kit/tokens.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { Generate, Caller } from './model/generate.ts';
+import type { Actor } from './model/audit.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
-import { openProviders } from './providers/index.ts';
+import { openProviders, type Providers } from './providers/index.ts';
+import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
+import { doctorRoutes } from './doctor-routes.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { openIdempotency } from './resources/idempotency/once.ts';
 import { regionRoutes } from './region-routes.ts';
 import { openKeeping } from './resources/stored-responses/index.ts';
 import { requestLine } from './request-line.ts';
+import { examine } from './store/examine.ts';
 import { secretRow } from './store/secrets.ts';
+import { outwardOf, upstreamsOf } from './upstreams.ts';
 import { version } from './version.ts';
 
 export interface ServerParts {
@@ -132,15 +135,6 @@ export async function startServer({
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
   const localToken = parent?.localToken ?? newLocalToken();
 
-  const idempotency = await openIdempotency({
-    store,
-    seal,
-    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
-    clock,
-    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
-    log: (problem, cause) => log.error(causeOf(cause), problem),
-  });
-
   const keeping = openKeeping<Kept>({
     store,
     seal,
@@ -149,13 +143,14 @@ export async function startServer({
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
-  const { proxy, noProxy, caFile, allow } = settings.outbound;
-  const secureContext = caFile ? trusting(certificatesIn(caFile)) : undefined;
-  const upstreams = openUpstreams({ clock, connectSeconds: () => settings.limits.connectSeconds, proxy, noProxy, secureContext });
-  const guarded = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside });
+  const upstreams = upstreamsOf(() => settings, clock);
+  const { allow } = settings.outbound;
+  const outward = { clock, ...outwardOf(settings), outside };
+  const guarded = openGuardedFetch({ ...outward, allow });
   const sentences = openSentences();
+  let providers: Providers;
   const assemble = () => {
-    const providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
+    providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
@@ -167,6 +162,16 @@ export async function startServer({
   const books = parent
     ? await booksOfWorker(parent, { settings: () => settings, clock, log })
     : await openBooks({ database, settings: () => settings, clock, log, lost });
+  const idempotency = await openIdempotency({
+    store,
+    seal,
+    boot: books.holder,
+    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
+    clock,
+    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+
   const ledger = openLedger({
     source: books.source,
     journal: books.journal,
@@ -199,10 +204,10 @@ export async function startServer({
     openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
   let guards = guardsOf();
   // The engine's address is the operator's, and nobody else's exception. Pages are asked for a shorter time: there are others.
-  const pages = openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside, seconds: 6 });
+  const pages = openGuardedFetch({ ...outward, allow, seconds: 6 });
   const engines = engineOf(({ search }) => {
     const address = addressOf(search);
-    return openEngine(search, openGuardedFetch({ clock, allow: address === undefined ? [] : [address], proxy, noProxy, secureContext, outside }));
+    return openEngine(search, openGuardedFetch({ ...outward, allow: address === undefined ? [] : [address] }));
   });
   const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
   const generateSearched = searched(1, generate);
@@ -255,7 +260,17 @@ export async function startServer({
       embeddingBalance: () => settings.charge.embeddings,
       standIns: () => standIns,
     }),
-    admin([...administration.routes, ...regionRoutes(parent ?? { regions, resetRegions })]),
+    admin([
+      ...administration.routes,
+      ...regionRoutes(parent ?? { regions, resetRegions }, (by) => audit(store, { by, action: 'regions.reset', target: { kind: 'regions', id: null } })),
+      ...doctorRoutes({
+        settings: () => settings,
+        clock,
+        database: () => examine(store.db, clock),
+        providers: () => providers,
+        regions: (parent ?? { regions }).regions,
+      }),
+    ]),
     watch({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
@@ -328,7 +343,7 @@ function engineOf<Engine>(open: (settings: Settings) => Engine): (settings: Sett
 /** A worker writes a journal of its own; its parent ships it. */
 async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksParts, 'settings' | 'clock' | 'log'>): Promise<Books> {
   const journal = await openJournalOf({ ...parts, ...place });
-  return { source, journal, pending: 0, close: () => journal.close() };
+  return { source, journal, holder: place.holder, pending: 0, close: () => journal.close() };
 }
 
 /** What a running server cannot take over stays as it started. */

@@ -55,7 +55,7 @@ test('the document names every address of administration, with its parameters an
       'GET users, POST users, GET users/{id}, PATCH users/{id}, DELETE users/{id}',
       'GET users/{id}/keys, POST users/{id}/keys, DELETE users/{id}/keys/{key}',
       'GET teams, POST teams, GET teams/{id}, PATCH teams/{id}, DELETE teams/{id}',
-      'GET holders, POST holders/{id}/write-off, GET regions, POST regions/reset',
+      'GET holders, POST holders/{id}/write-off, GET regions, POST regions/reset, GET audit, GET doctor',
     ]
       .flatMap((line) => line.split(', '))
       .toSorted(),

@@ -76,6 +76,19 @@ describe('at a running server', () => {
     expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('is revoked') as string });
     expect(await say()).toBe(401);
     expect((await ran(home, 'key', 'list', '--email', 'ada@example.org')).out).toBe('ada@example.org has no keys.\n');
+    const trail = (await (await house.ask('/server/admin/audit')).json()) as { items: { action: string; actor: object; address: string | null }[] };
+    expect(trail.items.map(({ action }) => action)).toEqual([
+      'key.revoke',
+      'user.change',
+      'user.change',
+      'user.change',
+      'key.create',
+      'user.add',
+      'key.create', // of the first start
+      'user.add',
+    ]);
+    for (const { actor, address } of trail.items.slice(0, 6)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
+    expect(JSON.stringify(trail)).not.toContain(made['key']);
 
     await expect.poll(async () => ((await (await house.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
@@ -155,6 +168,15 @@ describe('where no server runs', () => {
     const house = await openHouse({ folder: home });
     const answer = await fetch(`${house.url}/server/admin/users`, { headers: { 'x-access-tokens': String(key) } });
     expect(answer.status).toBe(200);
+    const trail = await fetch(`${house.url}/server/admin/audit`, { headers: { 'x-access-tokens': String(key) } });
+    const here = { actor: { type: 'local', userId: null, keyId: null }, requestId: null, address: null };
+    expect(await trail.json()).toMatchObject({
+      items: [
+        { ...here, action: 'key.create', target: { kind: 'key', id: '1' } },
+        { ...here, action: 'user.add', changed: { email: { to: 'ada@example.org' } } },
+      ],
+      nextCursor: null,
+    });
     await house.close();
     expect((await ran(home, 'logs')).out).toBe('No request was booked yet.\n');
     expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server runs here: there is nothing to follow.\n' });

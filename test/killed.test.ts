@@ -102,6 +102,16 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
       expect(meanwhile).toBeGreaterThan(50);
       const adopted = await dragoman(['journal', 'adopt', join(gone, 'data'), '--data', join(here, 'data'), '--database-url', databaseUrl!]);
       expect(adopted).toMatch(/rows booked, its leases are free again/);
+      const trail = async () => {
+        const answer = await fetch(`${staying.url}/server/admin/audit?targetKind=holder`, { headers: { authorization: `Bearer ${staying.key}` } });
+        return ((await answer.json()) as { items: { action: string; actor: object; changed: Record<string, { to: unknown }> }[] }).items;
+      };
+      const [noted, ...others] = await trail();
+      expect(others).toEqual([]);
+      expect(noted).toMatchObject({ action: 'holder.adopt', actor: { type: 'local' }, changed: { how: { to: 'adopted' } } });
+      expect(adopted).toContain(`: ${String(noted!.changed['rows']!.to)} rows booked`);
+      await dragoman(['journal', 'adopt', join(gone, 'data'), '--data', join(here, 'data'), '--database-url', databaseUrl!]);
+      expect(await trail()).toHaveLength(1);
       await load.audit(staying);
       await until(async () => (await ask(staying, 1))[200]);
       const { 200: more = 0 } = await ask(staying, 120);

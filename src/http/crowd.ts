@@ -80,6 +80,7 @@ export function boundConnections(server: Server, most: () => number, clock: Cloc
     }
     if (isFull()) extra.add(socket);
     open.set(socket, clock.monotonic());
+    void socket.remoteAddress; // the runtime remembers it from here, and could not tell it any more of a client that has left
     socket.once('close', () => forget(socket));
   });
 

@@ -91,6 +91,11 @@ export class Exchange {
     return this.#request;
   }
 
+  /** The other end of the connection, as far as it is known. */
+  get address(): string | null {
+    return this.#request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null;
+  }
+
   /** Does the client run on this machine? What a proxy brings does not count. */
   get local(): boolean {
     const { remoteAddress: from, localAddress: to } = this.#request.socket;

@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { checked, type Problem } from '#kit/check';
+import type { Actor } from '#model/audit';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Route } from './route.ts';
@@ -13,6 +14,7 @@ export interface NounRoute extends Omit<Route, 'answer'> {
 /** A request as it came, wherever it came from. */
 export interface PlainAsked {
   readonly caller: Caller;
+  readonly by: Actor;
   /** The words of the path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -23,7 +25,7 @@ export interface PlainAsked {
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
   readonly query?: Query;
   readonly input?: Input;
-  readonly answer: (asked: { caller: Caller; params: Readonly<Record<string, string>>; query: Static<Query>; input: Static<Input> }) => unknown;
+  readonly answer: (asked: { caller: Caller; by: Actor; params: Readonly<Record<string, string>>; query: Static<Query>; input: Static<Input> }) => unknown;
 }
 
 /** `nounRoute({ method: 'POST', path: '/server/admin/users', …, input: NewUser, answer: ({ input }) => users.add(input) })` */
@@ -33,10 +35,11 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   const inputOf = input && checked(input, refusal);
   return {
     ...described,
-    answer({ caller, params, query: search, json }) {
+    answer({ caller, by, params, query: search, json }) {
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       return answer({
         caller,
+        by,
         params,
         query: query && queryOf ? queryOf(wordsOf(search, query)) : nothing,
         input: inputOf ? inputOf(present(json)) : nothing,

@@ -126,7 +126,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   };
   let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
   await app.listen({ host, port, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(sentences[error.code ?? '']?.(host, port) ?? error.message, { cause: error });
+    throw new Error(listeningProblem(error, { host, port }), { cause: error });
   });
   const address = app.server.address() as AddressInfo;
 
@@ -151,6 +151,10 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 }
 
 /** Why nobody can be listened to, for whoever starts the server. */
+export function listeningProblem(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): string {
+  return sentences[error.code ?? '']?.(host, port) ?? error.message;
+}
+
 const sentences: Readonly<Record<string, (host: string, port: number) => string>> = {
   EADDRINUSE: (host, port) => `Port ${port} of ${host} is in use: end the program that has it, or choose another with PORT or --port.`,
   EACCES: (_host, port) => `Port ${port} may not be used by this user: choose one above 1023 with PORT or --port.`,

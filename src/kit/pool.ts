@@ -27,6 +27,8 @@ export interface Upstreams {
    * @throws UpstreamError; or the signal's reason
    */
   post(request: UpstreamRequest): Promise<Answering>;
+  /** The same without a body. */
+  get(request: Omit<UpstreamRequest, 'body'>): Promise<Answering>;
   /** Drops idle connections and refuses new requests. */
   close(): Promise<void>;
 }
@@ -58,15 +60,18 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     return dispatcher;
   };
   const watch = watcher(clock);
+  const asked = (method: Method, request: UpstreamRequest): Promise<Answering> => {
+    const dispatcher = dispatcherOf(request.url.origin);
+    return ask(dispatcher, method, request, watch).catch((error: unknown) => {
+      // Nothing of an answer has begun: asked once more, on a fresh connection.
+      if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
+        return ask(dispatcher, method, request, watch);
+      throw error;
+    });
+  };
   return {
-    post(request) {
-      const dispatcher = dispatcherOf(request.url.origin);
-      return ask(dispatcher, request, watch).catch((error: unknown) => {
-        // Nothing of an answer has begun: asked once more, on a fresh connection.
-        if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection) return ask(dispatcher, request, watch);
-        throw error;
-      });
-    },
+    post: (request) => asked('POST', request),
+    get: (request) => asked('GET', { ...request, body: '' }),
     async close() {
       await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
     },
@@ -77,10 +82,12 @@ stepOverContinue();
 
 const tuning = { keepAliveTimeout: 30_000, keepAliveMaxTimeout: 60_000, maxHeaderSize: 65_536, headersTimeout: 0, bodyTimeout: 0 };
 
-function ask(dispatcher: Dispatcher, request: UpstreamRequest, watch: Watch): Promise<Answering> {
+type Method = 'GET' | 'POST';
+
+function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, watch: Watch): Promise<Answering> {
   return new Promise((resolve, reject) => {
     const answering = new Answering(request, watch, resolve, reject);
-    dispatcher.dispatch({ origin: request.url.origin, path: request.path, method: 'POST', headers: request.headers, body: request.body }, answering);
+    dispatcher.dispatch({ origin: request.url.origin, path: request.path, method, headers: request.headers, body: request.body }, answering);
   });
 }
 

@@ -5,10 +5,12 @@ import type { TargetGroup } from '#model/target';
 import { anthropic } from './anthropic/index.ts';
 import { gemini } from './gemini/index.ts';
 import { inliningMedia, isByAddress } from './inlining-media.ts';
-import type { Maker, ModelSettings, ProviderSettings } from './maker.ts';
+import type { Maker, ModelSettings, ProviderSettings, Probe } from './maker.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 import { openai } from './openai/index.ts';
 import { vertex } from './vertex/index.ts';
+
+export type { Probe, Probed } from './maker.ts';
 
 /** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
 const makers: ReadonlyMap<string, Maker> = new Map([
@@ -23,6 +25,8 @@ const makerOf = ({ dialect, kind }: ProviderSettings): Maker | undefined => make
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
+  /** The questions that spend nothing, by which a provider is checked. */
+  probes(provider: string, model: string | undefined): readonly Probe[];
   /** Names of the providers whose dialect is not spoken here. */
   readonly unspoken: readonly string[];
 }
@@ -45,6 +49,7 @@ export function openProviders(settings: Readonly<Record<string, ProviderSettings
       if (!group || mediaUrls === 'passed' || !(mediaUrls || provider?.needsContent)) return group;
       return inliningMedia(door, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
     },
+    probes: (provider, model) => spoken.get(provider)?.probes(model) ?? [],
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

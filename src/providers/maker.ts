@@ -38,12 +38,33 @@ export interface Provider {
   targets(model: string, settings: ModelSettings): TargetGroup | undefined;
   /** Must it be given the content of this part, which has an address? Absent: it fetches all media itself. */
   needsContent?(part: MediaPart): boolean;
+  /** For each region and key. @param model one that the settings ask it for; without it there may be no question that spends nothing */
+  probes(model: string | undefined): readonly Probe[];
+}
+
+/** A question that spends nothing: is the provider there, and does it take what we sign in with? */
+export interface Probe {
+  readonly region?: string;
+  /** `key 2 of 3`; absent where there is only one, or none. */
+  readonly credential?: string;
+  /** Never rejects. */
+  ask(signal: AbortSignal): Promise<Probed>;
+}
+
+export interface Probed {
+  readonly state: 'ok' | 'warning' | 'failed';
+  /** What it does, in words without a subject: `answers`. */
+  readonly says: string;
+  readonly milliseconds?: number;
+  /** Its own clock, milliseconds since 1970, to the second. */
+  readonly date?: number;
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
 export type Maker = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
 
 /** A provider that has no regions. */
-export const oneTarget = (target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+  probes,
   targets: (model, { mostTokens }) => ({ target: target(model, mostTokens) }),
 });

@@ -6,6 +6,8 @@ import type { Json } from '#model/json';
 import { kyselyOver, type Database, type Lines } from '#store/driver';
 import { turns } from '#store/embedded';
 import { ensureDatabase } from '#store/empty-database';
+import { examine, type Examined } from '#store/examine';
+import { exists } from '#store/files';
 import { openEngine } from '#store/engine';
 import { feed, type Feed, type Listener } from '#store/feed';
 import { lockFolder } from '#store/folder-lock';
@@ -67,12 +69,22 @@ const ownMigrations = new URL('.', import.meta.url);
 // 64 MB of cache instead of 128 save as much memory; the rest keeps the journal of the database small
 const embeddedSettings = ['shared_buffers=64MB', 'max_wal_size=64MB', 'min_wal_size=16MB', 'timezone=UTC', 'jit=off'];
 
+/** Looks at the database and leaves it as it is. @returns nothing where the embedded one has not been made yet. @throws as `openStore` does */
+export async function examineDatabase({ log = silent, ...options }: Omit<StoreOptions, 'migrations'>): Promise<Examined | undefined> {
+  if (options.databaseUrl === undefined && !(await exists(join(options.folder, 'database', 'PG_VERSION')))) return undefined;
+  const backend = await openBackend({ ...options, migrations: [] }, log, feed(log));
+  try {
+    return await examine(backend.database(statementSeconds), options.clock);
+  } finally {
+    await backend.close();
+  }
+}
+
 /** Opens the database, brings its tables up to date. @throws Fault `conflict` when another process has the folder, Error when it cannot be opened */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { migrations, log = silent } = options;
   const changes = feed(log);
-  const backend =
-    options.databaseUrl === undefined ? await openEmbedded(options, log) : await openServer({ ...options, log, databaseUrl: options.databaseUrl }, changes);
+  const backend = await openBackend(options, log, changes);
   try {
     await migrate(backend.database(migrationSeconds), [ownMigrations, ...migrations], log);
     return storeOver(backend, changes, options.clock);
@@ -89,6 +101,10 @@ interface Backend {
   /** Tells other machines. */
   announce(db: Database, topic: string, payload: Json): Promise<void>;
   close(): Promise<void>;
+}
+
+function openBackend({ databaseUrl, ...options }: StoreOptions, log: StoreLog, changes: Feed): Promise<Backend> {
+  return databaseUrl === undefined ? openEmbedded(options, log) : openServer({ ...options, log, databaseUrl }, changes);
 }
 
 async function openEmbedded({ folder, clock }: StoreOptions, log: StoreLog): Promise<Backend> {

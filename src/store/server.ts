@@ -17,6 +17,7 @@ const connectMilliseconds = 3000;
 /** How long a call waits for a server that is known to be away. */
 const patienceMilliseconds = 500;
 const probeMilliseconds = 500;
+const roomMilliseconds = 100;
 const mostWaiting = 2000;
 
 export function connectServer({ url, clock, log }: { url: string; clock: Clock; log: StoreLog }): Server {
@@ -71,19 +72,20 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
   }
 
   async function take(pool: pg.Pool): Promise<Line> {
+    const until = clock.monotonic() + connectMilliseconds;
     for (;;) {
       if (isClosed) throw overloaded('The database is closing.');
       if (back) await Promise.race([back.promise, clock.sleep(patienceMilliseconds)]);
       if (back) throw away();
       if (pool.waitingCount >= mostWaiting) throw overloaded('Too much waits for the database.');
-      const client = await clientOf(pool);
+      const client = await clientOf(pool, until);
       if (client && generations.get(client) === generation) return lineOver(client);
       client?.release(true);
     }
   }
 
-  /** @returns nothing where the server takes no more connections and one of ours is to be waited for */
-  async function clientOf(pool: pg.Pool): Promise<pg.PoolClient | undefined> {
+  /** @returns nothing where the server takes no more connections and one of ours is to be waited for, until then (monotonic milliseconds) where the pool has none */
+  async function clientOf(pool: pg.Pool, until: number): Promise<pg.PoolClient | undefined> {
     try {
       return await orLeave(pool.connect());
     } catch (error) {
@@ -92,11 +94,23 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
         shrink(pool);
         return undefined;
       }
+      if (isFull && clock.monotonic() < until) {
+        await makeRoom(pool);
+        return undefined;
+      }
       const isBusy = isFull || (error instanceof Error && error.message.startsWith('timeout exceeded')); // pg-pool's words for: all are taken
       if (isBusy) throw overloaded('Too much waits for the database.', error);
       suspect();
       throw overloaded('The database cannot be reached.', error);
     }
+  }
+
+  /** A pool that has none of the connections there are gets one for one of another pool; where there is none, somebody elsewhere may close one. */
+  async function makeRoom(pool: pg.Pool): Promise<void> {
+    const other = [...pools.values()].find((one) => one !== pool && one.totalCount > 0);
+    const spared = await other?.connect().catch(() => undefined);
+    if (spared) spared.release(true);
+    else await clock.sleep(roomMilliseconds);
   }
 
   /** A connection, unless the server is found to be away first. */

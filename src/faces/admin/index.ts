@@ -10,7 +10,10 @@ export function admin(routes: readonly NounRoute[]): Face {
     refusal: nativeRefusal,
     routes: routes.map((route) => ({
       ...route,
-      answer: ({ exchange, caller, json }) => route.answer({ caller, params: exchange.params, query: exchange.query, json }),
+      answer: ({ exchange, caller, json }) => {
+        const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
+        return route.answer({ caller, by, params: exchange.params, query: exchange.query, json });
+      },
     })),
   };
 }

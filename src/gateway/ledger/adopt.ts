@@ -59,10 +59,11 @@ export async function shipHolder(parts: AdoptParts & { readonly removing: boolea
   const writers = [...segmentsOf(await disk.list(folder)).keys()];
   const consignments = writers.map((writer) => new Consignment({ ...parts, folder, holder, writer, counting: false }));
   for (const consignment of consignments) while (!consignment.done) await consignment.ship(true);
-  await books.close(holder);
+  const shipped = consignments.reduce((sum, { rows }) => sum + rows, 0);
+  await books.close(holder, shipped);
   if (removing) {
     for (const consignment of consignments) await consignment.remove();
     await disk.remove(folder);
   }
-  return consignments.reduce((sum, { rows }) => sum + rows, 0);
+  return shipped;
 }

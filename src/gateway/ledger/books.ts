@@ -20,6 +20,6 @@ export interface ShippedBooks {
   ship(batch: Batch): Promise<void>;
   /** Up to where a journal is in the books; 0 for one never heard of. */
   position(journal: string): Promise<number>;
-  /** The holder is no more and all it settled is shipped: what it did not spend is free again. Twice is as good as once. */
-  close(holder: string): Promise<void>;
+  /** The holder is no more and all it settled is shipped, `rows` of it just now: what it did not spend is free again. Twice is as good as once. */
+  close(holder: string, rows: number): Promise<void>;
 }

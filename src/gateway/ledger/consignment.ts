@@ -1,8 +1,9 @@
 import { Fault } from '#model/fault';
+import { Bookings, type Booked } from './bookings.ts';
 import type { ShippedBooks } from './books.ts';
 import type { Disk } from './disk.ts';
 import { placeOf, segmentOf, segmentPath } from './journal-segments.ts';
-import { Replay, type Booked } from './replay.ts';
+import { Replay } from './replay.ts';
 import { Tail, type Entry } from './tail.ts';
 
 export interface ConsignmentParts {
@@ -28,6 +29,7 @@ const deathsAtOnce = 500;
 export class Consignment {
   readonly #parts: ConsignmentParts;
   readonly #journal: string;
+  readonly #bookings: Bookings | undefined;
   #tail: Tail;
   #replay: Replay;
   /** The place up to which the database has it; unknown at first and after a quarrel. */
@@ -39,14 +41,17 @@ export class Consignment {
   #tidied = 0;
   /** Rows that are in the books or refused by them. */
   rows = 0;
+  /** All that was written when it was last looked at has been read. */
+  isCaughtUp = false;
   /** The writer is gone, and all is in the books. */
   done = false;
 
   constructor(parts: ConsignmentParts) {
     this.#parts = parts;
     this.#journal = `${parts.holder}/${parts.writer}`;
+    this.#bookings = parts.counting ? new Bookings() : undefined;
     this.#tail = new Tail(parts);
-    this.#replay = new Replay(parts.counting);
+    this.#replay = new Replay(this.#bookings);
   }
 
   /** Rows that were read and are not in the books yet. */
@@ -54,9 +59,9 @@ export class Consignment {
     return this.#waiting.filter(({ kind }) => kind === 'settled').length;
   }
 
-  /** What was settled in this journal since it began. */
-  get booked(): readonly Booked[] {
-    return this.#replay.booked;
+  /** What was settled in this journal, as far as it was read, and not taken before. */
+  takeBooked(): readonly Booked[] {
+    return this.#bookings?.take() ?? [];
   }
 
   /**
@@ -94,7 +99,7 @@ export class Consignment {
   /** The database does not know what it knew, or more: all that is still there is read again. */
   #restart(): void {
     this.#tail = new Tail(this.#parts);
-    this.#replay = new Replay(this.#parts.counting);
+    this.#replay = new Replay(this.#bookings);
     this.#waiting = [];
     this.#dying = false;
     this.rows = 0;
@@ -102,6 +107,7 @@ export class Consignment {
 
   async #read(ended: boolean): Promise<void> {
     this.#waiting = await this.#tail.read(ended);
+    this.isCaughtUp = this.#waiting.length === 0;
     for (const entry of this.#waiting) this.#replay.note(entry);
   }
 
@@ -112,7 +118,7 @@ export class Consignment {
       return;
     }
     const last = Math.max(segmentOf(this.#tail.place), ...(await this.#tail.segments()));
-    const deaths = this.#replay.deaths().map((json, at): Entry => ({ kind: 'settled', json: Buffer.from(json), to: placeOf(last + 1, at + 1) }));
+    const deaths = this.#replay.deaths((at) => placeOf(last + 1, at + 1));
     this.#dying = true;
     this.#waiting = deaths;
     if (deaths.length === 0) this.done = true;

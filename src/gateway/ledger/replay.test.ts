@@ -5,12 +5,12 @@ import { placeOf } from './journal-segments.ts';
 import { Replay } from './replay.ts';
 
 function replayOf(...records: readonly (readonly [RecordKind, string, number?])[]) {
-  const replay = new Replay(true);
+  const replay = new Replay();
   for (const [kind, json, segment = 0] of records) replay.note({ kind, json: Buffer.from(json), to: placeOf(segment, 10) });
   return replay;
 }
 
-const died = (replay: Replay) => replay.deaths().map((json) => (JSON.parse(json) as { requestId: string }).requestId);
+const died = (replay: Replay) => replay.deaths(Number).map(({ json }) => (JSON.parse(json.toString()) as { requestId: string }).requestId);
 
 test('who died comes in the order in which it was last written down, so that files that are gone change nothing', () => {
   const [a, b] = [beganJson(began('a')), beganJson(began('b'))];
@@ -25,8 +25,8 @@ test('the oldest file is the oldest that a running call needs', () => {
 });
 
 test('a call without a price costs nothing known, and one that said nothing costs its prompt', () => {
-  const [row] = replayOf(['began', beganJson(began('a', { price: undefined, balance: 'train' }))], ['spoke', spokeJson('b', 0, 9)]).deaths();
-  expect(JSON.parse(row!)).toMatchObject({
+  const [row] = replayOf(['began', beganJson(began('a', { price: undefined, balance: 'train' }))], ['spoke', spokeJson('b', 0, 9)]).deaths(Number);
+  expect(JSON.parse(row!.json.toString())).toMatchObject({
     costUsd: null,
     inputTokens: 10,
     outputTokens: 0,

@@ -1,23 +1,16 @@
-import { accountName, type Account, type Owner } from '#model/account';
-import { monthOf } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
+import type { Bookings } from './bookings.ts';
 import { callOf, settledJson, type Began } from './journal-record.ts';
 import { segmentOf } from './journal-segments.ts';
 import type { Entry } from './tail.ts';
 
-/** So much was settled of an account. */
-export interface Booked {
-  readonly account: Account;
-  readonly amount: number;
-}
-
-/** What the records of a journal come to, one after the other: who is running, and, where asked for, what was settled. */
+/** What the records of a journal come to, one after the other: who is running, and, where somebody wants to know, what was settled. */
 export class Replay {
   readonly #running = new Map<string, { readonly json: string; readonly segment: number; spoken: number }>();
-  readonly #booked: Map<string, { readonly account: Account; amount: number }> | undefined;
+  readonly #bookings: Bookings | undefined;
 
-  constructor(counting: boolean) {
-    this.#booked = counting ? new Map() : undefined;
+  constructor(bookings?: Bookings) {
+    this.#bookings = bookings;
   }
 
   /** Takes note of a record. One about a call that is not running changes nothing. */
@@ -37,7 +30,7 @@ export class Replay {
         break;
       }
       case 'settled':
-        if (this.#running.delete(callOf(json)) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow);
+        if (this.#running.delete(callOf(json))) this.#bookings?.book(JSON.parse(json.toString()) as UsageRow, to);
         break;
       default:
         kind satisfies never;
@@ -51,33 +44,15 @@ export class Replay {
     return oldest;
   }
 
-  /** The writer is gone: whoever was running died with it. @returns their rows as JSON, in the order in which they began */
-  deaths(): readonly string[] {
+  /** The writer is gone: whoever was running died with it. @param placeOf behind the row of the nth. @returns their rows, in the order in which they began */
+  deaths(placeOf: (n: number) => number): readonly Entry[] {
     const rows = [...this.#running.values()].map(({ json, spoken }) => diedRow(JSON.parse(json) as Began, spoken));
     this.#running.clear();
-    if (this.#booked) for (const row of rows) this.#book(row);
-    return rows.map(settledJson);
-  }
-
-  /** All that was settled since the journal began. */
-  get booked(): readonly Booked[] {
-    return [...(this.#booked?.values() ?? [])];
-  }
-
-  #book({ userId, teamIds, balance, planTokens, costUsd, at }: UsageRow): void {
-    const month = monthOf(at);
-    const owners: Owner[] = [`user:${userId}`, ...teamIds.map((id): Owner => `team:${id}`)];
-    for (const owner of owners) {
-      this.#add({ owner, kind: balance, month }, planTokens);
-      if (costUsd) this.#add({ owner, kind: 'usd', month }, costUsd);
-    }
-  }
-
-  #add(account: Account, amount: number): void {
-    const name = accountName(account);
-    const sum = this.#booked?.get(name);
-    if (sum) sum.amount += amount;
-    else this.#booked?.set(name, { account, amount });
+    return rows.map((row, at) => {
+      const to = placeOf(at);
+      this.#bookings?.book(row, to);
+      return { kind: 'settled', json: Buffer.from(settledJson(row)), to };
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Account } from '#model/account';
 import { grantOf, type Ask, type Grant, type Return } from '#model/lease';
-import type { Turns } from './holding.ts';
+import { drift, type Turns } from './holding.ts';
 
 /** An ask of a worker that could not be granted at once. */
 export interface Waiting {
@@ -42,6 +42,8 @@ export class Share {
   askedAt = 0;
   /** Until then (monotonic milliseconds) what workers give back goes on to the source. */
   recalledUntil = 0;
+  /** Since when (monotonic milliseconds) nothing was found to be held of it. */
+  emptySince = Infinity;
   /** All that is free is to go back with the next message. */
   returnsAll = false;
   readonly #parts = new Map<string, Part>();
@@ -65,8 +67,9 @@ export class Share {
     this.#turn = this.#heard = turns.last;
   }
 
-  get isEmpty(): boolean {
-    return this.free === 0 && this.isAtRest && [...this.#parts.values()].every(({ out }) => out === 0);
+  /** Nothing of it is anywhere. @param unread workers that have settled what is not known here */
+  isEmpty(unread: ReadonlySet<string>): boolean {
+    return Math.abs(this.free) < drift && this.isAtRest && Array.from(this.#parts).every(([worker, { out }]) => Math.abs(out) < drift && !unread.has(worker));
   }
 
   /** Nobody waits for it, and the source knows all that it should. */
@@ -114,6 +117,7 @@ export class Share {
     this.told(waiting.worker, waiting.ask, now);
     this.#limit = limit;
     this.askedAt = now;
+    this.emptySince = Infinity;
     if (this.free < wish && this.#left >= edge * workers * least) this.stock = wish * workers;
     this.line.push(waiting);
   }
@@ -210,7 +214,13 @@ export class Share {
     if (this.account.kind === 'requests' && part.out > 0) this.#use(part, part.out, now);
   }
 
-  /** What a worker that is gone has settled in its life is known: the rest is free. */
+  /** A worker has settled so much: it is in the books, and no longer with the worker. */
+  covered(worker: string, amount: number): void {
+    const part = this.#parts.get(worker);
+    if (part) part.out -= amount;
+  }
+
+  /** What a worker that is gone has settled beyond what was covered is known: the rest is free. */
   settled(worker: string, amount: number): void {
     const part = this.#parts.get(worker);
     this.#parts.delete(worker);

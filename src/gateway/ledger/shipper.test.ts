@@ -320,7 +320,7 @@ describe('the end and a new start', () => {
 });
 
 describe('adoption', () => {
-  test("a dead worker's calls are booked, what it settled in its whole life is told by account, and its journal goes", async () => {
+  test("a dead worker's calls are booked, what it settled is told by account, once, and its journal goes", async () => {
     const { disk, clock, shipper, booked, write } = await house();
     const worker = await write('w1');
     for (const id of names(100)) worker.began(began(id));
@@ -329,14 +329,18 @@ describe('adoption', () => {
       await pass(clock, 25);
     }
     await pass(clock, 500);
+    const [before] = shipper.takeSettled();
+    expect(before).toMatchObject({ writer: 'w1', isAll: true });
+    expect(before!.settled.map(({ amount }) => amount)).toEqual([99 * 20, expect.closeTo(99 * 0.001), 99 * 20, expect.closeTo(99 * 0.001)]);
+    expect(shipper.takeSettled()).toEqual([{ writer: 'w1', settled: [], isAll: true }]);
     let told: unknown;
     void shipper.adoptWriter('w1').then((booked) => (told = booked));
     await pass(clock, 500);
     expect(booked()).toEqual([...completed(names(99)), 'r99/0 gateway-died 0'].toSorted());
     expect(told).toEqual(
       (['user:12', 'team:3'] as const).flatMap((owner) => [
-        { account: { owner, kind: 'inference', month: '2026-11' }, amount: 99 * 20 + 10 },
-        { account: { owner, kind: 'usd', month: '2026-11' }, amount: expect.closeTo(99 * 0.001 + 10e-6) },
+        { account: { owner, kind: 'inference', month: '2026-11' }, amount: 10 },
+        { account: { owner, kind: 'usd', month: '2026-11' }, amount: expect.closeTo(10e-6) },
       ]),
     );
     expect(disk.paths.filter((path) => path.includes('/w1.'))).toEqual([]);

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Clock } from '#kit/clock';
 import { holdersIn, shipHolder, type AdoptParts } from './adopt.ts';
+import type { Booked } from './bookings.ts';
 import { Consignment } from './consignment.ts';
 import type { Journal } from './journal.ts';
 import { segmentsOf } from './journal-segments.ts';
-import type { Booked } from './replay.ts';
 
 /** Brings the journals of this machine into the database: those being written, and those that earlier processes left. One a machine. */
 export interface Shipper {
@@ -13,15 +13,24 @@ export interface Shipper {
   /**
    * A worker is dead: books what ran in it, and forgets its journal when all is shipped.
    *
-   * @returns what it settled of each account in its whole life, when that is in the database
+   * @returns what it settled of each account and was not taken before, when that is in the database
    */
   adoptWriter(writer: string): Promise<readonly Booked[]>;
+  /** What the workers have settled since this was last called. */
+  takeSettled(): readonly WriterSettled[];
   /**
    * Ships everything and gives back the leases; for the end, when the journals are closed. What does not get there in time is shipped by the next start.
    *
    * @returns false when there was not enough time
    */
   flush(milliseconds: number): Promise<boolean>;
+}
+
+export interface WriterSettled {
+  readonly writer: string;
+  readonly settled: readonly Booked[];
+  /** It had written no more than that a moment ago. */
+  readonly isAll: boolean;
 }
 
 export interface ShipperParts extends Omit<AdoptParts, 'refused'> {
@@ -84,7 +93,7 @@ export function openShipper(given: ShipperParts): Shipper {
         await consignment.remove();
         consignments.delete(writer);
         adopting.delete(writer);
-        adopted(consignment.booked);
+        adopted(consignment.takeBooked());
       });
     }
     return more;
@@ -126,6 +135,10 @@ export function openShipper(given: ShipperParts): Shipper {
       return read + Math.max(0, (own?.rows ?? 0) - shipped);
     },
     adoptWriter: (writer) => new Promise((resolve) => adopting.set(writer, resolve)),
+    takeSettled: () =>
+      Array.from(consignments)
+        .filter(([writer]) => writer !== own?.writer)
+        .map(([writer, one]) => ({ writer, settled: one.takeBooked(), isAll: one.isCaughtUp && one.waitingRows === 0 })),
     async flush(milliseconds) {
       stopped = true;
       cancelRound();

@@ -4,7 +4,7 @@ import { Fault } from '#model/fault';
 import { grantOf, type Ask, type LeaseSource, type Return } from '#model/lease';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import { booksModel } from '../../../test/simulator/books-model.ts';
-import { subLeases, type Settled, type SubLeases } from './sub-leases.ts';
+import { subLeases, type Settled, type SubLeases, type WorkerSettled } from './sub-leases.ts';
 
 const tokens: Account = { owner: 'user:1', kind: 'inference', month: '2026-11' };
 const requests: Account = { owner: 'user:1', kind: 'requests', month: '' };
@@ -55,16 +55,21 @@ let source: ModelSource;
 let leases: SubLeases;
 let adopted: Map<string, PromiseWithResolvers<readonly Settled[]>>;
 let problems: string[];
+/** What the journals of workers have told and nobody has taken yet. */
+let booked: WorkerSettled[];
 
 function open(limit: number): void {
   clock = testClock();
   source = new ModelSource(limit);
   adopted = new Map();
   problems = [];
+  booked = [];
   leases = subLeases({
     source,
     clock,
     log: (problem) => void problems.push(problem),
+    takeSettled: () => booked.splice(0),
+    longestSeconds: () => 600,
     settledOf(worker) {
       const known = Promise.withResolvers<readonly Settled[]>();
       adopted.set(worker, known);
@@ -215,19 +220,6 @@ describe('a worker that dies', () => {
     expect(source.out).toBe(100);
   });
 
-  test('whose journal cannot be adopted yet is asked for again', async () => {
-    leases.open('1');
-    const two = leases.open('2');
-    leases.ended('1');
-    adopted.get('1')!.reject(new Error('the disk is away'));
-    await settling();
-    clock.advance(1000);
-    await settling();
-    adopted.get('1')!.resolve([]);
-    expect(problems).toHaveLength(1);
-    expect(await granted(two, ask(100))).toBe(100);
-  });
-
   test('that spent more than it had leaves so much less for the others', async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(20)]);
@@ -293,6 +285,8 @@ describe('an answer that gets lost', () => {
       clock,
       log: () => {},
       settledOf: async () => [],
+      takeSettled: () => [],
+      longestSeconds: () => 600,
     });
     const one = leases.open('1');
     expect(await granted(one, ask(60))).toBe(60);
@@ -364,4 +358,90 @@ test('what no worker asks for within a minute goes back to the source', async ()
   clock.advance(120_000);
   await settling();
   expect(source.out).toBe(15);
+});
+
+describe('an account that nobody uses any more', () => {
+  const minutes = async (count: number) => {
+    for (let minute = 0; minute < count; minute++) {
+      clock.advance(60_000);
+      await settling();
+    }
+  };
+  const settled = (worker: string, amount: number, { account = tokens, isAll = true } = {}) =>
+    void booked.push({ worker, settled: [{ account, amount }], isAll });
+
+  test('is forgotten when all is given back and what was spent is booked, so that memory does not grow with the users of a month', async () => {
+    open(1_000_000);
+    const one = leases.open('1');
+    for (let user = 1; user <= 500; user++) {
+      const account: Account = { owner: `user:${user}`, kind: 'inference', month: tokens.month };
+      await one.lease([ask(60, { account }), ask(1, { account: { ...account, kind: 'streams', month: '' } })]);
+      await one.giveBack([back(20, { account }), back(1, { account: { ...account, kind: 'streams', month: '' } })]);
+      settled('1', 40, { account });
+    }
+    expect(leases.accounts).toBe(1000);
+    await minutes(2);
+    expect(leases.accounts).toBe(500);
+    await minutes(11);
+    expect(leases.accounts).toBe(0);
+    expect(source.out).toBe(500 * 40); // the database knows that it is spent when the rows are there
+  });
+
+  test('is remembered while a call may run, while not all that was spent is read, and when it is asked for again', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(60)]);
+    await minutes(20);
+    expect(leases.accounts).toBe(1);
+    await one.giveBack([back(20)]);
+    settled('1', 40, { isAll: false });
+    await minutes(1);
+    for (let minute = 0; minute < 20; minute++) {
+      booked.push({ worker: '1', settled: [], isAll: false });
+      await minutes(1);
+    }
+    expect(leases.accounts).toBe(1);
+    await minutes(5);
+    await one.lease([ask(10)]);
+    await one.giveBack([back(10)]);
+    await minutes(9);
+    expect(leases.accounts).toBe(1);
+    await minutes(5);
+    expect(leases.accounts).toBe(0);
+  });
+
+  test('and is asked for again counts from there: a worker that dies frees what it has, and no more', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(60)]);
+    await one.giveBack([back(20)]);
+    settled('1', 40);
+    source.spent = 40;
+    source.out -= 40;
+    await minutes(13);
+    expect(leases.accounts).toBe(0);
+    await one.lease([ask(50)]);
+    settled('1', 5);
+    await minutes(1);
+    leases.ended('1');
+    adopted.get('1')!.resolve([{ account: tokens, amount: 15 }]);
+    await settling();
+    expect(await granted(leases.open('2'), ask(40))).toBe(40);
+    const refused = granted(leases.open('3'), ask(1));
+    await settling();
+    clock.advance(50);
+    expect(await refused).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  test('by a worker that was billed more than it had is remembered until that is covered', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(60)]);
+    settled('1', 60);
+    await minutes(5);
+    settled('1', 10); // of a call that still ran
+    await minutes(20);
+    expect(leases.accounts).toBe(1);
+    await one.lease([ask(10)]);
+    await minutes(13);
+    expect(leases.accounts).toBe(0);
+  });
 });

@@ -12,14 +12,20 @@ export interface SubLeases {
   open(worker: string): LeaseSource;
   /** The worker is gone. What it had and did not spend is free again once that is known. */
   ended(worker: string): void;
+  /** Accounts in memory. */
+  readonly accounts: number;
   /** Gives back what is with no worker. To be called when all of them have ended. */
   close(): Promise<void>;
 }
 
 export interface SubLeasesParts {
   readonly source: LeaseSource;
-  /** What a worker that is gone has settled in its life. Resolves when its journal belongs to us. */
+  /** What a worker that is gone has settled and was not taken before. Resolves, sooner or later, when its journal belongs to us; never rejects. */
   readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
+  /** What workers have settled since this was last called. */
+  readonly takeSettled: () => readonly WorkerSettled[];
+  /** How long a call may take. */
+  readonly longestSeconds: () => number;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
@@ -30,11 +36,17 @@ export interface Settled {
   readonly amount: number;
 }
 
+export interface WorkerSettled {
+  readonly worker: string;
+  readonly settled: readonly Settled[];
+  /** It had settled no more than that a moment ago. */
+  readonly isAll: boolean;
+}
+
 /** Milliseconds that an ask waits for what other workers give back. */
 const patience = 50;
 /** Milliseconds after a recall in which what workers give back goes on to the source. */
 const recallMilliseconds = 1000;
-const retryMilliseconds = 1000;
 /** What no worker has asked for in so long is given back. */
 const idleMilliseconds = 60_000;
 
@@ -42,14 +54,13 @@ const idleMilliseconds = 60_000;
  * Shares one lease among workers by the same rule by which it was granted, so that the edge is as exact as with one process. What is in stock is granted
  * at once; asks that the source must answer go to it together, one round at a time.
  */
-export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): SubLeases {
+export function subLeases({ source, settledOf, takeSettled, longestSeconds, clock, log }: SubLeasesParts): SubLeases {
   const shares = new Map<string, Share>();
   const workers = new Map<string, Set<(account: Account) => void>>();
   /** Those that have something for the source. */
   const telling = new Set<Share>();
   const turns: Turns = { last: 0 };
   let talking: Promise<void> | undefined;
-  let isClosed = false;
 
   const shareOf = (account: Account): Share => {
     const name = accountName(account);
@@ -170,13 +181,32 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
     const idle = [...shares.values()].filter(isIdle);
     stopTidying = clock.after(idleMilliseconds, () => void tidy());
     await returnAll(idle);
-    const month = monthOf(clock.now());
-    for (const share of idle) {
-      const isPast = share.isAtRest && share.account.month !== '' && share.account.month < month;
-      if (isIdle(share) && (share.isEmpty || isPast)) shares.delete(accountName(share.account));
-    }
+    const unread = takeBooked();
+    for (const share of idle) if (isIdle(share) && mayForget(share, unread)) shares.delete(accountName(share.account));
   };
   let stopTidying = clock.after(idleMilliseconds, () => void tidy());
+
+  /** What is in the books is no longer with its worker. @returns the workers that have settled more, of which nothing is known here yet */
+  function takeBooked(): ReadonlySet<string> {
+    const unread = new Set<string>();
+    for (const { worker, settled, isAll } of takeSettled()) {
+      if (!isAll) unread.add(worker);
+      for (const { account, amount } of settled) shares.get(accountName(account))?.covered(worker, amount);
+    }
+    return unread;
+  }
+
+  /**
+   * Nothing of it may be missing when its worker dies. A worker that was billed more than it had granted may be down to nothing while calls of its run:
+   * what was empty for as long as a call can take has none.
+   */
+  function mayForget(share: Share, unread: ReadonlySet<string>): boolean {
+    const { month } = share.account;
+    if (share.isAtRest && month !== '' && month < monthOf(clock.now())) return true;
+    const now = clock.monotonic();
+    share.emptySince = share.isEmpty(unread) ? Math.min(share.emptySince, now) : Infinity;
+    return now - share.emptySince >= (month === '' ? 0 : longestSeconds() * 1000);
+  }
 
   /** What a worker that is gone still asked for would be nobody's. */
   function requireAlive(worker: string): void {
@@ -184,18 +214,10 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
   }
 
   async function settle(worker: string): Promise<void> {
-    while (!isClosed) {
-      try {
-        const settled = new Map((await settledOf(worker)).map(({ account, amount }) => [accountName(account), amount]));
-        for (const [name, share] of shares) {
-          share.settled(worker, settled.get(name) ?? 0);
-          serve(share);
-        }
-        return;
-      } catch (error) {
-        log('What a worker that is gone has spent is not known yet: its leases stay with it.', error);
-        await clock.sleep(retryMilliseconds);
-      }
+    const settled = new Map((await settledOf(worker)).map(({ account, amount }) => [accountName(account), amount]));
+    for (const [name, share] of shares) {
+      share.settled(worker, settled.get(name) ?? 0);
+      serve(share);
     }
   }
 
@@ -230,8 +252,10 @@ export function subLeases({ source, settledOf, clock, log }: SubLeasesParts): Su
       talk(...[...shares.values()].filter(({ hasUsed }) => hasUsed));
       void settle(worker);
     },
+    get accounts() {
+      return shares.size;
+    },
     async close() {
-      isClosed = true;
       stopTidying();
       await returnAll([...shares.values()]);
     },

@@ -10,6 +10,7 @@ import { ask, awaitingWords, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
+import { probesByKey } from '../probing.ts';
 import { isEventStream, parsed, streamed } from '../reading.ts';
 import { answered } from '../trying.ts';
 import { quirkOf } from './quirks.ts';
@@ -21,7 +22,9 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
   const base = url.pathname.replace(/\/+$/, '');
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  return oneTarget((model, mostTokens) => ({
+  const list = path.replace(/messages$/, 'models?limit=1');
+  const probes = () => probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: decodeFault }));
+  return oneTarget(probes, (model, mostTokens) => ({
     name: `${name}/${model}`,
     provider: name,
     model,
@@ -68,8 +71,8 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
 /** The version of the wire that all of this is written for. */
 const version = '2023-06-01';
 
-function headersOf({ headers }: Place, key: string | undefined, context: TargetContext): Record<string, string> {
-  const beta = context.headers['anthropic-beta'];
+function headersOf({ headers }: Pick<Place, 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
+  const beta = context?.headers['anthropic-beta'];
   return {
     'content-type': 'application/json',
     'accept-encoding': 'identity',

@@ -2,9 +2,11 @@ import type { Quirks } from '#dialects/gemini/encode-request';
 import type { MediaPart } from '#model/conversation';
 import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
 import { batchEmbed, embedContent } from '../embedding-content.ts';
+import { decodeFault } from '#dialects/gemini/faults';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
+import { probesByKey } from '../probing.ts';
 import { openSignatures } from '../signatures.ts';
 
 /** The Gemini API, and anything that speaks as it does: with keys, without regions. */
@@ -16,7 +18,16 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
   const byKey = new Map(apiKeys.map((key): [string, Credential] => [key, { headers: () => ({ 'x-goog-api-key': key }), refused: () => ring.setAside(key) }]));
   const credentials = () => ring.inTurn().map((key) => byKey.get(key)!);
   const shared = { url, headers, credentials, upstreams, quirks: knownQuirks<Quirks>(clock), always: {}, signatures: openSignatures(dialect), clock };
-  const provider = oneTarget((model) => {
+  const probes = () =>
+    probesByKey(apiKeys, (key) => ({
+      upstreams,
+      clock,
+      url,
+      path: `${base}/models?pageSize=1`,
+      refusal: decodeFault,
+      headers: () => ({ ...(key === undefined ? {} : { 'x-goog-api-key': key }), ...headers }),
+    }));
+  const provider = oneTarget(probes, (model) => {
     const word = inPath(model.replace(/^models\//, ''));
     const path = word === undefined ? undefined : `${base}/models/${word}`;
     return {

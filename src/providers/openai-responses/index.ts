@@ -10,6 +10,7 @@ import { ask, awaitingWords, whole } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
+import { probesByKey } from '../probing.ts';
 import { isEventStream, parsed, streamed } from '../reading.ts';
 import { answered } from '../trying.ts';
 
@@ -21,7 +22,9 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
   const azure = kind === 'azure';
   const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  const provider = oneTarget((model) => ({
+  const list = path.replace(/\/responses(?=\?|$)/, '/models');
+  const probes = () => probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: decodeFault }));
+  const provider = oneTarget(probes, (model) => ({
     name: `${name}/${model}`,
     provider: name,
     model,
@@ -68,8 +71,8 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   }
 }
 
-function headersOf({ azure, headers }: Place, key: string | undefined, context: TargetContext): Record<string, string> {
-  const beta = context.headers['openai-beta'];
+function headersOf({ azure, headers }: Pick<Place, 'azure' | 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
+  const beta = context?.headers['openai-beta'];
   return {
     'content-type': 'application/json',
     'accept-encoding': 'identity',

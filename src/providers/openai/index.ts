@@ -9,6 +9,7 @@ import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWor
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
+import { probesByKey } from '../probing.ts';
 import { isEventStream, maxLine, parsed, streamed } from '../reading.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 import { embed } from './embed.ts';
@@ -30,7 +31,11 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  const provider = oneTarget((model) => {
+  const base = settings.baseUrl.pathname.replace(/\/+$/, '');
+  const list = kind === 'azure' ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion ?? '')}` : `${base}/models${settings.baseUrl.search}`;
+  const asking = { upstreams, clock, url: settings.baseUrl, path: list, refusal: decodeFault };
+  const probes = () => probesByKey(apiKeys, (key = '') => ({ ...asking, headers: () => headersFor.get(key)! }));
+  const provider = oneTarget(probes, (model) => {
     const place = { ...shared, model };
     return {
       name: `${name}/${model}`,

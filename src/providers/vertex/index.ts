@@ -1,9 +1,11 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
+import { decodeFault } from '#dialects/gemini/faults';
 import type { Target } from '#model/target';
 import { generateContent, inPath, searches } from '../generating-content.ts';
 import { embedContent, predict } from '../embedding-content.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import type { Maker } from '../maker.ts';
+import { probe } from '../probing.ts';
 import { openSignatures } from '../signatures.ts';
 import { signIn } from './sign-in.ts';
 
@@ -34,6 +36,24 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
     };
   });
   return {
+    probes(model) {
+      const inside = model === undefined ? undefined : modelPath(model, publisher);
+      if (inside === undefined) return [];
+      // counting tokens costs nothing and takes the same rights as generating
+      const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] });
+      return places.map(({ region, url, base }) =>
+        probe({
+          region,
+          upstreams,
+          clock,
+          url,
+          path: `${base}/${inside}:countTokens`,
+          body,
+          refusal: decodeFault,
+          headers: async (signal) => ({ 'content-type': 'application/json', ...(await credential.headers(signal)), ...headers }),
+        }),
+      );
+    },
     targets(model) {
       const inside = modelPath(model, publisher);
       const operation = predict(model);

@@ -5,6 +5,7 @@ import { scopes } from '#http/route';
 import type { Clock } from '#kit/clock';
 import { instantOf } from '#kit/instant';
 import { Fault } from '#model/fault';
+import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { openApiKeys, type ApiKey } from './store.ts';
 
@@ -56,8 +57,15 @@ const KeyQuery = Type.Object(
 const root = '/server/admin/users/:id/keys';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
+export interface ApiKeyRoutesParts {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+}
+
 /** The keys of a user, for administrators. */
-export function apiKeyRoutes({ store, pepper, clock }: { store: Store; pepper: Buffer; clock: Clock }): readonly NounRoute[] {
+export function apiKeyRoutes({ store, audit, pepper, clock }: ApiKeyRoutesParts): readonly NounRoute[] {
   const keys = openApiKeys(store, pepper);
   return [
     nounRoute({
@@ -69,12 +77,17 @@ export function apiKeyRoutes({ store, pepper, clock }: { store: Store; pepper: B
       input: NewKey,
       output: MadeKey,
       makes: true,
-      async answer({ params, input: { name, scopes: given, models, expiresAt } }) {
+      async answer({ by, params, input: { name, scopes: given, models, expiresAt } }) {
         const userId = idIn(params, 'id', 'user');
         const scopes = given && [...new Set(given)];
-        const made = await keys.add({ userId, name, scopes, models, expiresAt: expiryOf(expiresAt, clock) });
-        if (!made) throw unknownThing('user');
-        return { id: made.id, name, key: made.key, scopes: scopes ?? null };
+        const expiry = expiryOf(expiresAt, clock);
+        return store.transaction(async (inside) => {
+          const made = await openApiKeys(inside, pepper).add({ userId, name, scopes, models, expiresAt: expiry });
+          if (!made) throw unknownThing('user');
+          const after = { userId, name, scopes: scopes ?? null, models: models ?? null, expiresAt: expiry?.toISOString() ?? null };
+          await audit(inside, { by, action: 'key.create', target: { kind: 'key', id: made.id }, after });
+          return { id: made.id, name, key: made.key, scopes: scopes ?? null };
+        });
       },
     }),
     nounRoute({
@@ -97,11 +110,15 @@ export function apiKeyRoutes({ store, pepper, clock }: { store: Store; pepper: B
       path: `${root}/:key`,
       summary: 'Revokes a key at once.',
       output: KeyObject,
-      async answer({ params }) {
+      async answer({ by, params }) {
         const [userId, id] = [idIn(params, 'id', 'user'), idIn(params, 'key', 'key')];
-        const revoked = await store.transaction((inside) => openApiKeys(inside, pepper).revoke(userId, id));
-        if (!revoked) throw unknownThing('key');
-        return plain(revoked);
+        return store.transaction(async (inside) => {
+          const revoked = await openApiKeys(inside, pepper).revoke(userId, id);
+          if (!revoked) throw unknownThing('key');
+          const { shown: _, createdAt: _at, ...before } = plain(revoked);
+          await audit(inside, { by, action: 'key.revoke', target: { kind: 'key', id }, before: { userId, ...before } });
+          return plain(revoked);
+        });
       },
     }),
   ];

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { beforeEach, expect, test } from 'vitest';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/databases.ts';
-import { openClaims, type Claims } from './claims.ts';
+import { freeClaimsOf, openClaims, type Claims } from './claims.ts';
 import type { Keyed } from './key.ts';
 
 const day = 24 * 3_600_000;
@@ -20,7 +20,7 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
       insert into users (email, plan) values (gen_random_uuid()::text, 'unlimited') returning id`.execute(store().db);
     userId = rows[0]!.id;
     clock = testClock();
-    claims = openClaims(store(), clock);
+    claims = openClaims(store(), clock, 'boot');
   });
   const request = (name = 'name', fingerprint = 'body'): Keyed => ({ userId, name: digest(name), fingerprint: digest(fingerprint) });
   const mine = async (asked = request()) => {
@@ -38,6 +38,16 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
     const told = all.flatMap((one) => (one.type === 'running' ? [one.claim] : []));
     expect(told).toHaveLength(49);
     expect(new Set(told)).toEqual(new Set(winners.flatMap((one) => (one.type === 'mine' ? [one.claim] : []))));
+  });
+
+  test('of a boot that is no more are free at once, and those of others are not', async () => {
+    const other = openClaims(store(), clock, 'boot2');
+    const [ours, theirs] = [request('ours'), request('theirs')];
+    await mine(ours);
+    await other.take(theirs);
+    await claims.keep(await mine(request('kept')), Buffer.from('sealed'));
+    await freeClaimsOf(store(), ['boot', 'boo', '']);
+    expect([await other.take(ours), await claims.take(theirs), await other.take(request('kept'))].map(({ type }) => type)).toEqual(['mine', 'running', 'kept']);
   });
 
   test('one that is renewed stays; one that is not is taken by the next, also for another body, and the former can neither keep nor free any more', async () => {

@@ -38,7 +38,13 @@ export const leaseSeconds = 10;
 const keptMilliseconds = 24 * 3_600_000;
 const purgeRows = 500;
 
-export function openClaims(store: Store, clock: Clock): Claims {
+/** What boots of this machine were answering that are no more is free at once: nobody need wait for their leases. */
+export async function freeClaimsOf({ db }: Pick<Store, 'db'>, boots: readonly string[]): Promise<void> {
+  await sql`delete from idempotency where claim is not null and split_part(claim, '.', 1) = any(${boots}::text[])`.execute(db);
+}
+
+/** @param boot whose claims these are: its name stands in front of each, with a point behind it */
+export function openClaims(store: Store, clock: Clock, boot: string): Claims {
   const { db } = store;
   const now = () => new Date(clock.now());
   const expiry = () => new Date(clock.now() + keptMilliseconds);
@@ -46,7 +52,7 @@ export function openClaims(store: Store, clock: Clock): Claims {
   return {
     async take({ userId, name, fingerprint }) {
       for (;;) {
-        const claim = randomText(22);
+        const claim = `${boot}.${randomText(22)}`;
         const taken = await sql`
           insert into idempotency as before (user_id, name, fingerprint, claim, busy_until, expires_at)
           values (${userId}, ${name}, ${fingerprint}, ${claim}, now() + make_interval(secs => ${leaseSeconds}), ${expiry()})

@@ -13,6 +13,8 @@ import { openRoom } from './room.ts';
 export interface IdempotencyParts {
   readonly store: Store;
   readonly seal: Sealer;
+  /** The name of this machine's boot: what it was answering is freed by the next one. */
+  readonly boot: string;
   /** 32 bytes, the same on every machine. */
   readonly pepper: Buffer;
   readonly clock: Clock;
@@ -45,8 +47,8 @@ interface Turn {
  * frees the key: a refusal, an error inside of a stream, a client that leaves in the middle, a process that dies. While the database is away such requests
  * are refused: what cannot be remembered is not spent.
  */
-export async function openIdempotency({ store, seal, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
-  const claims = openClaims(store, clock);
+export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
+  const claims = openClaims(store, clock, boot);
   if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
   const beats = openBeats(claims, clock, log);
   const room = openRoom(claims, clock);

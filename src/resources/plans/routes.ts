@@ -46,12 +46,12 @@ export function planRoutes(plans: Plans, hasList: (name: string) => boolean): re
       summary: 'Makes or replaces a plan. A member left out is no limit of that kind, 0 allows nothing.',
       input: PlanInput,
       output: PlanObject,
-      async answer({ params: { name = '' }, input }) {
+      async answer({ by, params: { name = '' }, input }) {
         if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
           throw new Fault('invalid', 'The name of a plan has at most 64 letters, digits, ".", "_" and "-".', { field: 'name' });
         if (input.residency !== undefined && !hasList(input.residency))
           throw new Fault('invalid', 'residency must name a residency list of a provider.', { field: 'residency' });
-        await plans.put(name, input);
+        await plans.put(name, input, by);
         return { name, source: 'database', ...input };
       },
     }),

@@ -1,7 +1,9 @@
 import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/clock';
+import type { Actor } from '#model/audit';
 import { Fault } from '#model/fault';
 import { areLimits, type Plan } from '#model/plan';
+import type { Audit } from '#store/auditing';
 import { keep } from '#store/kept';
 import type { Store } from '#store/open';
 
@@ -15,7 +17,7 @@ export interface Plans {
   has(name: string): Promise<boolean>;
   list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
   /** Makes or replaces one; it holds when this resolves. @throws Fault `conflict` where the plan is not the database's */
-  put(name: string, plan: Plan): Promise<void>;
+  put(name: string, plan: Plan, by: Actor): Promise<void>;
   close(): void;
 }
 
@@ -24,8 +26,15 @@ type Tables = { plans: { name: string; limits: Plan; changed_at: Generated<Date>
 /** The first user's plan needs no entry. */
 const unlimited = 'unlimited';
 
-/** @param fromSettings the plans that the settings name; has no prototype */
-export async function openPlans(store: Store, clock: Clock, fromSettings: () => Readonly<Record<string, Plan>>): Promise<Plans> {
+export interface PlansParts {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  /** The plans that the settings name; has no prototype. */
+  readonly fromSettings: () => Readonly<Record<string, Plan>>;
+}
+
+export async function openPlans({ store, audit, clock, fromSettings }: PlansParts): Promise<Plans> {
   const read = async () => {
     const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
     return new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
@@ -47,16 +56,18 @@ export async function openPlans(store: Store, clock: Clock, fromSettings: () => 
         a.name < b.name ? -1 : 1,
       );
     },
-    async put(name, plan) {
+    async put(name, plan, by) {
       if (fromSettings()[name]) throw new Fault('conflict', 'This plan stands in the settings file: change it there.');
       if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file may say something else of it.');
       await store.transaction(async (inside) => {
-        await inside.db
-          .$extendTables<Tables>()
+        const tables = inside.db.$extendTables<Tables>();
+        const before = await tables.selectFrom('plans').select('limits').where('name', '=', name).forUpdate().executeTakeFirst();
+        await tables
           .insertInto('plans')
           .values({ name, limits: plan })
           .onConflict((conflict) => conflict.column('name').doUpdateSet({ limits: sql`excluded.limits`, changed_at: sql`now()` }))
           .execute();
+        await audit(inside, { by, action: 'plan.put', target: { kind: 'plan', id: name }, before: before?.limits, after: plan });
         await inside.publish('plans', null);
       });
       await stored.upToDate();

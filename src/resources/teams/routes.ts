@@ -38,7 +38,7 @@ export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<bool
       input: NewTeam,
       output: TeamObject,
       makes: true,
-      answer: async ({ input }) => teams.add({ members: [], ...(await known(input)) }),
+      answer: async ({ by, input }) => teams.add({ members: [], ...(await known(input)) }, by),
     }),
     nounRoute({
       ...common,
@@ -67,7 +67,7 @@ export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<bool
       summary: 'Changes a team; `members` are all of them.',
       input: TeamPatch,
       output: TeamObject,
-      answer: async ({ params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)))),
+      answer: async ({ by, params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)), by)),
     }),
     nounRoute({
       ...common,
@@ -75,7 +75,7 @@ export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<bool
       path: `${root}/:id`,
       summary: 'Deletes a team; its members stay.',
       output: TeamObject,
-      answer: async ({ params }) => there(await teams.remove(idIn(params, 'id', 'team'))),
+      answer: async ({ by, params }) => there(await teams.remove(idIn(params, 'id', 'team'), by)),
     }),
   ];
 }

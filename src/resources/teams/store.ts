@@ -1,6 +1,8 @@
 import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/clock';
+import type { Actor } from '#model/audit';
 import { Fault } from '#model/fault';
+import type { Audit } from '#store/auditing';
 import { keep } from '#store/kept';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
@@ -23,10 +25,10 @@ export interface Teams {
   /** By id, those behind `after`. */
   list(asked: { after: number; limit: number }): Promise<readonly Team[]>;
   /** @throws Fault `conflict` when the name is taken, `invalid` naming a member that is no user */
-  add(team: Omit<Team, 'id'>): Promise<Team>;
+  add(team: Omit<Team, 'id'>, by: Actor): Promise<Team>;
   /** @throws as `add` */
-  change(id: number, change: TeamChange): Promise<Team | undefined>;
-  remove(id: number): Promise<Team | undefined>;
+  change(id: number, change: TeamChange, by: Actor): Promise<Team | undefined>;
+  remove(id: number, by: Actor): Promise<Team | undefined>;
   close(): void;
 }
 
@@ -35,8 +37,16 @@ type Tables = {
   team_members: { team_id: number; user_id: number };
 };
 
-/** @param changed told after each change, when `planOf` knows of it: who is in which team may be another now */
-export async function openTeams(store: Store, clock: Clock, changed: () => void): Promise<Teams> {
+export interface TeamsParts {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  /** Told after each change, when `planOf` knows of it: who is in which team may be another now. */
+  readonly changed: () => void;
+}
+
+export async function openTeams({ store, audit, clock, changed }: TeamsParts): Promise<Teams> {
+  const target = (id: number) => ({ kind: 'team', id });
   const tables = ({ db }: Access) => db.$extendTables<Tables>();
   const read = async (before: ReadonlyMap<number, string> = new Map()) => {
     const rows = await tables(store).selectFrom('teams').select(['id', 'plan']).execute();
@@ -67,29 +77,36 @@ export async function openTeams(store: Store, clock: Clock, changed: () => void)
     planOf: (id) => plans.value.get(id),
     find: (id) => select(store).where('id', '=', id).executeTakeFirst(),
     list: ({ after, limit }) => select(store).where('id', '>', after).orderBy('id').limit(limit).execute(),
-    add: ({ name, plan, members }) =>
+    add: ({ name, plan, members }, by) =>
       written(async (inside) => {
         const { id } = await tables(inside).insertInto('teams').values({ name, plan }).returning('id').executeTakeFirstOrThrow();
         await setMembers(inside, id, members);
-        return select(inside).where('id', '=', id).executeTakeFirstOrThrow();
+        const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
+        await audit(inside, { by, action: 'team.add', target: target(id), after });
+        return after;
       }),
-    change: (id, { name, plan, members }) =>
+    change: (id, { name, plan, members }, by) =>
       written(async (inside) => {
-        const row = await tables(inside).selectFrom('teams').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();
-        if (!row) return undefined;
+        const isThere = await tables(inside).selectFrom('teams').select('id').where('id', '=', id).forUpdate().executeTakeFirst();
+        if (!isThere) return undefined;
+        const before = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
         await tables(inside)
           .updateTable('teams')
-          .set({ name: name ?? row.name, plan: plan ?? row.plan })
+          .set({ name: name ?? before.name, plan: plan ?? before.plan })
           .where('id', '=', id)
           .execute();
         if (members) await setMembers(inside, id, members);
-        return select(inside).where('id', '=', id).executeTakeFirst();
+        const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
+        await audit(inside, { by, action: 'team.change', target: target(id), before, after });
+        return after;
       }),
-    remove: (id) =>
+    remove: (id, by) =>
       written(async (inside) => {
-        const team = await select(inside).where('id', '=', id).executeTakeFirst();
-        if (team) await tables(inside).deleteFrom('teams').where('id', '=', id).execute();
-        return team;
+        const before = await select(inside).where('id', '=', id).forUpdate().executeTakeFirst();
+        if (!before) return undefined;
+        await tables(inside).deleteFrom('teams').where('id', '=', id).execute();
+        await audit(inside, { by, action: 'team.delete', target: target(id), before });
+        return before;
       }),
     close: () => plans.close(),
   };

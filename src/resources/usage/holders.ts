@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
-import type { Store } from '#store/open';
+import type { Access, Store } from '#store/open';
 
 /** A boot of a process that may hold leases. */
 export interface Holder {
@@ -18,31 +18,42 @@ export interface Holder {
   readonly accounts: number;
 }
 
+/** What is done by somebody else than the holder itself. */
+export interface Taken {
+  readonly by: string;
+  /** Called in the transaction that closes it. */
+  readonly noted: (inside: Access) => Promise<void>;
+}
+
 export interface Holders {
   /** @returns the new holder's id */
   enter(holder: { readonly machine: string }): Promise<string>;
   /** Says that the holder lives. @throws Fault `conflict` when it was closed by somebody else */
   seen(id: string): Promise<void>;
   /**
-   * Frees what it holds, after its journal was shipped; with `by` somebody else did that for it. One that is closed already stays as it is.
+   * Frees what it holds, after its journal was shipped; with `taken` somebody else did that for it. One that is closed already stays as it is.
    *
    * @throws Fault `not-found`
    */
-  close(id: string, by?: string): Promise<void>;
+  close(id: string, taken?: Taken): Promise<void>;
   /** Frees what it holds although its journal is lost: what was in it will never be booked. @throws Fault `not-found`, `conflict` when it is closed already */
-  writeOff(id: string, by: string): Promise<void>;
+  writeOff(id: string, taken: Taken): Promise<void>;
   /** Those that are not closed, and of the others the last hundred; newest first. */
   list(): Promise<Holder[]>;
 }
 
 export function openHolders(store: Store): Holders {
   /** Two statements: the second sees the leases of those whom the first waited for. */
-  const end = (id: string, how: NonNullable<Holder['how']>, by: string | null) =>
-    store.transaction(async ({ db }) => {
+  const end = (id: string, how: NonNullable<Holder['how']>, taken?: Taken) =>
+    store.transaction(async (inside) => {
+      const { db } = inside;
       const closed = await sql`
-        update holders set closed_at = now(), closed_how = ${how}, closed_by = ${by} where id = ${id} and closed_at is null`.execute(db);
+        update holders set closed_at = now(), closed_how = ${how}, closed_by = ${taken?.by ?? null} where id = ${id} and closed_at is null`.execute(db);
       await sql`delete from leases where holder = ${id}`.execute(db);
-      if (closed.numAffectedRows === 1n) return true;
+      if (closed.numAffectedRows === 1n) {
+        await taken?.noted(inside);
+        return true;
+      }
       const { rows } = await sql`select from holders where id = ${id}`.execute(db);
       if (rows.length === 0) throw new Fault('not-found', 'There is no such holder.', { field: 'holder' });
       return false;
@@ -58,11 +69,11 @@ export function openHolders(store: Store): Holders {
       const { numAffectedRows } = await sql`update holders set seen_at = now() where id = ${id} and closed_at is null`.execute(store.db);
       if (numAffectedRows !== 1n) throw closedHolder();
     },
-    async close(id, by) {
-      await end(id, by === undefined ? 'closed' : 'adopted', by ?? null);
+    async close(id, taken) {
+      await end(id, taken ? 'adopted' : 'closed', taken);
     },
-    async writeOff(id, by) {
-      if (!(await end(id, 'written-off', by))) throw closedHolder();
+    async writeOff(id, taken) {
+      if (!(await end(id, 'written-off', taken))) throw closedHolder();
     },
     async list() {
       const { rows } = await sql<Omit<Holder, 'accounts'> & { accounts: number }>`

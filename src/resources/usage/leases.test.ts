@@ -209,8 +209,11 @@ onBothDatabases('leases', ({ shared }) => {
     const account = tokens();
     const userId = Number(account.owner.slice(5));
     await one.lease([asks(account, 100, 100)]);
-    await holders.close(one.holder, 'machine b');
-    await holders.close(one.holder);
+    const noted: string[] = [];
+    const taken = (by: string) => ({ by, noted: async () => void noted.push(by) });
+    await holders.close(one.holder, taken('machine b'));
+    await holders.close(one.holder, taken('machine c'));
+    expect(noted).toEqual(['machine b']);
     await expect(one.lease([asks(account, 100, 1)])).rejects.toMatchObject({ code: 'conflict' });
     await expect(one.giveBack([back(account, 1)])).rejects.toMatchObject({ code: 'conflict' });
     await expect(holders.seen(one.holder)).rejects.toMatchObject({ code: 'conflict' });
@@ -227,9 +230,10 @@ onBothDatabases('leases', ({ shared }) => {
     await lease([asks(account, 100, 40)]);
     await holders.seen(holder);
     expect(await holders.list()).toContainEqual(expect.objectContaining({ id: holder, how: null, accounts: 1 }));
-    await holders.writeOff(holder, 'admin@localhost');
-    await expect(holders.writeOff(holder, 'me')).rejects.toMatchObject({ code: 'conflict' });
-    await expect(holders.writeOff('nobody', 'me')).rejects.toMatchObject({ code: 'not-found' });
+    const noted = async () => {};
+    await holders.writeOff(holder, { by: 'admin@localhost', noted });
+    await expect(holders.writeOff(holder, { by: 'me', noted })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(holders.writeOff('nobody', { by: 'me', noted })).rejects.toMatchObject({ code: 'not-found' });
     expect(await holders.list()).toContainEqual(expect.objectContaining({ id: holder, how: 'written-off', by: 'admin@localhost' }));
   });
 });

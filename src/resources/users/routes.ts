@@ -3,12 +3,14 @@ import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#model/fault';
 import { limits, optionalLimits } from '#model/limits';
+import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { sealedPassword } from './password.ts';
 import { openUsers, type User } from './store.ts';
 
 export interface UserRoutesParts {
   readonly store: Store;
+  readonly audit: Audit;
   readonly hasPlan: (name: string) => Promise<boolean>;
   /** The plan of who is added without a word about it. */
   readonly newUserPlan: () => string;
@@ -64,8 +66,9 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the house, for its administrators. */
-export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
+export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
   const users = openUsers(store);
+  const target = (id: number) => ({ kind: 'user', id });
   const known = async (name: string) => {
     if (!(await hasPlan(name))) throw new Fault('invalid', `plan must name a plan: there is none called "${name}".`, { field: 'plan' });
     return name;
@@ -79,9 +82,14 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       input: NewUser,
       output: UserObject,
       makes: true,
-      async answer({ input: { email, role = 'user', plan, password } }) {
+      async answer({ by, input: { email, role = 'user', plan, password: given } }) {
         const named = await known(plan ?? newUserPlan());
-        return shown(await users.add({ email, role, plan: named, password: password === undefined ? null : await sealedPassword(password) }));
+        const password = given === undefined ? null : await sealedPassword(given);
+        return store.transaction(async (inside) => {
+          const made = shown(await openUsers(inside).add({ email, role, plan: named, password }));
+          await audit(inside, { by, action: 'user.add', target: target(made.id), after: { ...made, hasPassword: password !== null } });
+          return made;
+        });
       },
     }),
     nounRoute({
@@ -111,10 +119,14 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       summary: "Changes a user. A limit stands above the plan's; null gives the plan's back.",
       input: UserPatch,
       output: UserObject,
-      async answer({ params, input }) {
+      async answer({ by, params, input }) {
         const id = idIn(params, 'id', 'user');
         if (input.plan !== undefined) await known(input.plan);
-        return shown(there(await store.transaction((inside) => openUsers(inside).change(id, changeOf(input)))));
+        return store.transaction(async (inside) => {
+          const { before, after } = there(await openUsers(inside).change(id, changeOf(input)));
+          await audit(inside, { by, action: 'user.change', target: target(id), before: shown(before), after: shown(after) });
+          return shown(after);
+        });
       },
     }),
     nounRoute({
@@ -123,9 +135,13 @@ export function userRoutes({ store, hasPlan, newUserPlan }: UserRoutesParts): re
       path: `${root}/:id`,
       summary: 'Deletes a user with all keys; what was booked stays.',
       output: UserObject,
-      async answer({ params }) {
+      async answer({ by, params }) {
         const id = idIn(params, 'id', 'user');
-        return shown(there(await store.transaction((inside) => openUsers(inside).remove(id))));
+        return store.transaction(async (inside) => {
+          const before = shown(there(await openUsers(inside).remove(id)));
+          await audit(inside, { by, action: 'user.delete', target: target(id), before });
+          return before;
+        });
       },
     }),
   ];
@@ -139,7 +155,7 @@ function shown({ id, email, plan, role, status, limits }: User) {
   return { id, email, plan, role, status, ...limits };
 }
 
-function there(user: User | undefined): User {
-  if (!user) throw unknownThing('user');
-  return user;
+function there<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw unknownThing('user');
+  return found;
 }

@@ -40,8 +40,8 @@ export interface Users {
   find(id: number): Promise<User | undefined>;
   /** By id, those behind `after` whose address has the text in it. */
   list(asked: { text: string; after: number; limit: number }): Promise<readonly User[]>;
-  /** To be called in a transaction. @throws Fault `conflict` when the last active administrator would be gone */
-  change(id: number, change: UserChange): Promise<User | undefined>;
+  /** To be called in a transaction. @returns the user as it was and is. @throws Fault `conflict` when the last active administrator would be gone */
+  change(id: number, change: UserChange): Promise<{ readonly before: User; readonly after: User } | undefined>;
   /** With the user go the keys and memberships; what was booked stays. To be called in a transaction. @throws Fault `conflict` as `change` */
   remove(id: number): Promise<User | undefined>;
 }
@@ -79,14 +79,16 @@ export function openUsers(access: Access): Users {
     },
     async change(id, { limits, ...change }) {
       if (change.role === 'user' || change.status === 'suspended') await keepAnAdministrator(id);
-      const user = await db
+      const before = await db.selectFrom('users').select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
+      if (!before) return undefined;
+      const after = await db
         .updateTable('users')
         .set({ ...change, limits: sql`jsonb_strip_nulls(limits || ${JSON.stringify(limits ?? {})}::jsonb)` })
         .where('id', '=', id)
         .returning(columns)
-        .executeTakeFirst();
-      if (user) await changed(access, id);
-      return user;
+        .executeTakeFirstOrThrow();
+      await changed(access, id);
+      return { before, after };
     },
     async remove(id) {
       await keepAnAdministrator(id);
