@@ -55,6 +55,8 @@ export interface BooksParts {
 export const journalsIn = (data: string) => join(data, 'journal');
 
 const aliveSeconds = 10;
+/** A worker whose parent is gone ends within 800. */
+const orphanMilliseconds = 1000;
 const shippingSeconds = 5;
 
 /** The books of a house of one process. */
@@ -110,6 +112,7 @@ async function openMachine<Own extends Journal | undefined>(
     clock,
     folder: journalsIn(data),
     holder,
+    orphanMilliseconds,
     ...(journal ? { own: journal } : {}),
     ...said(log),
   });

@@ -36,3 +36,12 @@ test('a call without a price costs nothing known, and one that said nothing cost
     status: 500,
   });
 });
+
+test('what is written again after a failed sync is booked once, and nobody dies of it who was over', () => {
+  const call = began('a');
+  const [first, last] = [beganJson(call), settledJson(settled(call))];
+  const replay = replayOf(['began', first, 0], ['settled', last, 0], ['began', first, 1], ['settled', last, 1], ['began', first, 2]);
+  expect(died(replay)).toEqual([]);
+  expect(replay.oldest).toBe(Infinity);
+  expect(replay.booked.find(({ account }) => account.owner === 'user:12' && account.kind === 'inference')?.amount).toBe(20);
+});

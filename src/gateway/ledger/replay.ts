@@ -11,9 +11,14 @@ export interface Booked {
   readonly amount: number;
 }
 
+/** More than are settled between two syncs. */
+const rememberedCalls = 20_000;
+
 /** What the records of a journal come to, one after the other: who is running, and, where asked for, what was settled. */
 export class Replay {
   readonly #running = new Map<string, { readonly json: string; readonly segment: number; spoken: number }>();
+  /** Calls that were settled lately: what a failed sync may have lost is written again, and a call that is over does not run again for that. */
+  readonly #over = new Set<string>();
   readonly #booked: Map<string, { readonly account: Account; amount: number }> | undefined;
 
   constructor(counting: boolean) {
@@ -26,6 +31,7 @@ export class Replay {
       case 'began': {
         // A call that runs for long is written down again. It takes its place in the order from there, as it does for who reads only the files that are left.
         const name = callOf(json);
+        if (this.#over.has(name)) break;
         const spoken = this.#running.get(name)?.spoken ?? 0;
         this.#running.delete(name);
         this.#running.set(name, { json: json.toString(), segment: segmentOf(to - 1), spoken });
@@ -36,9 +42,13 @@ export class Replay {
         if (call) call.spoken = (JSON.parse(json.toString()) as { outputTokens: number }).outputTokens;
         break;
       }
-      case 'settled':
-        if (this.#running.delete(callOf(json)) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow);
+      case 'settled': {
+        const name = callOf(json);
+        if (this.#running.delete(name) && this.#booked) this.#book(JSON.parse(json.toString()) as UsageRow);
+        this.#over.add(name);
+        if (this.#over.size > rememberedCalls) this.#over.delete(this.#over.values().next().value!);
         break;
+      }
       default:
         kind satisfies never;
     }

@@ -1,6 +1,6 @@
 import type { Account } from '#model/account';
 import { grantOf, type Ask, type Grant, type Return } from '#model/lease';
-import type { Turns } from './holding.ts';
+import { drift, type Turns } from './holding.ts';
 
 /** An ask of a worker that could not be granted at once. */
 export interface Waiting {
@@ -66,7 +66,7 @@ export class Share {
   }
 
   get isEmpty(): boolean {
-    return this.free === 0 && this.isAtRest && [...this.#parts.values()].every(({ out }) => out === 0);
+    return Math.abs(this.free) < drift && this.isAtRest && [...this.#parts.values()].every(({ out }) => Math.abs(out) < drift);
   }
 
   /** Nobody waits for it, and the source knows all that it should. */
@@ -182,7 +182,8 @@ export class Share {
   /** Those who still wait although the source has answered. A recall can help those for whom what is settled leaves room. */
   get short(): { readonly hopeful: Waiting[]; readonly hopeless: Waiting[] } {
     const late = this.line.filter((one) => one.late);
-    const isHopeful = ({ worker, ask }: Waiting) => ask.least > 0 && this.#limit - this.#spent >= ask.least && this.holders(worker).length > 0;
+    const isHopeful = ({ worker, ask }: Waiting) =>
+      ask.least > 0 && this.#limit - this.#spent >= ask.least - (ask.debt ?? 0) && this.holders(worker).length > 0;
     return { hopeful: late.filter(isHopeful), hopeless: late.filter((one) => !isHopeful(one)) };
   }
 
