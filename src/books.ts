@@ -63,6 +63,8 @@ export interface BooksParts {
 export const journalsIn = (data: string) => join(data, 'journal');
 
 const aliveSeconds = 10;
+/** A worker whose parent is gone ends within 800. */
+const orphanMilliseconds = 1000;
 const shippingSeconds = 5;
 /** A worker whose parent was killed is gone by then. */
 const orphanSeconds = 1;
@@ -121,6 +123,7 @@ async function openMachine<Own extends Journal | undefined>(
     clock,
     folder: journalsIn(data),
     holder,
+    orphanMilliseconds,
     ...(journal ? { own: journal } : {}),
     ...said(log),
   });

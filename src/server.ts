@@ -34,7 +34,6 @@ import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { Generate, Caller } from './model/generate.ts';
-import type { Actor } from './model/audit.ts';
 import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';

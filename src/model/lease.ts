@@ -27,6 +27,8 @@ export interface Ask extends Return {
   readonly waiting: number;
   /** The same with a stock for calls to come. */
   readonly wish: number;
+  /** The part of these that pays for what was settled beyond what was granted: it is spent already. */
+  readonly debt?: number;
 }
 
 export interface Grant {

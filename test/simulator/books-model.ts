@@ -17,6 +17,12 @@ export interface BooksModel {
   position(journal: string): number;
   spentOf(owner: Owner, month: string): BookedSums;
   readonly rows: readonly UsageRow[];
+  /** All accounts of which something is leased, with what is spent and what holders have of it. */
+  readonly balances: readonly (Account & { readonly spent: number; readonly leased: number })[];
+  /** Who has a counter, of which month. */
+  readonly owners: readonly { readonly owner: Owner; readonly month: string }[];
+  /** Asks the holders for all that they do not need. */
+  recall(): void;
   /** What all open holders hold of all accounts and have not settled. */
   readonly outstanding: number;
 }
@@ -166,6 +172,25 @@ export function booksModel(now: () => number): BooksModel {
     spentOf: (owner, month) => ({ ...sumsOf(owner, month) }),
     get rows() {
       return [...rows.values()];
+    },
+    get balances() {
+      const accounts = new Map<string, Account & { spent: number; leased: number }>();
+      for (const lease of leases.values()) {
+        const name = accountName(lease.account);
+        const one = accounts.get(name) ?? { ...lease.account, spent: spentNow(lease.account), leased: 0 };
+        one.leased += Math.max(0, heldOf(lease));
+        accounts.set(name, one);
+      }
+      return [...accounts.values()];
+    },
+    get owners() {
+      return [...spent.keys()].map((name) => {
+        const [owner, month] = name.split(' ') as [Owner, string];
+        return { owner, month };
+      });
+    },
+    recall() {
+      for (const { account } of leases.values()) for (const listen of listeners.values()) listen(account);
     },
     get outstanding() {
       return sum([...leases.values()].map((lease) => Math.max(heldOf(lease), 0)));

@@ -1,249 +1,231 @@
+import { crc32 } from 'node:zlib';
 import type { Owner } from '#model/account';
-import { Fault, faultOf } from '#model/fault';
-import type { Context, Said } from '#model/generate';
 import { monthOf, type Plan } from '#model/plan';
-import type { Model } from '#model/target';
-import type { UsageRow } from '#model/usage-row';
-import { admitted } from '../../src/gateway/admitted.ts';
-import type { AdmittedCall, RoutedCall } from '../../src/gateway/calls.ts';
-import { openLedger, type Ledger } from '../../src/gateway/ledger/index.ts';
-import { metered } from '../../src/gateway/metered.ts';
+import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
-import { chanceOf, Died, diedRows, keyOf, network, VirtualDisk, virtualJournal, World, type MakeJournal } from './world.ts';
+import { ask, modelFor, route, type Asked, type Fate } from './clients.ts';
+import { Machine, type Ailment, type Planted } from './machine.ts';
+import type { Weather } from './network.ts';
+import { chanceOf, World } from './world.ts';
 
-/** What a run may be given in place of the real thing, to see that the auditor bites. */
-export interface Parts {
-  readonly makeJournal?: MakeJournal;
-  /** Wraps or replaces the ledger of a process. */
-  readonly spoil?: (ledger: Ledger) => Ledger;
-  /** Replaces the database. */
+export interface Choices {
+  /** In place of the real thing, to see that the auditor bites. */
+  readonly planted?: Planted;
   readonly books?: (now: () => number) => BooksModel;
+  /** A quiet life but for this: at the point of this number the process that comes to it dies. */
+  readonly dieAt?: number;
 }
 
-const reserveOutput = 200;
-const prompt = 10;
-
-interface Asked {
-  readonly requestId: string;
-  readonly userId: number;
-  readonly max: number | undefined;
-  readonly stream: boolean;
-  /** What the model says, in tokens. */
-  readonly says: number;
-  readonly fate: 'whole' | 'fails' | 'cut' | 'leaves';
-  answer: 'running' | 'answered' | 'died' | Fault;
+export interface Outcome {
+  /** What is wrong with the books, in words. */
+  readonly problems: readonly string[];
+  /** Points at which a process could have died. */
+  readonly points: number;
+  /** The same for the same life. */
+  readonly trace: string;
+  /** What happened, a line each. */
+  readonly story: string;
 }
 
-interface Process {
-  readonly id: string;
-  readonly disk: VirtualDisk;
-  readonly ledger: Ledger;
-  alive: boolean;
-}
+/** Milliseconds each way at most, when the database is slow. */
+const slow = 1500;
+/** Milliseconds within which all that was cut off must be booked. */
+const recovery = 30_000;
 
-/** One life of a small service, made of chance alone. @returns what is wrong with its books, in words */
-export async function run(
-  seed: number,
-  { makeJournal = virtualJournal, spoil = (ledger) => ledger, books: makeBooks = booksModel }: Parts = {},
-): Promise<string[]> {
+/** One life of a small service, made of chance alone: everything that may go wrong does, then all is well again, and the books must be right. */
+export async function run(seed: number, { planted = {}, books: makeBooks = booksModel, dieAt }: Choices = {}): Promise<Outcome> {
   const chance = chanceOf(seed);
   const some = (most: number) => Math.floor(chance() * most);
-  const world = new World(Date.UTC(2026, 10, 30, 23, 59, chance() < 0.3 ? 57 : 0));
-  const { clock } = world;
-  const books = makeBooks(() => clock.now() / 1000);
-  const route: Model = {
-    name: 'm',
-    kind: 'chat',
-    targets: [],
-    limits: { output: 400 },
-    rate: { input: 1, output: 1 },
-    price: { input: 1, output: 1 },
-    created: 0,
-    ownedBy: 'x',
-  };
+  const maybe = (share: number) => chance() < share;
+  const world = new World(Date.UTC(2026, 10, 30, 23, 59, maybe(0.3) ? 57 : 0));
+  const books = makeBooks(() => world.clock.now() / 1000);
   const limit = 500 + some(2500);
-  const plan: Plan = { monthlyTokens: limit, ...(chance() < 0.3 ? { concurrentStreams: 3 } : {}), ...(chance() < 0.2 ? { monthlyUsd: limit / 1.2e6 } : {}) };
-  const team: Plan = { monthlyTokens: 2 * limit };
-  const isCrashing = chance() < 0.5;
-  const allNamed = chance() < 0.5;
-  let isLosing = chance() < 0.5;
+  const plan: Plan = { monthlyTokens: limit, ...(maybe(0.3) ? { concurrentStreams: 3 } : {}), ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}) };
+  const teamPlan: Plan = maybe(0.8) ? { monthlyTokens: 2 * limit } : {};
+  const allNamed = maybe(0.5);
+  const isCrashing = dieAt === undefined && maybe(0.5);
+  const isSlow = isCrashing && maybe(0.15);
+  const isAiling = dieAt === undefined && maybe(0.3);
+  const isLosing = dieAt === undefined && maybe(0.4);
   const problems: string[] = [];
-  const processes: Process[] = [];
-  const dead: VirtualDisk[] = [];
-  const calls: Asked[] = [];
-  let isAway = false;
+  const calls = new Map<string, Asked>();
+  const weather: Weather = { isAway: false, slowness: 4, loss: 0 };
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan, allNamed, problems });
+  let points = 0;
+  let said = '';
+  const tell = (what: string) => {
+    said += `${Math.round(world.passed)} ${what}\n`;
+  };
+  let isCalm = false;
+  let wasSlow = false;
 
-  const start = () => {
-    const disk = new VirtualDisk();
-    const id = books.enter();
-    const process: Process = {
-      id,
-      disk,
-      alive: true,
-      ledger: spoil(
-        openLedger({
-          source: network(books.source(id), { clock, chance, away: () => isAway || !process.alive, loses: () => isLosing && chance() < 0.05 }),
-          journal: makeJournal(disk, () => {
-            if (process.alive && isCrashing && chance() < 0.004) die(process);
-            return process.alive;
-          }),
-          planOf: () => plan,
-          teamPlan: () => team,
-          reserveOutput: () => reserveOutput,
-          countTokens: async () => prompt - 7,
-          clock,
-          log: (problem, cause) => problems.push(`${problem} ${String(cause)}`),
-        }),
-      ),
-    };
-    processes.push(process);
+  const survives = () => isCalm || (++points !== dieAt && !(isCrashing && maybe(0.0015)));
+  const died = (machine: Machine) => {
+    if (machine.isGone) return;
+    const isLost = isCrashing && !isCalm && machines.some((other) => other !== machine && !other.isGone) && maybe(0.3);
+    if (isCrashing && maybe(0.3)) world.after(0, () => machine.cutPower());
+    if (isLost) {
+      machine.isGone = true;
+      world.after(some(2000), () => void bury(machine));
+    } else world.after(some(3000), () => machine.boot());
   };
-  const ship = (process: Process) => {
-    const rows = process.disk.rows.slice(process.disk.shipped, process.disk.shipped + 20);
-    books.book(process.id, rows);
-    process.disk.shipped += rows.length;
-    return rows.length > 0;
-  };
-  /** Dies where it stands; a moment later its journal is read, and another takes its place. */
-  const die = (process: Process) => {
-    process.alive = false;
-    dead.push(process.disk);
-    clock.after(some(3000), () => recover(process));
-  };
-  const recover = (process: Process) => {
-    process.disk.rows.push(...diedRows(process.disk));
-    while (ship(process));
-    books.close(process.id);
-    if (processes.filter(({ alive }) => alive).length === 0) start();
-  };
-  const target = (asked: Asked, leaving: AbortController) =>
-    async function* (call: AdmittedCall): AsyncGenerator<Said> {
-      const most = call.sampling.maxTokens ?? route.limits.output!;
-      const says = Math.min(asked.says, most);
-      await clock.sleep(some(30));
-      yield [{ type: 'started', model: 'm', ignored: [] }];
-      if (asked.fate === 'fails') throw new Fault('upstream-failed', 'failed');
-      for (let said = 0; said < says; said += 20) {
-        if (call.stream) await clock.sleep(some(150));
-        if (leaving.signal.aborted) throw new Fault('upstream-failed', 'gone');
-        yield [{ type: 'text', candidate: 0, text: 'x'.repeat(4 * Math.min(20, says - said)) }];
-        if (asked.fate === 'cut' && said > says / 2) throw new Fault('upstream-failed', 'cut');
-      }
-      yield [
-        { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' },
-        { type: 'usage', usage: { input: prompt, output: says, source: 'provider' } },
-      ];
-    };
-  const ask = async (asked: Asked) => {
-    const process = processes.filter(({ alive }) => alive)[some(2)] ?? processes.find(({ alive }) => alive);
-    if (!process) {
-      asked.answer = new Fault('overloaded', 'nobody is there');
-      return;
-    }
-    const month = monthOf(clock.now());
-    const leaving = new AbortController();
-    const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
-    const sampling = asked.max === undefined ? {} : { maxTokens: asked.max };
-    const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling, stream: asked.stream, extra: {}, route };
-    const caller = { userId: asked.userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId: 1, keyName: '' } as const;
-    const context: Context = {
-      requestId: asked.requestId,
-      step: 0,
-      caller,
-      face: 'f',
-      app: 'a',
-      signal: leaving.signal,
-      strict: false,
-      headers: {},
-      progress: { attempts: [] },
-    };
-    if (asked.fate === 'leaves') clock.after(some(600), () => leaving.abort(new Error('left')));
+  /** A machine will not come back: another one brings what it left into the books, and tries again where it cannot. */
+  const bury = async (machine: Machine): Promise<void> => {
+    for (const life of machine.lives) life.end();
+    machine.ails(undefined);
+    const other = machines.find(({ isGone }) => !isGone)!;
     try {
-      for await (const event of admitted(process.ledger, metered(clock, target(asked, leaving)))(call, context)) {
-        if (!process.alive) throw new Died();
-        void event;
-      }
-      asked.answer = process.alive ? 'answered' : 'died';
+      await other.adopt(machine);
+      machine.isAdopted = true;
     } catch (error) {
-      asked.answer = process.alive ? faultOf(error) : 'died';
-      if (asked.answer instanceof Fault && asked.answer.code === 'quota-spent') refusedForGood(asked, month);
-      if (asked.answer instanceof Fault && asked.answer.code === 'internal' && asked.fate !== 'leaves') problems.push(`${asked.requestId}: ${String(error)}`);
+      tell(`the journals of ${machine.parts.name} are not adopted: ${String(error)}`);
+      if (String(error).includes('There is no journal')) machine.isAdopted = true;
+      else world.after(300, () => void bury(machine));
     }
   };
-  /** Said to be spent: is it, with all that is settled anywhere? */
-  const refusedForGood = ({ requestId, userId, max }: Asked, month: string) => {
-    const least = prompt + (max ?? 1);
-    const unshipped = processes.flatMap(({ disk }) => disk.rows.slice(disk.shipped));
-    const spent = (owner: Owner, isOf: (row: UsageRow) => boolean) =>
-      books.spentOf(owner, month).inference + unshipped.filter((row) => isOf(row) && monthOf(row.at) === month).reduce((sum, row) => sum + row.planTokens, 0);
-    const left = Math.min(limit - spent(`user:${userId}`, (row) => row.userId === userId), 2 * limit - spent('team:1', () => true));
-    const usd = plan.monthlyUsd === undefined ? Infinity : plan.monthlyUsd * 1e6 - spent(`user:${userId}`, (row) => row.userId === userId);
-    if (least <= Math.min(left, usd)) problems.push(`${requestId} was refused for good: it needs ${least} of ${Math.min(left, usd)}`);
+  const machines = Array.from({ length: 1 + some(some(2) + 2) }, (_, at) => {
+    const machine: Machine = new Machine({
+      world,
+      books,
+      weather,
+      chance,
+      name: `m${at}`,
+      workers: maybe(0.35) ? 2 : 0,
+      segmentBytes: 2048 + some(12_000),
+      plan,
+      teamPlan,
+      reserveOutput: route.step,
+      countTokens: async () => route.prompt - 7,
+      model: modelFor(calls, world, chance),
+      survives,
+      witnessed: (journal, life, of) => auditor.witnessed(journal, life, of),
+      committed: () => auditor.committed(),
+      died,
+      log: (life, problem, cause) => {
+        tell(`${life.name}: ${problem} ${String(cause)}`);
+        if (problem.includes('lost') && !machine.refusedAt) problems.push(problem);
+      },
+      planted,
+    });
+    return machine;
+  });
+  const servings = () => machines.flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
+  const asks = (max: number | undefined, changes: Partial<Asked> = {}): Asked => {
+    const fate: Fate = (['busy', 'outage', 'cut', 'leaves'] as const)[some(16)] ?? 'whole';
+    const pace = isSlow ? 1500 : maybe(0.1) ? 600 : 150;
+    const words = { requestId: `r${calls.size}`, userId: 1 + some(2), max, stream: isSlow || maybe(0.5), says: some(route.output), pace, fate };
+    const asked: Asked = {
+      ...words,
+      answer: 'running',
+      heard: 0,
+      heardFrom: new Set(),
+      upstream: [],
+      at: 0,
+      by: undefined,
+      ...changes,
+    };
+    calls.set(asked.requestId, asked);
+    const open = servings();
+    const serving = open[some(open.length)];
+    if (serving)
+      void ask(asked, serving, world, () => auditor.ended(asked)).then(() => {
+        if (isSpent(asked.answer)) auditor.refused(asked);
+      });
+    else asked.answer = 'nobody';
+    return asked;
   };
 
-  for (let one = 0; one <= some(3); one++) start();
-  const running: Promise<void>[] = [];
-  const many = 12 + some(30);
+  // What comes, while anything may go wrong.
+  for (const machine of machines) machine.boot();
+  await world.pass(300);
+  const many = 8 + some(22);
   for (let one = 0; one < many; one++) {
-    const asked: Asked = {
-      requestId: `r${one}`,
-      userId: 1 + some(2),
-      max: allNamed || chance() < 0.5 ? 1 + some(400) : undefined,
-      stream: chance() < 0.5,
-      says: some(400),
-      fate: (['fails', 'cut', 'leaves'] as const)[some(12)] ?? 'whole',
-      answer: 'running',
-    };
-    calls.push(asked);
-    running.push(ask(asked));
-    if (chance() < 0.5) await world.pass(some(chance() < 0.1 ? 3000 : 200));
-    if (chance() < 0.05) isAway = !isAway;
-    for (const process of processes) if (process.alive && !isAway && chance() < 0.4) ship(process);
-    if (chance() < 0.05 && isCrashing) die(processes.find(({ alive }) => alive) ?? processes[0]!);
+    asks(allNamed || maybe(0.5) ? 1 + some(route.output) : undefined);
+    if (maybe(0.5)) await world.pass(some(maybe(0.1) ? 2000 : 200));
+    if (dieAt !== undefined) continue;
+    const machine = machines[some(machines.length)]!;
+    if (maybe(0.05)) weather.isAway = !weather.isAway;
+    if (maybe(0.04)) weather.slowness = weather.slowness > 4 ? 4 : slow;
+    wasSlow ||= weather.slowness === slow;
+    if (isLosing) weather.loss = maybe(0.5) ? 0.08 : 0;
+    if (maybe(0.02)) machine.skew = (some(3) - 1) * some(20_000);
+    if (isAiling && maybe(0.1) && !machine.isGone)
+      machine.ails(machine.ailment ? undefined : (['full', 'write', 'sync', 'read', 'create'] as const satisfies readonly Ailment[])[some(5)]);
+    if (isCrashing && maybe(0.05)) machine.lives[some(machine.lives.length)]?.end();
+    if (isCrashing && maybe(0.02) && !machine.isGone) machine.cutPower();
+    if (maybe(0.02) && !machine.isGone) void machine.stop();
   }
-  isAway = false;
-  isLosing = false;
-  for (let round = 0; round < 8; round++) {
-    await world.pass(1500);
-    for (const process of processes) if (process.alive) while (ship(process));
-  }
-  for (const asked of calls) if (asked.answer === 'running') problems.push(`${asked.requestId} has no end`);
-  audit();
-  await world.pass(90_000);
-  for (const process of processes) if (process.alive) while (ship(process));
-  await world.pass(20_000);
-  if (books.outstanding > 1e-6) problems.push(`${books.outstanding} are leased at rest`);
-  // An account with more billed than granted is remembered for its month.
-  for (const { alive, ledger, id } of processes)
-    if (alive && allNamed && ledger.accounts > 0) problems.push(`${id} remembers ${ledger.accounts} accounts at rest`);
-  return problems;
 
-  /** Holds the books against what the clients saw. */
-  function audit(): void {
-    const rows = processes.flatMap(({ disk }) => disk.rows);
-    const counted = new Map<string, number>();
-    for (const row of rows) counted.set(keyOf(row), (counted.get(keyOf(row)) ?? 0) + 1);
-    for (const [key, count] of counted) if (count > 1) problems.push(`${key} is settled ${count} times`);
-    for (const { disk } of processes) for (const key of disk.began.keys()) if (!counted.has(key)) problems.push(`${key} began and was never settled`);
-    for (const { requestId, answer } of calls)
-      if (answer === 'answered' && !counted.has(`${requestId} 0`)) problems.push(`${requestId} was answered and is not booked`);
-    const bookedTwice = rows.length - books.rows.length;
-    if (bookedTwice !== 0) problems.push(`${bookedTwice} rows are not in the database`);
-    for (const month of ['2026-11', '2026-12'])
-      for (const [owner, most, isOf] of [
-        ['user:1', limit, (row: UsageRow) => row.userId === 1],
-        ['user:2', limit, (row: UsageRow) => row.userId === 2],
-        ['team:1', 2 * limit, () => true],
-      ] as const) {
-        const of = rows.filter((row) => isOf(row) && monthOf(row.at) === month);
-        const sum = of.reduce((total, row) => total + row.planTokens, 0);
-        const spent = books.spentOf(owner, month).inference;
-        if (sum !== spent) problems.push(`${owner} ${month}: rows are ${sum}, the counter says ${spent}`);
-        // With a maximum nothing is over; without, a call that nobody can stop says at most what its model can.
-        const over = allNamed
-          ? 0
-          : calls.filter(({ max, stream }) => max === undefined && !stream).length * 400 + calls.filter(({ stream }) => stream).length * 20;
-        if (spent > most + over) problems.push(`${owner} ${month}: ${spent} spent of ${most}`);
-      }
+  if (isSlow) {
+    await world.pass(3000);
+    machines[some(machines.length)]!.serving[0]?.life.end();
+  }
+
+  // All is well again, and what was cut off is booked in time.
+  isCalm = true;
+  Object.assign(weather, { isAway: false, slowness: 4, loss: 0 });
+  for (const machine of machines) {
+    machine.ails(undefined);
+    machine.skew = 0;
+  }
+  const isWhole = (machine: Machine) =>
+    machine.isGone ? machine.isAdopted : machine.holders < 2 && machine.shipper?.pendingRows === 0 && machine.serving.some(({ isListening }) => isListening);
+  const isQuiet = () => [...calls.values()].every(({ answer }) => answer !== 'running') && machines.every(isWhole);
+  // What was under way in bad weather has come or not, and disks have been tried again.
+  await world.pass(wasSlow || isAiling ? 2 * slow + 500 : 500);
+  await passUntil(isQuiet, recovery);
+  await world.pass(500);
+
+  await probe();
+  await rest();
+  await end();
+  auditor.close();
+  return { problems, points, story: said, trace: `${points} ${crc32(said + JSON.stringify(books.rows))}` };
+
+  async function passUntil(isSo: () => boolean, most: number): Promise<void> {
+    for (const end = world.passed + most; !isSo() && world.passed < end;) await world.pass(100);
+  }
+
+  /** What fits exactly is let in, wherever the rest of the plan lies; after that not a token, but for what some have overspent and others still hold. */
+  async function probe(): Promise<void> {
+    for (const userId of [1, 2]) {
+      if (monthOf(world.clock.now() + 10_000) !== monthOf(world.clock.now())) await world.pass(10_000);
+      const month = monthOf(world.clock.now());
+      const spent = (owner: Owner) => books.spentOf(owner, month).inference;
+      const usd = plan.monthlyUsd === undefined ? Infinity : Math.floor((plan.monthlyUsd - books.spentOf(`user:${userId}`, month).usd) * 1e6 + 1e-6);
+      const left = Math.min(limit - spent(`user:${userId}`), (teamPlan.monthlyTokens ?? Infinity) - spent('team:1'), usd);
+      const fits = Math.min(left - route.prompt, route.output);
+      if (fits < 1) continue;
+      const whole = asks(fits, { userId, says: route.output, fate: 'whole', stream: false });
+      await passUntil(() => whole.answer !== 'running', 3000);
+      if (whole.answer !== 'whole') problems.push(`${whole.requestId} fits exactly into the ${left} left and is refused: ${String(whole.answer)}`);
+      if (fits < left - route.prompt) continue;
+      await world.pass(500);
+      const more = asks(1, { userId, fate: 'whole' });
+      await passUntil(() => more.answer !== 'running', 3000);
+      if (allNamed && !isSpent(more.answer)) problems.push(`${more.requestId} was let in where nothing is left: ${String(more.answer)}`);
+    }
+  }
+
+  /** Where nobody needs anything, nothing is held. */
+  async function rest(): Promise<void> {
+    for (let turn = 0; turn < 3 && books.outstanding > 1e-6; turn++) {
+      books.recall();
+      await world.pass(600);
+    }
+    if (books.outstanding > 1e-6) problems.push(`${books.outstanding} are leased at rest`);
+  }
+
+  /** All machines end as they are asked to: nothing is left in their journals. */
+  async function end(): Promise<void> {
+    for (const machine of machines) {
+      if (machine.isGone) continue;
+      machine.isGone = true;
+      void machine.stop();
+      await passUntil(() => !machine.isRunning, 10_000);
+      if (machine.isRunning) problems.push(`${machine.parts.name} does not end`);
+      const left = machine.disk.paths.filter((path) => path.startsWith('journal/'));
+      if (left.length > 0) problems.push(`${left.join(', ')} are left behind`);
+    }
   }
 }

@@ -36,6 +36,7 @@ export class Accounts {
   /** Those that have something to tell the source at the end of this tick. */
   readonly #telling = new Set<Holding>();
   readonly #turns: Turns = { last: 0 };
+  #lastOrder = 0;
   #isTalkPlanned = false;
   #isSweepPlanned = false;
   #sweepAt = manyAccounts;
@@ -88,6 +89,15 @@ export class Accounts {
     return undefined;
   }
 
+  /**
+   * Gives a call its place among those that wait. Were it first in one line and behind in another, two could each hold up the other: they would give way in
+   * turns without end.
+   */
+  enter(claims: readonly Claim[]): void {
+    const order = ++this.#lastOrder;
+    for (const claim of claims) claim.order = order;
+  }
+
   /** Puts the claims that lack something in line, and asks for what may be had. Those that lack nothing keep no place from others. */
   queue(claims: readonly Claim[], wake: () => void, fail: (fault: Fault) => void): void {
     const now = this.#clock.monotonic();
@@ -100,7 +110,7 @@ export class Accounts {
       }
       claim.wake = wake;
       claim.fail = fail;
-      holding.line.add(claim);
+      holding.queue(claim);
       holding.usedAt = now;
       holding.step = claim.most;
       if (claim.lackedAt < 0) claim.lackedAt = holding.sent;

@@ -32,10 +32,8 @@ export async function adoptJournals(parts: AdoptParts, claim: () => () => void):
   try {
     const holders = await holdersIn(parts.disk, parts.folder);
     const adopted: Adopted[] = [];
-    for (const holder of holders) {
-      if (segmentsOf(await parts.disk.list(join(parts.folder, holder))).size === 0) continue;
-      adopted.push({ holder, rows: await shipHolder({ ...parts, removing: false }, holder) });
-    }
+    // One whose folder is empty may still hold leases: its workers had closed their journals, and all that was in them is in the books.
+    for (const holder of holders) adopted.push({ holder, rows: await shipHolder({ ...parts, removing: false }, holder) });
     if (adopted.length === 0) throw new Fault('not-found', `There is no journal in ${parts.folder}.`);
     return adopted;
   } finally {

@@ -1,5 +1,5 @@
 import type { Ask } from '#model/lease';
-import { first, type Holding } from './holding.ts';
+import { drift, first, type Holding } from './holding.ts';
 
 /** Stock is asked for only while a call's worth is a small part of what is left. */
 const plenty = 16;
@@ -14,7 +14,7 @@ export function askOf(holding: Holding, now: number): Ask | undefined {
   let least = growth ? growth.least : Infinity;
   let waiting = growth ? growth.most : 0;
   const isNew = holding.answered === 0;
-  if (head && (head.least <= room || isNew)) {
+  if (head && (head.least <= room + drift || isNew)) {
     least = Math.min(least, head.least);
     for (const { most } of line) waiting += most;
   } else if (!growth) {
@@ -23,9 +23,10 @@ export function askOf(holding: Holding, now: number): Ask | undefined {
   }
   const most = Math.min(waiting, room);
   const wish = isRecalled ? most : Math.min(waiting + holding.stock(now), room);
-  least = Math.min(least, room) - free;
+  least = Math.min(least, room) - free - drift; // sums of parts drift: what fits but for that would be waited for in vain
   if (!isNew && least <= 0 && most <= free && wish <= free) return undefined;
-  return { ...holding.tells(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
+  const ask = { ...holding.tells(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
+  return holding.debt > 0 ? { ...ask, debt: holding.debt } : ask;
 }
 
 /** Is it time for a stock, and enough left for one? */

@@ -3,7 +3,7 @@ import type { Fault } from '#model/fault';
 import type { Return } from '#model/lease';
 import { Minute } from './minute.ts';
 
-/** Sums of dollars drift by less than this. */
+/** Sums of dollars, and of an eighth of an eighth of what is left, drift by less than this. */
 export const drift = 1e-9;
 
 /** Milliseconds over which recent use is averaged. */
@@ -16,6 +16,8 @@ export class Claim {
   most = 0;
   /** What is set aside for the call. */
   held = 0;
+  /** The place of its call among all that have waited, the same in every line it stands in. One that has none yet comes last. */
+  order = Infinity;
   /** How many asks had been sent when it first lacked something; below 0: it has not. */
   lackedAt = -1;
   /** Of the call that waits in line. */
@@ -78,6 +80,8 @@ export class Holding {
   pollArmed = false;
   /** What was given back since the last answer: it is out of our hands, wherever it is. */
   #owed = 0;
+  /** The greatest order that was ever in line. */
+  #newest = 0;
   readonly #turns: Turns;
   #turn: number;
   #heard: number;
@@ -99,6 +103,11 @@ export class Holding {
   /** May be set aside without asking. Below 0 where more was billed than was granted. */
   get free(): number {
     return this.granted - this.settled - this.reserved;
+  }
+
+  /** What was billed beyond what was granted. */
+  get debt(): number {
+    return Math.max(0, this.settled - this.granted);
   }
 
   /** Spent for good, at least: others may have spent what has not been shipped yet. */
@@ -125,12 +134,26 @@ export class Holding {
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
     if (least > room + drift) return this.minute ? 'minute' : 'here';
-    if (this.line.size > 0 && first(this.line) !== claim) return 'here';
+    if (this.line.size > 0 && first(this.line)!.order < claim.order) return 'here';
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
     const isFresh = claim.lackedAt >= 0 && this.answered > claim.lackedAt;
     if (isFresh && free + drift >= least) return undefined;
     return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
+  }
+
+  /** Puts the claim in line, in the order of the calls: one that comes back to a line is not behind those that came later. */
+  queue(claim: Claim): void {
+    if (this.line.has(claim)) return;
+    this.line.add(claim);
+    if (claim.order > this.#newest) {
+      this.#newest = claim.order;
+      return;
+    }
+    for (const later of [...this.line].filter(({ order }) => order > claim.order)) {
+      this.line.delete(later);
+      this.line.add(later);
+    }
   }
 
   /** Sets aside what the claim wants, as far as it is there. */

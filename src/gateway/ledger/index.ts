@@ -111,6 +111,7 @@ export function openLedger(parts: LedgerParts): Ledger {
   async function inTurn(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number): Promise<Reservation> {
     const startedAt = clock.monotonic();
     const turn = new Turn(clock, context.signal, patience);
+    accounts.enter(claims);
     try {
       for (;;) {
         if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims);

@@ -5,6 +5,7 @@ import type { Context, Progress } from '#model/generate';
 import type { Plan } from '#model/plan';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
+import { chanceOf } from '../../../test/fakes/journals.ts';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import type { RoutedCall } from '../calls.ts';
 import { booksModel, type BooksModel } from '../../../test/simulator/books-model.ts';
@@ -52,8 +53,8 @@ beforeEach(() => {
   ledger = open();
 });
 
-/** A ledger of one holder. What it settles is shipped at once. */
-function open(): Ledger {
+/** A ledger of one holder. What it settles is shipped at once. @param ways milliseconds to the source and back, for each of the first messages */
+function open(ways: number[] = []): Ledger {
   const own = books.enter();
   holder ||= own;
   const source = books.source(own);
@@ -63,7 +64,11 @@ function open(): Ledger {
       lease: async (asks) => {
         asked++;
         if (away) throw new Fault('overloaded', 'away', { retryAfter: 3 });
-        return source.lease(asks);
+        const [there, back] = ways.splice(0, 2);
+        if (there) await clock.sleep(there);
+        const grants = await source.lease(asks);
+        if (back) await clock.sleep(back);
+        return grants;
       },
     },
     journal: {
@@ -237,6 +242,30 @@ describe('a reservation', () => {
     reservation.settle(row(0));
   });
 
+  test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
+    'those who wait for two accounts each get their turn, and do not give way to one another without end, seed %i',
+    async (seed) => {
+      const chance = chanceOf(seed);
+      const some = (most: number) => Math.floor(chance() * most);
+      plan = { monthlyTokens: 1000 };
+      teamPlans = { 1: { monthlyTokens: 2000 } };
+      let looks = 0;
+      const { monotonic } = clock;
+      clock.monotonic = () => {
+        if (++looks > 1000) throw new Error('They turn in a circle, and no time passes.');
+        return monotonic();
+      };
+      const by = open(Array.from({ length: 12 }, () => 50 * some(3)));
+      const waiting: Promise<unknown>[] = [];
+      for (let one = 0; one < 5; one++) {
+        waiting.push(reserve(call({ maxTokens: some(180) }), { by, caller: { teamIds: [1] } }));
+        await pass(50 * some(3));
+      }
+      await pass(500);
+      await expect(Promise.all(waiting)).resolves.toHaveLength(5);
+    },
+  );
+
   test('what was settled as nothing was never spent', async () => {
     plan = { monthlyTokens: 1000 };
     for (let round = 0; round < 100; round++) (await reserve(call({ maxTokens: 900 }))).reservation.settle(row(0));
@@ -292,6 +321,16 @@ describe('a reservation', () => {
     expect(await reservation.grow(4995)).toBe(true);
     expect(await reservation.grow(4996)).toBe(false);
     expect(await refusal(call({ maxTokens: 6000 }, { route: priced }))).toBe('quota-spent');
+  });
+
+  test('what fits to the last of the dollars is let in, whatever their sums have lost in rounding', async () => {
+    const priced = { route: { ...route, price: { input: 1, output: 1 } } };
+    plan = { monthlyUsd: 0.00053 };
+    books.book(holder, [row(0, { costUsd: 0.000504 })]);
+    expect(0.00053 - 0.000504).toBeLessThan(0.000026);
+    const outcome = refusal(call({ maxTokens: 16 }, priced));
+    await pass(2500);
+    expect(await outcome).toBeUndefined();
   });
 
   test('a plan limited in dollars refuses a model without a price', async () => {

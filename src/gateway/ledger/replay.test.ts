@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest';
 import { began, settled } from '../../../test/fakes/journals.ts';
+import { Bookings } from './bookings.ts';
 import { beganJson, settledJson, spokeJson, type RecordKind } from './journal-record.ts';
 import { placeOf } from './journal-segments.ts';
 import { Replay } from './replay.ts';
 
-function replayOf(...records: readonly (readonly [RecordKind, string, number?])[]) {
-  const replay = new Replay();
+type Records = readonly (readonly [RecordKind, string, number?])[];
+
+const replayOf = (...records: Records) => replayed(records);
+
+function replayed(records: Records, bookings?: Bookings) {
+  const replay = new Replay(bookings);
   for (const [kind, json, segment = 0] of records) replay.note({ kind, json: Buffer.from(json), to: placeOf(segment, 10) });
   return replay;
 }
@@ -35,4 +40,21 @@ test('a call without a price costs nothing known, and one that said nothing cost
     end: 'gateway-died',
     status: 500,
   });
+});
+
+test('what is written again after a failed sync is booked once, and nobody dies of it who was over', () => {
+  const call = began('a');
+  const [first, last] = [beganJson(call), settledJson(settled(call))];
+  const bookings = new Bookings();
+  const records: Records = [
+    ['began', first, 0],
+    ['settled', last, 0],
+    ['began', first, 1],
+    ['settled', last, 1],
+    ['began', first, 2],
+  ];
+  const replay = replayed(records, bookings);
+  expect(died(replay)).toEqual([]);
+  expect(replay.oldest).toBe(Infinity);
+  expect(bookings.take().find(({ account }) => account.owner === 'user:12' && account.kind === 'inference')?.amount).toBe(20);
 });

@@ -4,9 +4,15 @@ import { callOf, settledJson, type Began } from './journal-record.ts';
 import { segmentOf } from './journal-segments.ts';
 import type { Entry } from './tail.ts';
 
+/** More than are settled between two syncs: so many at least are remembered, and twice as many at most. */
+const rememberedCalls = 20_000;
+
 /** What the records of a journal come to, one after the other: who is running, and, where somebody wants to know, what was settled. */
 export class Replay {
   readonly #running = new Map<string, { readonly json: string; readonly segment: number; spoken: number }>();
+  /** Calls that were settled lately: what a failed sync may have lost is written again, and a call that is over does not run again for that. */
+  #over = new Set<string>();
+  #overBefore: ReadonlySet<string> = new Set();
   readonly #bookings: Bookings | undefined;
 
   constructor(bookings?: Bookings) {
@@ -19,6 +25,7 @@ export class Replay {
       case 'began': {
         // A call that runs for long is written down again. It takes its place in the order from there, as it does for who reads only the files that are left.
         const name = callOf(json);
+        if (this.#over.has(name) || this.#overBefore.has(name)) break;
         const spoken = this.#running.get(name)?.spoken ?? 0;
         this.#running.delete(name);
         this.#running.set(name, { json: json.toString(), segment: segmentOf(to - 1), spoken });
@@ -29,9 +36,16 @@ export class Replay {
         if (call) call.spoken = (JSON.parse(json.toString()) as { outputTokens: number }).outputTokens;
         break;
       }
-      case 'settled':
-        if (this.#running.delete(callOf(json))) this.#bookings?.book(JSON.parse(json.toString()) as UsageRow, to);
+      case 'settled': {
+        const name = callOf(json);
+        if (this.#running.delete(name)) this.#bookings?.book(JSON.parse(json.toString()) as UsageRow, to);
+        this.#over.add(name);
+        if (this.#over.size === rememberedCalls) {
+          this.#overBefore = this.#over;
+          this.#over = new Set();
+        }
         break;
+      }
       default:
         kind satisfies never;
     }

@@ -186,7 +186,8 @@ export class Share {
   /** Those who still wait although the source has answered. A recall can help those for whom what is settled leaves room. */
   get short(): { readonly hopeful: Waiting[]; readonly hopeless: Waiting[] } {
     const late = this.line.filter((one) => one.late);
-    const isHopeful = ({ worker, ask }: Waiting) => ask.least > 0 && this.#limit - this.#spent >= ask.least && this.holders(worker).length > 0;
+    const isHopeful = ({ worker, ask }: Waiting) =>
+      ask.least > 0 && this.#limit - this.#spent >= ask.least - (ask.debt ?? 0) && this.holders(worker).length > 0;
     return { hopeful: late.filter(isHopeful), hopeless: late.filter((one) => !isHopeful(one)) };
   }
 

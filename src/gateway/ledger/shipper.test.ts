@@ -364,6 +364,15 @@ describe('adoption', () => {
     expect(books.batches.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
   });
 
+  test('a holder that left no journal, for its workers had closed theirs, is closed as well', async () => {
+    const { disk, books, journal } = await house({ holder: 'theirs' });
+    await journal.close();
+    expect(disk.paths).toEqual([]);
+    const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };
+    expect(await adoptJournals(parts, () => () => {})).toEqual([{ holder: 'theirs', rows: 0 }]);
+    expect(books.closed).toEqual(['theirs']);
+  });
+
   test('is refused while the server of that folder runs, and where there is no journal', async () => {
     const { disk, books } = await house();
     const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };

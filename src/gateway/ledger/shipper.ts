@@ -39,6 +39,8 @@ export interface ShipperParts extends Omit<AdoptParts, 'refused'> {
   readonly mended: (what: string) => void;
   /** This boot: all other holders with a folder here are dead, for a data folder has one process at a time. */
   readonly holder: string;
+  /** Milliseconds for which workers of a parent that was killed may still write: only then are the journals of earlier starts read to their end. */
+  readonly orphanMilliseconds?: number;
   /** The journal that this process writes itself, if it does. */
   readonly own?: Pick<Journal, 'writer' | 'rows'>;
 }
@@ -126,7 +128,9 @@ export function openShipper(given: ShipperParts): Shipper {
   const nextRound = () => void (round = goRound());
   const nextBurial = () => void (burial = bury());
   let round: Promise<void> = goRound();
-  let burial: Promise<void> = bury();
+  let burial: Promise<void> = Promise.resolve();
+  if (given.orphanMilliseconds) cancelBurial = clock.after(given.orphanMilliseconds, nextBurial);
+  else nextBurial();
 
   return {
     get pendingRows() {

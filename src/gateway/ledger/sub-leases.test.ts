@@ -148,6 +148,16 @@ describe('a lease that workers share', () => {
     expect(await granted(two, ask(20))).toBe(0);
   });
 
+  test('what pays for a debt is spent already: others are asked for it although less than that is left', async () => {
+    const [one, two] = [leases.open('1'), leases.open('2')];
+    await one.lease([ask(40)]);
+    await two.lease([ask(60)]);
+    source.spent = 80; // the first has cost 60, 20 more than it had
+    source.out = 20;
+    two.onRecall((account) => void two.giveBack([back(40, { account })]));
+    expect(await granted(one, ask(35, { debt: 20 }))).toBe(35);
+  });
+
   test('a smaller ask does not overtake one that waits', async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(90)]);
@@ -206,6 +216,12 @@ describe('a recall from the source', () => {
 });
 
 describe('a worker that dies', () => {
+  test('before its first ask was heard gets nothing by it', async () => {
+    leases.ended('1');
+    await expect(leases.open('1').lease([ask(10)])).rejects.toMatchObject({ code: 'conflict' });
+    expect(source.asked).toEqual([]);
+  });
+
   test('keeps what it had until its journal is adopted; then what it did not settle is free again [A-04]', async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(90)]);

@@ -57,6 +57,8 @@ const idleMilliseconds = 60_000;
 export function subLeases({ source, settledOf, takeSettled, longestSeconds, clock, log }: SubLeasesParts): SubLeases {
   const shares = new Map<string, Share>();
   const workers = new Map<string, Set<(account: Account) => void>>();
+  /** Workers that ended before they had asked for anything: what they had said may be heard later. */
+  const gone = new Set<string>();
   /** Those that have something for the source. */
   const telling = new Set<Share>();
   const turns: Turns = { last: 0 };
@@ -224,7 +226,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
   return {
     open(worker) {
       const listeners = new Set<(account: Account) => void>();
-      workers.set(worker, listeners);
+      if (!gone.has(worker)) workers.set(worker, listeners);
       return {
         async lease(asks) {
           requireAlive(worker);
@@ -243,7 +245,10 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
       };
     },
     ended(worker) {
-      if (!workers.delete(worker)) return;
+      if (!workers.delete(worker)) {
+        gone.add(worker);
+        return;
+      }
       const now = clock.monotonic();
       for (const share of shares.values()) {
         share.ended(worker, now);

@@ -1,0 +1,239 @@
+/* Holds the books against what clients, providers and the journals' writers saw. */
+import type { Owner } from '#model/account';
+import { Fault } from '#model/fault';
+import { monthOf, type Plan } from '#model/plan';
+import type { UsageRow } from '#model/usage-row';
+import type { Began } from '../../src/gateway/ledger/journal-record.ts';
+import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
+import type { BooksModel } from './books-model.ts';
+import { route, type Asked } from './clients.ts';
+import type { Machine } from './machine.ts';
+import { Died, type Life, type World } from './world.ts';
+
+/** What was written of a call, as its process saw it. */
+interface Written {
+  readonly began: Began;
+  readonly life: Life;
+  readonly machine: Machine;
+  readonly beganAt: number;
+  spoken: number;
+  row: UsageRow | undefined;
+  settledAt: number;
+  /** The disk did not take it at once. */
+  isHeld: boolean;
+}
+
+/** How a process ended. */
+interface Death {
+  readonly at: number;
+  /** Was the power cut then or later? What it had not made last may be lost. */
+  readonly wasCut: boolean;
+  /** Its disk had refused something a moment before. */
+  readonly wasRefused: boolean;
+}
+
+export interface AuditorParts {
+  readonly world: World;
+  readonly books: BooksModel;
+  readonly calls: ReadonlyMap<string, Asked>;
+  readonly plan: Plan;
+  readonly teamPlan: Plan;
+  /** Have all calls a maximum? Then nothing may be over a limit, not even by a token. */
+  readonly allNamed: boolean;
+  readonly problems: string[];
+}
+
+/** Milliseconds in which what is written is made last: 50 until a sync begins, and what that takes. */
+const syncing = 200;
+/** Milliseconds after which a disk that works again has been tried. */
+const mending = 2500;
+/** Of dollars, which are sums of fractions. */
+const drift = 1e-6;
+
+export class Auditor {
+  readonly #parts: AuditorParts;
+  readonly #written = new Map<string, Written>();
+  readonly #deaths = new Map<Life, Death>();
+
+  constructor(parts: AuditorParts) {
+    this.#parts = parts;
+  }
+
+  /** The journal of a process with a look at what is written to it. */
+  witnessed(journal: CallJournal, life: Life, machine: Machine): CallJournal {
+    const { world, problems } = this.#parts;
+    const written = this.#written;
+    life.onEnd(() =>
+      this.#deaths.set(life, {
+        at: world.passed,
+        get wasCut() {
+          return machine.cuts.some((at) => at >= this.at);
+        },
+        wasRefused: machine.refusedAt > world.passed - mending,
+      }),
+    );
+    return {
+      began(call) {
+        journal.began(call);
+        if (!life.isAlive) throw new Died();
+        if (written.has(call.requestId)) problems.push(`${call.requestId} began twice`);
+        written.set(call.requestId, { began: call, life, machine, beganAt: world.passed, spoken: 0, row: undefined, settledAt: 0, isHeld: false });
+      },
+      spoke(requestId, step, tokens) {
+        const wasWell = journal.trouble === undefined;
+        journal.spoke(requestId, step, tokens);
+        const call = written.get(requestId);
+        if (call && life.isAlive && wasWell && journal.trouble === undefined) call.spoken = tokens;
+      },
+      settled(row) {
+        const wasHeld = journal.trouble !== undefined;
+        journal.settled(row);
+        if (!life.isAlive) return;
+        const call = written.get(row.requestId);
+        if (!call) problems.push(`${row.requestId} was settled and had not begun`);
+        else if (call.row) problems.push(`${row.requestId} was settled twice`);
+        else Object.assign(call, { row, settledAt: world.passed, isHeld: wasHeld || journal.trouble !== undefined });
+      },
+      get trouble() {
+        return journal.trouble;
+      },
+    };
+  }
+
+  /** Before the client hears the end of a call it is in the journal. */
+  ended({ requestId, by }: Asked): void {
+    if (by?.life.isAlive && !this.#written.get(requestId)?.row) this.#parts.problems.push(`${requestId} was answered before it was written down`);
+  }
+
+  /** After every transaction: what is spent and what is leased is together no more than the limit. */
+  committed(): void {
+    const { books, allNamed, problems } = this.#parts;
+    if (!allNamed || problems.length > 0) return;
+    for (const { owner, kind, month, spent, leased } of books.balances) {
+      const limit = this.#limitOf(owner, kind);
+      if (limit !== undefined && spent + leased > limit + drift) problems.push(`${owner} ${kind} ${month}: ${spent} spent and ${leased} leased of ${limit}`);
+    }
+  }
+
+  /** Said to be spent: is it, with all that is settled anywhere? */
+  refused({ requestId, userId, max, at }: Asked): void {
+    const { plan, teamPlan, books, problems } = this.#parts;
+    const month = monthOf(at);
+    const rows = new Map(books.rows.map((row) => [row.requestId, row]));
+    for (const { row } of this.#written.values()) if (row) rows.set(row.requestId, row);
+    const sum = (isOf: (row: UsageRow) => boolean, amount: (row: UsageRow) => number) =>
+      [...rows.values()].filter((row) => isOf(row) && monthOf(row.at) === month).reduce((total, row) => total + amount(row), 0);
+    const isUsers = (row: UsageRow) => row.userId === userId;
+    const tokens = ({ planTokens }: UsageRow) => planTokens;
+    const left = Math.min((plan.monthlyTokens ?? Infinity) - sum(isUsers, tokens), (teamPlan.monthlyTokens ?? Infinity) - sum(() => true, tokens));
+    const usd = plan.monthlyUsd === undefined ? Infinity : (plan.monthlyUsd - sum(isUsers, ({ costUsd }) => costUsd ?? 0)) * 1e6;
+    const needs = route.prompt + (max ?? 1);
+    if (needs <= Math.min(left, usd) - drift) problems.push(`${requestId} was refused for good: it needs ${needs} of ${Math.min(left, usd)}`);
+  }
+
+  /** When all that runs has ended and all journals are in the books. */
+  close(): void {
+    const { books, calls, problems } = this.#parts;
+    const booked = new Map<string, UsageRow[]>();
+    for (const row of books.rows) booked.set(row.requestId, [...(booked.get(row.requestId) ?? []), row]);
+    for (const asked of calls.values()) {
+      const { requestId } = asked;
+      if (asked.answer instanceof Fault && asked.answer.code === 'internal' && asked.fate !== 'leaves')
+        problems.push(`${requestId}: ${String(asked.answer.details.cause)}`);
+      if (asked.answer === 'running') problems.push(`${requestId} has no end`);
+      const wrong = this.#wrong(asked, booked.get(requestId) ?? []);
+      if (wrong) problems.push(`${requestId} ${wrong}`);
+      booked.delete(requestId);
+    }
+    for (const requestId of booked.keys()) problems.push(`${requestId} is booked and was never asked`);
+    this.#closeSums();
+  }
+
+  /** What is wrong with what is booked of a call. */
+  #wrong(asked: Asked, rows: readonly UsageRow[]): string | undefined {
+    const { answer, heard, heardFrom, upstream, requestId } = asked;
+    const spoke = upstream.filter(({ said }) => said > 0);
+    const written = this.#written.get(requestId);
+    if (spoke.length > 1 || heardFrom.size > 1) return 'was answered by two providers';
+    if (new Set(upstream.map(({ target }) => target)).size < upstream.length) return 'asked the same provider twice';
+    if (rows.length > 1) return `is booked ${rows.length} times`;
+    const row = rows[0];
+    if (!written) {
+      if (upstream.length > 0 && answer !== 'died') return 'was asked of a provider and never written down';
+      // Who died in the middle of the write may have written it or not.
+      return row && answer !== 'died' ? 'is booked and was never let in' : undefined;
+    }
+    const death = this.#deaths.get(written.life);
+    if (!row) return death?.wasCut && (written.beganAt > death.at - syncing || death.wasRefused) ? undefined : 'began and is not booked';
+    const said = spoke[0]?.said ?? 0;
+    if (row.end === 'gateway-died') {
+      if (!death) return 'is booked as died and its process lives';
+      const mayBeLost = (written.isHeld && death.wasRefused) || (death.wasCut && (written.settledAt > death.at - syncing || death.wasRefused));
+      if (written.row && !mayBeLost) return 'was settled and is booked as died';
+      if (row.outputTokens > said) return `died after ${said} tokens and is booked with ${row.outputTokens}`;
+      if (!death.wasCut && !death.wasRefused && row.outputTokens < written.spoken)
+        return `died after ${written.spoken} tokens were noted: ${row.outputTokens} are booked`;
+      return undefined;
+    }
+    if (written.row && JSON.stringify(written.row) !== JSON.stringify(row)) return 'is booked otherwise than it was settled';
+    if (row.userId !== asked.userId || written.began.userId !== asked.userId) return "is on somebody else's account";
+    if (row.at !== asked.at) return 'is booked for another time than that of its admission';
+    if (row.planTokens !== row.inputTokens + row.outputTokens) return `costs ${row.planTokens}`;
+    if (row.outputTokens > said) return `said ${said} and is booked with ${row.outputTokens}`;
+    if (row.outputTokens < heard) return `was heard to say ${heard} and is booked with ${row.outputTokens}`;
+    if (answer === 'whole' && (row.inputTokens !== route.prompt || row.outputTokens !== heard))
+      return `was answered with ${heard} and is booked with ${row.outputTokens}`;
+    if (answer === 'whole' && !['completed', 'length', 'quota-ended'].includes(row.end)) return `was answered and is booked as ${row.end}`;
+    return undefined;
+  }
+
+  /** Sums are those of the rows, and no limit is passed by more than may be. */
+  #closeSums(): void {
+    const { books, problems } = this.#parts;
+    for (const { owner, month } of books.owners) {
+      const rows = books.rows.filter(
+        (row) => monthOf(row.at) === month && (owner === `user:${row.userId}` || row.teamIds.some((team) => owner === `team:${team}`)),
+      );
+      const sum = (amount: (row: UsageRow) => number) => rows.reduce((total, row) => total + amount(row), 0);
+      const spent = books.spentOf(owner, month);
+      const should = {
+        inference: sum((row) => row.planTokens),
+        usd: sum((row) => row.costUsd ?? 0),
+        requests: rows.length,
+        inputTokens: sum((row) => row.inputTokens),
+      };
+      for (const [kind, amount] of Object.entries(should))
+        if (Math.abs(spent[kind as keyof typeof should] - amount) > drift)
+          problems.push(`${owner} ${month}: the rows' ${kind} are ${amount}, the counter says ${spent[kind as keyof typeof should]}`);
+      for (const kind of ['inference', 'usd'] as const) {
+        const limit = this.#limitOf(owner, kind);
+        const over = this.#mostOver(owner) / (kind === 'usd' ? 1e6 : 1);
+        if (limit !== undefined && spent[kind] > limit + over + drift) problems.push(`${owner} ${month}: ${spent[kind]} spent of ${limit}`);
+      }
+    }
+  }
+
+  /**
+   * With a maximum nothing is over. Without, a call that nobody can stop is by what it said beyond its reservation, for others may hold leases still when it
+   * ends; one that is listened to by a piece.
+   */
+  #mostOver(owner: Owner): number {
+    const { allNamed, calls } = this.#parts;
+    if (allNamed) return 0;
+    let over = 0;
+    for (const { max, stream, upstream, userId } of calls.values()) {
+      if (max !== undefined || !(owner.startsWith('team:') || owner === `user:${userId}`)) continue;
+      over += stream ? 20 : Math.max(0, ...upstream.map(({ said }) => said - route.step));
+    }
+    return over;
+  }
+
+  #limitOf(owner: Owner, kind: string): number | undefined {
+    const { plan, teamPlan } = this.#parts;
+    const { monthlyTokens, monthlyUsd, concurrentStreams } = owner.startsWith('team:') ? teamPlan : plan;
+    return kind === 'inference' ? monthlyTokens : kind === 'usd' ? monthlyUsd : kind === 'streams' ? concurrentStreams : undefined;
+  }
+}
+
+/** Was it refused for good? */
+export const isSpent = (answer: Asked['answer']) => answer instanceof Fault && answer.code === 'quota-spent';

@@ -1,0 +1,118 @@
+/* The world outside: clients that ask, and the providers that answer. Both know what they have seen. */
+import { Fault, faultOf } from '#model/fault';
+import type { GenerateCall } from '#model/call';
+import type { Context, Said } from '#model/generate';
+import type { Model, Target } from '#model/target';
+import type { Serving } from './machine.ts';
+import type { Life, World } from './world.ts';
+
+/** In tokens: what the model says at most, what a prompt has, and what is set aside at a time where no maximum is named. */
+export const route = { output: 400, prompt: 10, step: 200 };
+
+/** What befalls a call: nothing; the first provider is busy; all are; the one that spoke falls silent; the client leaves. */
+export type Fate = 'whole' | 'busy' | 'outage' | 'cut' | 'leaves';
+
+export interface Asked {
+  readonly requestId: string;
+  readonly userId: number;
+  readonly max: number | undefined;
+  readonly stream: boolean;
+  /** What the model says, in tokens. */
+  readonly says: number;
+  /** Milliseconds for a piece of it, at most. */
+  readonly pace: number;
+  readonly fate: Fate;
+  /** `whole`: with its end; `died`: the connection was gone. */
+  answer: 'running' | 'whole' | 'died' | 'nobody' | Fault;
+  /** Tokens the client was given, and by whom. */
+  heard: number;
+  readonly heardFrom: Set<string>;
+  /** What the providers were asked, and what they said. */
+  readonly upstream: { readonly target: string; said: number }[];
+  /** When it was asked, as its process had it. */
+  at: number;
+  by: Serving | undefined;
+}
+
+/** Tokens in one piece. */
+const piece = 20;
+const bytesPerToken = 4;
+
+/** A model with two targets, as a process asks it. */
+export function modelFor(calls: ReadonlyMap<string, Asked>, world: World, chance: () => number): (life: Life) => Model {
+  return (life) => ({
+    name: 'm',
+    kind: 'chat',
+    targets: ['a', 'b'].map((name) => ({ target: target(name, life) })),
+    limits: { output: route.output },
+    rate: { input: 1, output: 1 },
+    price: { input: 1, output: 1 },
+    created: 0,
+    ownedBy: 'x',
+  });
+
+  function target(name: string, { clock }: Life): Target {
+    return {
+      name,
+      provider: name,
+      model: 'm',
+      async *generate(call: GenerateCall, { requestId, signal }: Context): AsyncGenerator<Said> {
+        const asked = calls.get(requestId)!;
+        const seen = { target: name, said: 0 };
+        asked.upstream.push(seen);
+        const says = Math.min(asked.says, call.sampling.maxTokens ?? route.output);
+        await clock.sleep(chance() * 30, signal);
+        if (asked.fate === 'outage' || (asked.fate === 'busy' && name === 'a')) throw new Fault('overloaded', 'busy', { elsewhere: true });
+        yield [{ type: 'started', model: 'm', ignored: [] }];
+        for (let said = 0; said < says; said += piece) {
+          if (call.stream) await clock.sleep(chance() * asked.pace, signal);
+          const tokens = Math.min(piece, says - said);
+          seen.said += tokens;
+          yield [{ type: 'text', candidate: 0, text: name.repeat(bytesPerToken * tokens) }];
+          if (asked.fate === 'cut' && said > says / 2) throw new Fault('upstream-failed', 'cut', { elsewhere: true });
+        }
+        yield [
+          { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' },
+          { type: 'usage', usage: { input: route.prompt, output: says, source: 'provider' } },
+        ];
+      },
+    };
+  }
+}
+
+/** Asks one process. The client knows how it ended, but for what a process did when it was dead already. @param ended told before the client hears the end */
+export async function ask(asked: Asked, serving: Serving, world: World, ended: () => void): Promise<void> {
+  const { life, running, generate } = serving;
+  const leaving = new AbortController();
+  asked.at = life.clock.now();
+  asked.by = serving;
+  running.add(leaving);
+  life.onEnd(() => {
+    if (asked.answer === 'running') asked.answer = 'died';
+  });
+  const sampling = asked.max === undefined ? {} : { maxTokens: asked.max };
+  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
+  const call: GenerateCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling, stream: asked.stream, extra: {} };
+  const { requestId, userId } = asked;
+  const caller = { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId: 1, keyName: '' } as const;
+  const progress = { attempts: [] };
+  const context = { requestId, step: 0, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress };
+  if (asked.fate === 'leaves') world.after((Number.parseInt(requestId.slice(1), 10) * 97) % 600, () => leaving.abort(new Error('left')));
+  try {
+    for await (const said of generate(call, context)) {
+      if (!life.isAlive) return;
+      for (const event of said) {
+        if (event.type !== 'text') continue;
+        asked.heard += event.text.length / bytesPerToken;
+        asked.heardFrom.add(event.text[0]!);
+      }
+    }
+    if (!life.isAlive) return;
+    ended(); // the last frame goes out now
+    asked.answer = 'whole';
+  } catch (error) {
+    if (life.isAlive) asked.answer = faultOf(error);
+  } finally {
+    running.delete(leaving);
+  }
+}

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { run } from './run.ts';
+
+test('a seed is the same life each time, to the last point and row [X-01]', async () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const { trace, problems, points } = await run(seed);
+    expect(await run(seed)).toMatchObject({ trace, problems, points });
+  }
+});
+
+/** Every so many points of each quiet life; one more would be another process's turn as often as not. */
+const apart = 7;
+
+test.each([1, 2, 3, 4, 5, 6])(
+  'a process may die at any of its writes and waits, and the books are right, seed %i [X-01]',
+  { timeout: 120_000 },
+  async (seed) => {
+    const { points } = await run(seed, { dieAt: 0 });
+    expect(points).toBeGreaterThan(200);
+    for (let dieAt = 1 + (seed % apart); dieAt <= points; dieAt += apart)
+      expect({ dieAt, problems: (await run(seed, { dieAt })).problems }).toEqual({ dieAt, problems: [] });
+  },
+);
