@@ -76,7 +76,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
   }
 
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
-    const { kind, limits, rate, price, tier = tierOf(name), residency } = model;
+    const { kind, limits, rate, price, tier = tierOf(name), larger, residency } = model;
     return {
       name,
       kind,
@@ -85,6 +85,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
       rate,
       ...(price ? { price } : {}),
       ...(tier ? { tier } : {}),
+      ...(larger ? { larger } : {}),
       ...(residency ? { residency } : {}),
       created,
       ownedBy: targets[0]!.target.provider,

@@ -147,7 +147,7 @@ class Meter {
 
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
-    const { requestId, step, caller, app, face, progress } = this.#context;
+    const { requestId, step, caller, app, face, tags, progress } = this.#context;
     const whole = end === 'completed' || end === 'length' || end === 'tool' || end === 'refused';
     const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
@@ -162,6 +162,7 @@ class Meter {
       keyId: caller.keyId,
       app,
       face,
+      tags,
       model: this.#call.model,
       servedModel: this.#model,
       provider: last?.provider ?? '',

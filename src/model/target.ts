@@ -31,6 +31,8 @@ export interface Model {
   /** US dollars for a million tokens; absent where unknown. */
   readonly price?: { readonly input: number; readonly output: number };
   readonly tier?: Tier;
+  /** Name of the model that is asked where the conversation is longer than this one's context. */
+  readonly larger?: string;
   /** The list of regions that it never leaves. */
   readonly residency?: string;
   /** Unix seconds; stands in the model lists. */

@@ -37,7 +37,7 @@ const model = record('What stands behind a model name.', {
       output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
     }),
   ),
-  larger: Type.Optional(later('the long context fallback', word('The model that is taken when the context is too long.'))),
+  larger: Type.Optional(word('The model that answers where a provider says that the conversation is longer than the context of this one.')),
   residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, and no provider without regions.')),
   dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
   tokensPerSecond: Type.Optional(
