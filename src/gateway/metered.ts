@@ -3,6 +3,7 @@ import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
+import { costOf } from '#model/price';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -177,7 +178,7 @@ class Meter {
       provenance: usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
-      costUsd: route.price ? (usage.input * route.price.input + usage.output * route.price.output) / 1e6 : null,
+      costUsd: route.price ? costOf(route.price, usage) : null,
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
       totalMs: now - this.#startedAt,

@@ -2,6 +2,7 @@ import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
 import type { Said, TargetContext } from './generate.ts';
 import type { PassCall } from './pass.ts';
+import type { Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -28,8 +29,10 @@ export interface Model {
   readonly limits: { readonly context?: number; readonly output?: number };
   /** Plan tokens for one model token. */
   readonly rate: { readonly input: number; readonly output: number };
-  /** US dollars for a million tokens; absent where unknown. */
-  readonly price?: { readonly input: number; readonly output: number };
+  /** Absent where unknown: that is not free. */
+  readonly price?: Price;
+  /** What it can do, in the words of providers/catalogue; absent where unknown. */
+  readonly abilities?: readonly string[];
   readonly tier?: Tier;
   /** Name of the model that is asked where the conversation is longer than this one's context. */
   readonly larger?: string;

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { catalogueDate } from '#model/catalogue-date';
 import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
 
 const target = record('A provider and one of its models.', {
@@ -12,6 +13,12 @@ const target = record('A provider and one of its models.', {
   ),
 });
 
+const rates = {
+  input: amount('A million tokens of the prompt', 'US dollars'),
+  output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+  cached: Type.Optional(amount('A million tokens of the prompt that the provider had read before; absent: as the rest of it', 'US dollars')),
+};
+
 const model = record('What stands behind a model name.', {
   kind: oneOf('What it makes.', ['chat', 'embedding', 'speech'], { default: 'chat' }),
   targets: list('Who answers: the weighted ones by chance, then the others in order.', target),
@@ -22,7 +29,7 @@ const model = record('What stands behind a model name.', {
       context: Type.Optional(count('Prompt and answer together', 'tokens', 1)),
       output: Type.Optional(count('The answer', 'tokens', 1)),
     },
-    { additionalProperties: false, description: 'What fits.', default: {} },
+    { additionalProperties: false, description: `What fits; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, default: {} },
   ),
   rate: Type.Object(
     {
@@ -32,9 +39,9 @@ const model = record('What stands behind a model name.', {
     { additionalProperties: false, description: 'What a token of this model costs in plan tokens.', default: {} },
   ),
   price: Type.Optional(
-    record('What it costs; absent: unknown.', {
-      input: amount('A million tokens of the prompt', 'US dollars'),
-      output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+    record(`What it costs; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, {
+      ...rates,
+      long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
     }),
   ),
   larger: Type.Optional(word('The model that answers where a provider says that the conversation is longer than the context of this one.')),

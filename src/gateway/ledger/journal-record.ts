@@ -26,7 +26,6 @@ export interface Began {
   /** Tokens of the prompt, as far as they are known at admission. */
   readonly promptTokens: number;
   readonly rate: Model['rate'];
-  /** US dollars for a million tokens. */
   readonly price?: Model['price'];
 }
 
