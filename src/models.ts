@@ -30,6 +30,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     limits: {},
     rate: even,
     price: free,
+    abilities: kind === 'embedding' ? ['embeddings'] : builtInEntry.abilities,
     created,
     ownedBy: 'dragoman',
   });

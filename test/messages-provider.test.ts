@@ -224,7 +224,7 @@ describe('a chat completion of a provider of this wire', () => {
       stop_sequences: ['END'],
       output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
     });
-    expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*system: .*seed: /);
+    expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*seed: .*system: /);
   });
 
   test('is refused where it is strict and something would be lost', async () => {

@@ -3,13 +3,13 @@ export interface Rates {
   readonly input: number;
   readonly output: number;
   /** Of the prompt, what the provider had read before; absent: as the rest of the prompt. */
-  readonly cached?: number | undefined;
+  readonly cached?: number;
 }
 
 /** What a model costs. */
 export interface Price extends Rates {
   /** For calls whose prompt has more than `above` tokens, all of their tokens. */
-  readonly long?: (Rates & { readonly above: number }) | undefined;
+  readonly long?: Rates & { readonly above: number };
 }
 
 export const ratesOf = (price: Price, promptTokens: number): Rates => (price.long && promptTokens > price.long.above ? price.long : price);

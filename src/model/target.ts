@@ -1,5 +1,6 @@
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
+import type { Honours } from './fields.ts';
 import type { Said, TargetContext } from './generate.ts';
 import type { PassCall } from './pass.ts';
 import type { Price } from './price.ts';
@@ -13,6 +14,8 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
+  /** What it has words for; absent where nobody has said so. */
+  readonly honours?: Honours;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
   /** Absent where it makes no vectors. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;

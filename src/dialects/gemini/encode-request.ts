@@ -1,8 +1,10 @@
 import type { GenerateCall } from '#model/call';
 import type { Tool } from '#model/conversation';
+import { absent, ignoredIn, noteOn } from '#model/fields';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { encodeConversation } from './encode-contents.ts';
+import { honours } from './fields.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
@@ -27,7 +29,7 @@ export function encodeRequest(
   quirks: Quirks = {},
   signatureOf: (id: string) => string | undefined = () => undefined,
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
@@ -41,7 +43,6 @@ export function encodeRequest(
     ...encodeReasoning(call, quirks, ignored),
   };
   const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(call) : {}) };
-  if (call.parallelToolCalls === false && tools.length > 0) ignored.add('parallel_tool_calls: the provider may call several tools at once.');
   return {
     body: {
       ...carried,
@@ -56,8 +57,7 @@ export function encodeRequest(
 }
 
 function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonObject {
-  const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
-  if (logitBias !== undefined && !isEmpty(logitBias)) ignored.add("logit_bias: the provider's interface does not have this field.");
+  const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs } = sampling;
   const fields = {
     temperature,
     topP,
@@ -76,7 +76,7 @@ function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonO
 /** The wire's seed has 32 bits. */
 function seedOf(seed: number | undefined, ignored: Set<string>): number | undefined {
   if (seed === undefined || (seed >= -(2 ** 31) && seed < 2 ** 31)) return seed;
-  ignored.add('seed: the provider takes 32 bits of it.');
+  ignored.add(noteOn('seed', honours));
   return seed | 0;
 }
 
@@ -133,7 +133,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): JsonObject | undefined {
       return { ...carried, name, ...(description === undefined ? {} : { description }), ...schema };
     }
     case 'custom':
-      ignored.add("tools: the provider's interface has no tools that take free text.");
+      ignored.add(noteOn('tools', honours));
       return undefined;
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;

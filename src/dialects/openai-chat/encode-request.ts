@@ -1,8 +1,10 @@
 import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
+import { absent, ignoredIn } from '#model/fields';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
+import { honours } from './fields.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
@@ -23,7 +25,7 @@ export interface Quirks {
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,
@@ -38,7 +40,6 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     messages: call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
     ...encodeSampling(call.sampling, quirks.maxTokensField ?? (older ? 'max_tokens' : 'max_completion_tokens')),
   };
-  if (call.sampling.topK !== undefined) ignored.add("topK: the provider's interface does not have this field.");
   if (tools.length > 0) {
     body['tools'] = tools;
     if (call.toolChoice) body['tool_choice'] = encodeToolChoice(call.toolChoice, call.tools);

@@ -1,4 +1,7 @@
 import { Type } from 'typebox';
+import { requestFields } from '#dialects/openai-chat/fields';
+import { dialect } from '#dialects/openai-chat/wire';
+import { described, ModelDescription } from '#http/model-description';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Model } from '#model/target';
@@ -18,6 +21,8 @@ const ModelObject = Type.Object({
   owned_by: Type.String(),
 });
 
+const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
+
 /** `GET /models` and `GET /models/{id}`. An id may have slashes in it. */
 export function modelRoutes(models: (caller: Caller) => ModelList): readonly Route[] {
   return [
@@ -35,13 +40,13 @@ export function modelRoutes(models: (caller: Caller) => ModelList): readonly Rou
       path: `${root}/models/*`,
       scope: 'passthrough',
       owner: 'nobody',
-      summary: 'One model, by its id.',
-      output: ModelObject,
+      summary: 'One model, by its id: with its limits and prices, what it can do, and what becomes of each field of a request at its targets.',
+      output: DescribedModel,
       answer({ exchange, caller }) {
         const id = exchange.params['*'] ?? '';
         const model = models(caller).find(id);
         if (!model) throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
-        return modelObject({ ...model, name: id });
+        return { ...modelObject({ ...model, name: id }), dragoman: described(model, dialect, requestFields) };
       },
     },
   ];

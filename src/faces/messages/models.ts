@@ -1,4 +1,7 @@
 import { Type } from 'typebox';
+import { requestFields } from '#dialects/anthropic-messages/fields';
+import { dialect } from '#dialects/anthropic-messages/wire';
+import { described, ModelDescription } from '#http/model-description';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
@@ -20,6 +23,8 @@ const ModelObject = Type.Object({
   max_tokens: Type.Union([Type.Integer(), Type.Null()], { description: 'The most an answer may have.' }),
 });
 
+const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
+
 const id = Type.Union([Type.String(), Type.Null()]);
 const ModelPage = Type.Object({ data: Type.Array(ModelObject), has_more: Type.Boolean(), first_id: id, last_id: id });
 
@@ -40,11 +45,12 @@ export function modelRoutes(models: (caller: Caller) => ModelList): readonly Rou
       path: `${root}/models/*`,
       scope: 'passthrough',
       owner: 'nobody',
-      summary: 'One model, by its id.',
-      output: ModelObject,
+      summary: 'One model, by its id: with its limits and prices, what it can do, and what becomes of each field of a request at its targets.',
+      output: DescribedModel,
       answer({ exchange, caller }) {
         const name = exchange.params['*'] ?? '';
-        exchange.sendJson(200, modelObject({ ...known(models(caller), name), name }), idHeaders(exchange.id));
+        const model = known(models(caller), name);
+        exchange.sendJson(200, { ...modelObject({ ...model, name }), dragoman: described(model, dialect, requestFields) }, idHeaders(exchange.id));
       },
     },
   ];
