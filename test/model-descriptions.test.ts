@@ -97,7 +97,7 @@ describe('GET /models/{id}', () => {
       for (const [name, value] of Object.entries(asking)) {
         const more = Object.fromEntries((together[name] ?? []).map((other) => [other, asking[other]]));
         const answer = await house.ask(chat, { model, messages: [{ role: 'user', content: 'Say exactly: {}' }], ...more, [name]: value });
-        expect(answer.status, name).toBe(200);
+        expect(answer.status, `of ${name}`).toBe(200);
         const warned = (answer.headers.get('x-dragoman-warnings') ?? '').split('; ').map((one) => one.split(':')[0]);
         const called = { top_logprobs: 'logprobs' }[name] ?? name;
         expect(warned.includes(called), `${model} ${name}: ${warned.join()}`).toBe(fields[name]!.fate === 'ignored');
@@ -165,7 +165,7 @@ describe('GET /models/{id}', () => {
     const say = (model: string) => member.ask({ model, messages: [{ role: 'user', content: 'hi' }] });
     for (const model of ['local', 'openai/gpt-oss-20b', 'mixed']) {
       const answer = await say(model);
-      expect(answer.status, model).toBe(403);
+      expect(answer.status, `of ${model}`).toBe(403);
       expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining('has no price') as string } });
     }
     expect((await say('on-built-in')).status).toBe(200);

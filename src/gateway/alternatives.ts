@@ -2,8 +2,8 @@ import type { Call } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Model } from '#model/target';
+import { allOut } from './all-out.ts';
 import type { RoutedCall } from './calls.ts';
-import { allOut } from './failover.ts';
 
 /** What one model's answer may take in steps of a request: the answer, repairs, others of its tier. */
 const stepsEach = 1_000_000;
@@ -25,7 +25,8 @@ export async function* alternating(call: Call, context: Context, { routes, model
   const left = [...routes];
   const asked = new Set<string>();
   const faults: Fault[] = [];
-  let notes: readonly string[] = [];
+  const notes: string[] = [];
+  let tooLong: Fault | undefined;
   for (let route = left.shift(); route; route = left.shift()) {
     if (asked.has(route.name)) continue; // named twice, by an alias
     const step = context.step + asked.size * stepsEach;
@@ -41,9 +42,10 @@ export async function* alternating(call: Call, context: Context, { routes, model
       if (begun || context.signal.aborted || !(error instanceof Fault)) throw error;
       const larger = largerThan(route, error, context, models);
       if (larger && !asked.has(larger.name)) {
-        notes = [...notes, `model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`];
+        tooLong = error;
+        notes.push(`model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`);
         left.unshift(larger);
-      } else if (error.code === 'forbidden' && faults.length > 0) throw faults.at(-1);
+      } else if (error.code === 'forbidden' && tooLong) throw tooLong;
       else if (!isElsewhere(error)) throw error;
       faults.push(error);
     }

@@ -429,7 +429,7 @@ describe('the order of targets', () => {
       const targets = scripted.map((one) => ({ ...one, weight: 1 }));
       for (const words of conversations.slice(0, 100)) await first(targets, words);
       const tried = new Set(await Promise.all(conversations.slice(0, 100).map((words) => first(targets, words))));
-      expect([...tried].toSorted()).toHaveLength(2); // of three that fail two are left out
+      expect(tried.size).toBe(2); // of three that fail two are left out
       expect(tried).toContain('d');
       for (const one of scripted) one.says = [hello];
       clock.advance(31_000);

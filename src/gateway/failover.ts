@@ -5,6 +5,7 @@ import { Fault } from '#model/fault';
 import type { Attempt, Generate, Said, TargetContext } from '#model/generate';
 import { placesOf, type Target } from '#model/target';
 import { affinityOf } from './affinity.ts';
+import { allOut } from './all-out.ts';
 import type { AdmittedCall } from './calls.ts';
 import { hasChoice, type Health } from './health.ts';
 import { unknownModel } from './resolve.ts';
@@ -91,12 +92,6 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
 /** A conversation is held with the target; an errand knows itself what to ask it for. */
 function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
-}
-
-/** What the caller hears when every target was tried: the shortest wait if any said to wait, else what the last one did. */
-export function allOut(faults: readonly Fault[]): Fault | undefined {
-  const limited = faults.filter((fault) => fault.code === 'rate-limited').toSorted((a, b) => (a.details.retryAfter ?? 1) - (b.details.retryAfter ?? 1))[0];
-  return limited ?? faults.at(-1);
 }
 
 function noneAsked({ model, route }: AdmittedCall, health: Health): Fault {

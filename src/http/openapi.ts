@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { choiceHeaders } from '#model/choices';
 import { scopes, type Face, type Operation, type Route } from './route.ts';
 
 /** The OpenAPI 3.1 document of all routes, made from the values that check the requests. */
@@ -40,7 +41,7 @@ function operation(shown: Operation, route: Route, face: Face) {
     const { description } = schema as { readonly description?: string };
     return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
   });
-  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey] : [])];
+  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey, ...choices] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: shown.summary,
@@ -65,6 +66,20 @@ const idempotencyKey = {
   description:
     'The request is answered once; sent again with the same key it gets the same answer for 24 hours, with x-dragoman-replayed: true, and costs nothing. Another request with the key is refused with 422. A request that failed frees its key.',
 };
+
+const choice = (name: string, description: string) => ({ name, in: 'header', required: false, schema: { type: 'string' }, description });
+
+const choices = [
+  choice(
+    choiceHeaders.targets,
+    'Names of models that the caller may use, with commas between them: they are tried in this order in place of the one that is asked for. Each is booked by itself, as steps of the request.',
+  ),
+  choice(choiceHeaders.tags, 'name=value,name=value: stands in the log, and usage is grouped by it (`groupBy=tag:name`).'),
+  choice(
+    choiceHeaders.strict,
+    '`true`: what a target cannot honour is refused with 400 instead of being named in x-dragoman-warnings, and no larger model stands in.',
+  ),
+];
 
 function json(schema: TSchema) {
   return { 'application/json': { schema } };

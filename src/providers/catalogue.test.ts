@@ -49,16 +49,16 @@ describe('the catalogue', () => {
   test('what makes text costs something to say, and nothing that is cached costs more than what is not', () => {
     for (const [, name, { price, abilities }] of all) {
       if (!price) continue;
-      expect(price.output > 0, name).toBe(!abilities.includes('embeddings'));
-      for (const one of [price, ...(price.long ? [price.long] : [])]) expect(one.cached ?? 0, name).toBeLessThan(one.input);
-      if (price.long) expect([price.long.input > price.input, price.long.output > price.output], name).toEqual([true, true]);
+      expect(price.output > 0, `of ${name}`).toBe(!abilities.includes('embeddings'));
+      for (const one of [price, ...(price.long ? [price.long] : [])]) expect(one.cached ?? 0, `of ${name}`).toBeLessThan(one.input);
+      if (price.long) expect([price.long.input > price.input, price.long.output > price.output], `of ${name}`).toEqual([true, true]);
     }
   });
 
   test('no answer is longer than its context, and open models have no price: it is their host who makes it', () => {
     for (const [vendor, name, { limits, price }] of all) {
-      expect((limits.output ?? 0) <= (limits.context ?? Infinity), name).toBe(true);
-      if (vendor === 'open') expect(price, name).toBeNull();
+      expect((limits.output ?? 0) <= (limits.context ?? Infinity), `of ${name}`).toBe(true);
+      if (vendor === 'open') expect(price, `of ${name}`).toBeNull();
     }
   });
 
@@ -76,9 +76,9 @@ describe('the catalogue', () => {
       'https://evilaiplatform.googleapis.com.example',
       '',
     ])
-      expect(catalogued(address, 'gpt-4o-mini'), address).toBeUndefined();
+      expect(catalogued(address, 'gpt-4o-mini'), `at ${address}`).toBeUndefined();
     for (const name of ['gpt-4o-mini-', 'gpt-4o-mini-x', '__proto__', 'constructor', ''])
-      expect(catalogued('https://api.openai.com/v1', name), name).toBeUndefined();
+      expect(catalogued('https://api.openai.com/v1', name), `of ${name}`).toBeUndefined();
   });
 
   test('what is unknown is absent and not 0', () => {

@@ -42,7 +42,10 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
 function* larger(name: string, larger: string, path: Path, { models }: Settings): Iterable<Trouble> {
   const here = [...path, 'larger'];
   const model = models[larger];
-  if (!model || larger === '*') return yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+  if (!model || larger === '*') {
+    yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+    return;
+  }
   if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { path: here, text: 'must name a chat model, for a chat model.' };
   // Whoever must not leave some regions is not replaced by somebody who may.
   if (models[name]?.residency !== model.residency) yield { path: here, text: 'must name a model with the same residency.' };
