@@ -90,14 +90,14 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
 
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
     const known = common(model.targets.map((target) => entryOf(target.provider, target.model ?? name)));
-    const { kind, rate, price = known?.price, tier = tierOf(name), larger, residency } = model;
+    const { kind, rate, price = known?.price, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
     return {
       name,
       kind,
       targets,
       limits: { ...known?.limits, ...model.limits },
       rate,
-      ...(known ? { abilities: known.abilities } : {}),
+      ...(abilities ? { abilities } : {}),
       ...(price ? { price } : {}),
       ...(tier ? { tier } : {}),
       ...(larger ? { larger } : {}),

@@ -26,7 +26,7 @@ models:
   on-gemini: { targets: [{ provider: gemini, model: m }] }
   on-built-in: { targets: [{ provider: built-in }] }
   gpt-4o-mini: { targets: [{ provider: openai }] }
-  dear: { targets: [{ provider: openai, model: gpt-4o-mini }], price: { input: 7, output: 8 }, limits: { output: 5 }, larger: gpt-4o-mini }
+  dear: { targets: [{ provider: openai, model: gpt-4o-mini }], price: { input: 7, output: 8 }, limits: { output: 5 }, abilities: [tools], larger: gpt-4o-mini }
   mixed: { targets: [{ provider: openai, model: gpt-4o-mini }, { provider: anthropic, model: claude-haiku-4-5 }] }
   gemini-2.5-flash: { targets: [{ provider: vertex }] }
   openai/gpt-oss-20b: { targets: [{ provider: fake }] }
@@ -142,6 +142,7 @@ describe('GET /models/{id}', () => {
     expect((await described('dear')).dragoman).toMatchObject({
       limits: { context: 128_000, output: 5 },
       price: { input: 7, output: 8 },
+      abilities: ['tools'],
       larger: 'gpt-4o-mini',
     });
     expect((await described('dear')).dragoman.price).not.toHaveProperty('cached');

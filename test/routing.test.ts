@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, failing, on, refusal, startUpstream, tooMany, type Upstream } from './fakes/upstream/index.ts';
+import { always, errorEvent, failing, on, refusal, startUpstream, tooMany, type Upstream } from './fakes/upstream/index.ts';
 import { chat, openHouse, type House } from './house.ts';
 import { administrate, askWith, newMember } from './members.ts';
 
@@ -99,6 +99,14 @@ describe('a conversation that is too long for a model', () => {
     expect(text).toContain('"model":"big-1"');
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
     expect((upstream.requests[1]!.json as { model: string }).model).toBe('big-1');
+  });
+
+  test('also where a stream began well and says so in its first words', async () => {
+    upstream.script(on({ model: 'small-1' }, errorEvent({ status: 400, type: 'invalid_request_error', code: 'context_length_exceeded', message: 'too long' })));
+    const { status, text } = await ask(said('a long story', { stream: true }));
+    expect(status).toBe(200);
+    expect(asked()).toEqual(['small-1', 'big-1']);
+    expect(text).toContain('"model":"big-1"');
   });
 
   test('goes on to the next larger one, and each is booked by itself, at its own price', async () => {

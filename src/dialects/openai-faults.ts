@@ -113,9 +113,12 @@ function namesModel({ status, type, code, param, message }: Refusal): boolean {
   return status === 404 && (param === 'model' || /\b(model|models|deployment)\b/i.test(message));
 }
 
+/** As OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock word it. */
+const tooLong = /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
+
 /** The caller's mistake, in a sentence of ours. */
 function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown): Fault {
-  if (/context_length|string_above_max_length/.test(code) || /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message))
+  if (/context_length|string_above_max_length/.test(code) || tooLong.test(message))
     return new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
   if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`))
     return new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });

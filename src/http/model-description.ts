@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { catalogueDate } from '#model/catalogue-date';
 import { fatesOf, type Field } from '#model/fields';
-import { placesOf, type Model } from '#model/target';
+import { abilities, placesOf, type Model } from '#model/target';
 
 const tokens = Type.Union([Type.Integer(), Type.Null()]);
 const rates = {
@@ -21,7 +21,7 @@ export const ModelDescription = Type.Object(
         description: 'US dollars.',
       },
     ),
-    abilities: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    abilities: Type.Union([Type.Array(Type.Enum([...abilities])), Type.Null()]),
     larger: Type.Union([Type.String(), Type.Null()], { description: 'The model that answers where a conversation is too long for this one.' }),
     catalogue: Type.String({ description: 'The day of the catalogue: from it comes what the settings do not say.' }),
     targets: Type.Array(
@@ -46,12 +46,12 @@ export const ModelDescription = Type.Object(
  * @param names the fields of its requests, each as a call has it
  */
 export function described(model: Model, dialect: string, names: Readonly<Record<string, Field | undefined>>): Static<typeof ModelDescription> {
-  const { kind, limits, price, abilities, larger, targets } = model;
+  const { kind, limits, price, larger, targets } = model;
   return {
     kind,
     limits: { context: limits.context ?? null, output: limits.output ?? null },
     price: price ?? null,
-    abilities: abilities ? [...abilities] : null,
+    abilities: model.abilities ? [...model.abilities] : null,
     larger: larger ?? null,
     catalogue: catalogueDate,
     targets: targets.map((group) => {

@@ -34,8 +34,8 @@ export interface Model {
   readonly rate: { readonly input: number; readonly output: number };
   /** Absent where unknown: that is not free. */
   readonly price?: Price;
-  /** What it can do, in the words of providers/catalogue; absent where unknown. */
-  readonly abilities?: readonly string[];
+  /** Absent where unknown. */
+  readonly abilities?: readonly Ability[];
   readonly tier?: Tier;
   /** Name of the model that is asked where the conversation is longer than this one's context. */
   readonly larger?: string;
@@ -45,6 +45,10 @@ export interface Model {
   readonly created: number;
   readonly ownedBy: string;
 }
+
+/** What a model can do beside reading and writing text. */
+export const abilities = ['tools', 'vision', 'audio', 'video', 'documents', 'json-schema', 'reasoning', 'embeddings', 'speech'] as const;
+export type Ability = (typeof abilities)[number];
 
 /** A target, perhaps with other places that answer the same. */
 export interface TargetGroup {

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { checked } from '#kit/check';
 import { catalogueDate } from '#model/catalogue-date';
+import { abilities } from '#model/target';
 import catalogue from './catalogue.json' with { type: 'json' };
 import { catalogued, common } from './catalogue.ts';
 
@@ -15,7 +16,7 @@ const Entry = Type.Object(
       Type.Object({ ...rates, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
       Type.Null(),
     ]),
-    abilities: Type.Array(Type.Enum(['tools', 'vision', 'audio', 'video', 'documents', 'json-schema', 'reasoning', 'embeddings', 'speech']), {
+    abilities: Type.Array(Type.Enum([...abilities]), {
       minItems: 1,
       uniqueItems: true,
     }),

@@ -1,4 +1,4 @@
-import type { Model } from '#model/target';
+import type { Ability, Model } from '#model/target';
 import type { Price } from '#model/price';
 import catalogue from './catalogue.json' with { type: 'json' };
 
@@ -10,14 +10,14 @@ import catalogue from './catalogue.json' with { type: 'json' };
 export interface CatalogueEntry {
   readonly limits: Model['limits'];
   readonly price?: Price;
-  readonly abilities: readonly string[];
+  readonly abilities: readonly Ability[];
 }
 
 /** What a written entry is: what is unknown is null. */
 interface Written {
   readonly limits: { readonly context: number | null; readonly output: number | null };
   readonly price: Price | null;
-  readonly abilities: readonly string[];
+  readonly abilities: readonly Ability[];
 }
 
 interface Vendor {

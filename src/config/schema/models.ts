@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { catalogueDate } from '#model/catalogue-date';
+import { abilities } from '#model/target';
 import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
 
 const target = record('A provider and one of its models.', {
@@ -42,6 +43,11 @@ const model = record('What stands behind a model name.', {
     record(`What it costs; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, {
       ...rates,
       long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
+    }),
+  ),
+  abilities: Type.Optional(
+    Type.Array(oneOf('An ability.', abilities), {
+      description: `What it can do, for who asks (GET /models/{id}); absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`,
     }),
   ),
   larger: Type.Optional(word('The model that answers where a provider says that the conversation is longer than the context of this one.')),

@@ -36,3 +36,9 @@ test('a call without a price costs nothing known, and one that said nothing cost
     status: 500,
   });
 });
+
+test('the tags of a call that died stand in its row, and a call without any has none', () => {
+  const rows = replayOf(['began', beganJson(began('a', { tags: { team: 'search' } }))], ['began', beganJson(began('b'))]).deaths();
+  expect(JSON.parse(rows[0]!)).toMatchObject({ tags: { team: 'search' } });
+  expect(rows[1]).not.toContain('tags');
+});
