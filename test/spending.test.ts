@@ -132,7 +132,7 @@ describe('absurd numbers', () => {
       });
       const text = await answer.text();
       expect(answer.status, `${value}: ${text}`).toBe(400);
-      expect(text).toMatch(/e309$/.test(value) ? 'a number that is out of range' : field);
+      expect(text).toMatch(value.endsWith('e309') ? 'a number that is out of range' : field);
     }
     expect(upstream.requests).toHaveLength(0);
     expect(await loggedBy(house, member.id)).toEqual([]);

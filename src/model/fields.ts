@@ -41,6 +41,12 @@ export const ignored = (note: string): Fate => ({ fate: 'ignored', note });
 /** Said of every field that a wire does not have. */
 export const absent = "the provider's interface does not have this field.";
 
+/** The same for a model that refuses some of the fields. */
+export function without(honours: Honours, refused: readonly Field[]): Honours {
+  if (refused.length === 0) return honours;
+  return { ...honours, fields: { ...honours.fields, ...Object.fromEntries(refused.map((name) => [name, ignored('this model does not take it.')])) } };
+}
+
 const none: string[] = [];
 const fieldNames = Object.keys(askedIn) as Field[];
 

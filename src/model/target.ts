@@ -14,7 +14,7 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  /** What it has words for; absent where nobody has said so. */
+  /** What it has words for, as far as is known now; absent where nobody has said so. */
   readonly honours?: Honours;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
   /** Absent where it makes no vectors. */

@@ -5,7 +5,7 @@ import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
-import { honours } from './fields.ts';
+import { honours, honoursOf } from './fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the others of this wire. */
@@ -13,7 +13,7 @@ export interface Quirks {
   /** It thinks by effort alone and refuses budgets. */
   readonly adaptive?: boolean;
   /** Sampling fields that it refuses. */
-  readonly without?: readonly string[];
+  readonly without?: readonly ('temperature' | 'top_p' | 'top_k')[];
 }
 
 /** The most an answer may have where neither the client nor the settings say: every current model takes so much. */
@@ -35,7 +35,7 @@ export function encodeRequest(
   mostTokens?: number,
   quirks: Quirks = {},
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
   const { system, messages } = encodeConversation(call.turns, ignored);
@@ -62,10 +62,9 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
   const { temperature, topP, topK, stop } = sampling;
   const fields: Record<string, Json> = {};
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
-  const set = (name: string, value: number | undefined) => {
-    if (value === undefined) return;
-    if (without.includes(name)) ignored.add(`${name}: this model does not take it.`);
-    else if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
+  const set = (name: 'temperature' | 'top_p' | 'top_k', value: number | undefined) => {
+    if (value === undefined || without.includes(name)) return;
+    if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
     else fields[name] = value;
   };
   if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', honours));

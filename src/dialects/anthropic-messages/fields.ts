@@ -1,4 +1,5 @@
-import { absent, carried, ignored, translated, type Field, type Honours } from '#model/fields';
+import { absent, carried, ignored, translated, without, type Field, type Honours } from '#model/fields';
+import type { Quirks } from './encode-request.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
 /** What this wire has words for. */
@@ -23,6 +24,9 @@ export const honours: Honours = {
     reasoning_effort: translated('given as thinking, with a budget or an effort.'),
   },
 };
+
+/** The same at a model of which something is known. */
+export const honoursOf = (quirks: Quirks = {}): Honours => without(honours, quirks.without ?? []);
 
 /** What it calls otherwise. */
 const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };

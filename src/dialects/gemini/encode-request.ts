@@ -4,7 +4,7 @@ import { absent, ignoredIn, noteOn } from '#model/fields';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { encodeConversation } from './encode-contents.ts';
-import { honours } from './fields.ts';
+import { honours, honoursOf } from './fields.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
@@ -29,7 +29,7 @@ export function encodeRequest(
   quirks: Quirks = {},
   signatureOf: (id: string) => string | undefined = () => undefined,
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
@@ -101,7 +101,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking }
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
   if (!reasoning) return {};
   if (withoutThinking) {
-    ignored.add('reasoning_effort: this model does not take it.');
+    ignored.add(noteOn('reasoning_effort', honoursOf({ withoutThinking })));
     return {};
   }
   const { effort } = reasoning;

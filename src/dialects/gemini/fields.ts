@@ -1,4 +1,5 @@
-import { absent, carried, ignored, translated, type Honours } from '#model/fields';
+import { absent, carried, ignored, translated, without, type Honours } from '#model/fields';
+import type { Quirks } from './encode-request.ts';
 import { dialect } from './wire.ts';
 
 /** What this wire has words for. */
@@ -23,3 +24,6 @@ export const honours: Honours = {
     reasoning_effort: translated('given as thinkingConfig.'),
   },
 };
+
+/** The same at a model of which something is known. */
+export const honoursOf = ({ withoutThinking }: Quirks = {}): Honours => without(honours, withoutThinking ? ['reasoning_effort'] : []);

@@ -4,7 +4,7 @@ import { absent, ignoredIn } from '#model/fields';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
-import { honours } from './fields.ts';
+import { honoursOf } from './fields.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
@@ -25,7 +25,7 @@ export interface Quirks {
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,
@@ -47,10 +47,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   }
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
-  if (call.reasoning?.effort !== undefined) {
-    if (quirks.effort === false) ignored.add('reasoning_effort: this model does not take it.');
-    else body['reasoning_effort'] = call.reasoning.effort;
-  }
+  if (call.reasoning?.effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = call.reasoning.effort;
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };

@@ -1,8 +1,9 @@
-import { absent, carried, ignored, type Field, type Honours } from '#model/fields';
+import { absent, carried, ignored, without, type Field, type Honours } from '#model/fields';
+import type { Quirks } from './encode-request.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
 /** What this wire has words for. */
-export const honours: Honours = {
+const honours: Honours = {
   dialect,
   fields: {
     temperature: carried,
@@ -23,6 +24,9 @@ export const honours: Honours = {
     reasoning_effort: carried,
   },
 };
+
+/** The same at a model of which something is known. */
+export const honoursOf = ({ effort }: Quirks = {}): Honours => without(honours, effort === false ? ['reasoning_effort'] : []);
 
 /** What it calls otherwise. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };

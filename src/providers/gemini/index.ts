@@ -1,5 +1,5 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
-import { honours } from '#dialects/gemini/fields';
+import { honoursOf } from '#dialects/gemini/fields';
 import { generateContent, inPath, type Credential } from '../generating-content.ts';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
@@ -22,7 +22,9 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       name: `${name}/${model}`,
       provider: name,
       model,
-      honours,
+      get honours() {
+        return honoursOf(shared.quirks.of(model));
+      },
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
     };
   });

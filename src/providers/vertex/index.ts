@@ -1,5 +1,5 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
-import { honours } from '#dialects/gemini/fields';
+import { honoursOf } from '#dialects/gemini/fields';
 import type { Target } from '#model/target';
 import { generateContent, inPath } from '../generating-content.ts';
 import { knownQuirks } from '../known-quirks.ts';
@@ -36,7 +36,9 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
         provider: name,
         region,
         model,
-        honours,
+        get honours() {
+          return honoursOf(shared.quirks.of(model));
+        },
         generate: (call, context) => generateContent({ ...shared, url, path: inside && `${base}/${inside}`, model }, call, context),
       }));
       return target && { target, others, order };
