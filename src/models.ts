@@ -2,6 +2,7 @@ import type { Settings } from '#config';
 import type { Models } from './gateway/resolve.ts';
 import { within, type Model, type Target, type TargetGroup } from '#model/target';
 import { tierOf } from '#model/tier';
+import { catalogued, common, type CatalogueEntry } from './providers/catalogue.ts';
 
 export interface ModelsParts {
   readonly settings: Settings;
@@ -25,6 +26,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     limits: {},
     rate: even,
     price: free,
+    abilities: kind === 'embedding' ? ['embeddings'] : builtInEntry.abilities,
     created,
     ownedBy: 'dragoman',
   });
@@ -48,7 +50,9 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
       const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined }) : undefined;
       return found?.target.embed ? [found] : [];
     });
-    if (targets.length > 0) named.set(name, { name, kind: 'embedding', targets, limits: {}, rate: even, created, ownedBy: targets[0]!.target.provider });
+    if (targets.length === 0) continue;
+    const known = common(targets.map(({ target }) => entryOf(target.provider, name)));
+    named.set(name, { name, kind: 'embedding', targets, limits: {}, rate: even, ...known, created, ownedBy: targets[0]!.target.provider });
   }
   const list = [...named.values()];
   const known = (name: string) => named.get(name) ?? aliases.get(name);
@@ -66,22 +70,32 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
 
   function targetsOf({ targets, limits, residency }: Settings['models'][string], name: string): Model['targets'] {
     return targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens: limits.output });
+      const mostTokens = limits.output ?? entryOf(provider, upstream)?.limits.output;
+      const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
       const found = all && residency !== undefined ? within(all, residency) : all;
       return found ? [{ ...found, ...(weight === undefined ? {} : { weight }) }] : [];
     });
   }
 
+  function entryOf(provider: string, upstream: string): CatalogueEntry | undefined {
+    if (provider === 'built-in') return builtInEntry;
+    const { baseUrl } = settings.providers[provider] ?? {};
+    return baseUrl === undefined ? undefined : catalogued(baseUrl, upstream);
+  }
+
   function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
-    const { kind, limits, rate, price, tier = tierOf(name), residency } = model;
+    const known = common(model.targets.map((target) => entryOf(target.provider, target.model ?? name)));
+    const { kind, rate, price = known?.price, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
     return {
       name,
       kind,
       targets,
-      limits,
+      limits: { ...known?.limits, ...model.limits },
       rate,
+      ...(abilities ? { abilities } : {}),
       ...(price ? { price } : {}),
       ...(tier ? { tier } : {}),
+      ...(larger ? { larger } : {}),
       ...(residency ? { residency } : {}),
       created,
       ownedBy: targets[0]!.target.provider,
@@ -91,3 +105,4 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
 
 const even = { input: 1, output: 1 };
 const free = { input: 0, output: 0 };
+const builtInEntry: CatalogueEntry = { limits: {}, price: free, abilities: ['tools', 'json-schema', 'reasoning'] };

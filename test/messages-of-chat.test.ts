@@ -65,7 +65,7 @@ describe('a provider of the chat wire', () => {
       ],
     });
     const warned = (headers.get('x-dragoman-warnings') ?? '').split('; ').map((line) => line.split(':', 1).join());
-    expect(warned.toSorted()).toEqual(['cache_control', 'metadata', 'redacted_thinking', 'thoughts', 'topK']);
+    expect(warned.toSorted()).toEqual(['cache_control', 'metadata', 'redacted_thinking', 'thoughts', 'top_k']);
   });
 });
 

@@ -70,6 +70,8 @@ describe('a provider of this wire', () => {
     const { headers, status } = await here.whole(request(undefined, { temperature: 0.5, model: 'claude-y' }));
     expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'temperature: this model does not take it.']);
     await here.whole(request(undefined, { temperature: 0.5, model: 'claude-y' }));
+    const { dragoman } = (await (await here.house.ask('/server/chatcompat/v1/models/claude-y')).json()) as { dragoman: { targets: { fields: object }[] } };
+    expect(dragoman.targets[0]!.fields).toMatchObject({ temperature: { fate: 'ignored', note: 'this model does not take it.' } });
     expect(here.upstream.requests.map(({ json }) => 'temperature' in (json as object))).toEqual([true, false, false]);
   });
 
@@ -224,7 +226,7 @@ describe('a chat completion of a provider of this wire', () => {
       stop_sequences: ['END'],
       output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
     });
-    expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*system: .*seed: /);
+    expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*seed: .*system: /);
   });
 
   test('is refused where it is strict and something would be lost', async () => {

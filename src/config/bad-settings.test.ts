@@ -153,6 +153,15 @@ describe('a file is refused', () => {
     [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
     [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is an alias of m already. Found "a".'],
     [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
+    [
+      `${p}\nmodels: { m: { targets: [{ provider: p }], larger: ▸b }, b: { targets: [{ provider: p }], larger: ▸m } }`,
+      'models.m.larger leads back to this model. Found "b".',
+      'models.b.larger leads back to this model. Found "m".',
+    ],
+    [
+      `${p}\nmodels: { m: { targets: [{ provider: p }], larger: ▸b }, b: { kind: speech, targets: [{ provider: p }] } }`,
+      'models.m.larger must name a chat model, for a chat model. Found "b".',
+    ],
     [model('larger: ▸m'), 'models.m.larger leads back to this model. Found "m".'],
     [model('residency: ▸us'), 'models.m.residency must name a residency list of a provider of this model. Found "us".'],
     [

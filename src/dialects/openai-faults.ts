@@ -119,10 +119,13 @@ function namesModel({ status, type, code, param, message }: Refusal): boolean {
   return status === 404 && (param === 'model' || /\b(model|models|deployment)\b/i.test(message));
 }
 
+/** As OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock word it. */
+const tooLongWords =
+  /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
+
 /** The caller's mistake, in a sentence of ours. */
 function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown): Fault {
-  if (/context_length|string_above_max_length/.test(code) || /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message))
-    return tooLong(cause);
+  if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
   if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
   return notAccepted(field, cause);

@@ -42,9 +42,9 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
 }
 
 /** Whatever an answer depends on, and first of all whose it is. */
-function nameOf({ lane: _, stream: __, route: ___, ...asked }: GenerateCall & Pick<RoutedCall, 'route'>, { caller, headers, strict }: Context): string {
+function nameOf({ lane: _, stream: __, route, ...asked }: GenerateCall & Pick<RoutedCall, 'route'>, { caller, headers, strict }: Context): string {
   return createHash('sha256')
-    .update(JSON.stringify([caller.userId, strict, headers, asked]))
+    .update(JSON.stringify([caller.userId, strict, headers, route.name, asked]))
     .digest('base64');
 }
 

@@ -2,7 +2,8 @@ import { eachOf } from '../../test/fakes/said.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Context } from '#model/generate';
+import type { GenerateCall } from '#model/call';
+import type { Context, TargetContext } from '#model/generate';
 import type { Target } from '#model/target';
 import { testClock } from '../../test/fakes/clock.ts';
 import type { AdmittedCall } from './calls.ts';
@@ -87,13 +88,17 @@ beforeEach(() => {
   generate = make();
 });
 
-async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal) {
+const userSays = (text: string) => [{ role: 'user', parts: [{ type: 'text', text }] }];
+/** No conversation: it is drawn by chance. */
+const errand = { ask: (target: Target, context: TargetContext) => target.generate({} as GenerateCall, context) };
+
+async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal, asked: object = { turns: userSays('hello') }) {
   const route = { name: 'm', targets: targets.map((one) => ({ target: one, ...(one.weight === undefined ? {} : { weight: one.weight }) })) };
-  const context = { signal, progress: { attempts: [] as { region?: string }[] } };
+  const context = { signal, caller: { userId: 1 }, progress: { attempts: [] as { region?: string }[] } };
   const heard: string[] = [];
   let fault: unknown;
   try {
-    for await (const event of eachOf(generate({ model: 'm', route, stream: false } as unknown as AdmittedCall, context as unknown as Context)))
+    for await (const event of eachOf(generate({ model: 'm', route, stream: false, ...asked } as unknown as AdmittedCall, context as unknown as Context)))
       heard.push(event.type === 'text' ? event.text : event.type);
   } catch (error) {
     fault = error;
@@ -368,13 +373,93 @@ describe('a model that every target lacks', () => {
 });
 
 describe('the order of targets', () => {
-  test('targets with a weight are drawn by lot, those without are fallbacks as listed', async () => {
+  test('for what is no conversation, targets with a weight are drawn by lot, those without are fallbacks as listed', async () => {
+    const drawn = async (targets: readonly (Target & { weight?: number })[]) => ask(targets, undefined, errand);
     const targets = [target('fallback', away), { ...target('light', away), weight: 1 }, { ...target('heavy', away), weight: 9 }];
     chance = 0.05;
-    expect((await ask(targets)).tried).toEqual(['light', 'heavy', 'fallback']);
+    expect((await drawn(targets)).tried).toEqual(['light', 'heavy', 'fallback']);
     generate = make();
     chance = 0.5;
-    expect((await ask(targets)).tried).toEqual(['heavy', 'light', 'fallback']);
+    expect((await drawn(targets)).tried).toEqual(['heavy', 'light', 'fallback']);
+  });
+
+  describe('under weights', () => {
+    const hello = text('hello');
+    const first = async (targets: readonly (Target & { weight?: number })[], words: string) =>
+      (await ask(targets, undefined, { turns: userSays(words) })).tried[0];
+    const conversations = Array.from({ length: 2000 }, (_, at) => `conversation ${at}`);
+
+    test('a conversation keeps to its target, and all of them together keep to the weights', async () => {
+      const targets = [
+        { ...target('one', hello), weight: 1 },
+        { ...target('two', hello), weight: 3 },
+      ];
+      const tried = new Map<string, string>();
+      for (const words of conversations) tried.set(words, (await first(targets, words))!);
+      chance = 0.99;
+      for (const words of conversations.slice(0, 50)) expect(await first(targets, words)).toBe(tried.get(words));
+      const share = [...tried.values()].filter((name) => name === 'one').length / conversations.length;
+      expect(share).toBeGreaterThan(0.21);
+      expect(share).toBeLessThan(0.29);
+    });
+
+    test('what the system was told and what the user said first make the conversation; what was said since does not', async () => {
+      const targets = ['a', 'b', 'c', 'd'].map((name) => ({ ...target(name, hello), weight: 1 }));
+      const asked = async (...turns: object[]) => (await ask(targets, undefined, { turns })).tried[0];
+      const system = { role: 'system', parts: [{ type: 'text', text: 'You are kind.' }] };
+      for (const words of conversations.slice(0, 20)) {
+        const [opening] = userSays(words);
+        const begun = await asked(system, opening!);
+        expect(await asked(system, opening!, { role: 'model', parts: [{ type: 'text', text: words }] }, ...userSays('go on'))).toBe(begun);
+      }
+      const others = await Promise.all(conversations.slice(0, 20).map((words) => asked(...userSays(words))));
+      expect(new Set(others).size).toBe(4);
+    });
+
+    test('when a target goes, only its own conversations move', async () => {
+      const targets = ['a', 'b', 'c'].map((name) => ({ ...target(name, hello), weight: 1 }));
+      for (const words of conversations.slice(0, 200)) {
+        const before = await first(targets, words);
+        if (before !== 'c') expect(await first(targets.slice(0, 2), words)).toBe(before);
+      }
+    });
+
+    test('a target that keeps failing is tried last, never more than half of them, and is asked again after half a minute', async () => {
+      const scripted = ['a', 'b', 'c', 'd'].map((name) => target(name, name < 'd' ? broken : hello));
+      const targets = scripted.map((one) => ({ ...one, weight: 1 }));
+      for (const words of conversations.slice(0, 100)) await first(targets, words);
+      const tried = new Set(await Promise.all(conversations.slice(0, 100).map((words) => first(targets, words))));
+      expect(tried.size).toBe(2); // of three that fail two are left out
+      expect(tried).toContain('d');
+      for (const one of scripted) one.says = [hello];
+      clock.advance(31_000);
+      for (const words of conversations.slice(0, 100)) await first(targets, words);
+      expect(new Set(await Promise.all(conversations.slice(0, 100).map((words) => first(targets, words))))).toEqual(new Set(['a', 'b', 'c', 'd']));
+    });
+
+    test('and so is one that is much slower than the others, unless cooldowns are switched off', async () => {
+      const slow = { ...target('slow', hello), weight: 1 };
+      slow.generate = async function* () {
+        clock.advance(3000);
+        yield [hello];
+      };
+      const targets = [slow, { ...target('b', hello), weight: 1 }, { ...target('c', hello), weight: 1 }];
+      const firsts = async () => {
+        const tried = [];
+        for (const words of conversations.slice(0, 60)) tried.push(await first(targets, words));
+        return tried.filter((name) => name === 'slow').length;
+      };
+      const before = await firsts();
+      expect(before).toBeGreaterThan(0);
+      expect(before).toBeLessThan(10);
+      settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
+      expect(await firsts()).toBeGreaterThan(10);
+    });
+
+    test('a listed order is kept, however slow or bad its first is', async () => {
+      const targets = [target('first', broken), target('second', hello)];
+      for (const words of conversations.slice(0, 20)) expect(await first(targets, words)).toBe('first');
+    });
   });
 
   test('moves after a hang are bounded by the retry budget', async () => {

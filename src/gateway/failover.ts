@@ -4,8 +4,10 @@ import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import type { Attempt, Generate, Said, TargetContext } from '#model/generate';
 import { placesOf, type Target } from '#model/target';
+import { affinityOf } from './affinity.ts';
+import { allOut } from './all-out.ts';
 import type { AdmittedCall } from './calls.ts';
-import type { Health } from './health.ts';
+import { hasChoice, type Health } from './health.ts';
 import { unknownModel } from './resolve.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
@@ -31,7 +33,7 @@ export interface FailoverParts {
 export function failover({ health, budget, waits, clock }: FailoverParts): Generate<AdmittedCall> {
   return async function* (call, context) {
     const faults: Fault[] = [];
-    const left = health.drawn(call.route.targets);
+    const left = health.drawn(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
     let otherFailures = 0;
     for (let trial = health.next(left); trial; trial = health.next(left)) {
       const { target } = trial;
@@ -40,7 +42,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
       budget.asked(target.provider);
       const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
       const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
-      const mayMove = left.length > 0 && (!health.cools || budget.has(target.provider));
+      const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
       const head = mayMove ? hang : firstByteSeconds;
       const startedAt = clock.monotonic();
       const held: GenerateEvent[] = []; // a silent target leaves no trace in the answer
@@ -90,12 +92,6 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
 /** A conversation is held with the target; an errand knows itself what to ask it for. */
 function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
-}
-
-/** What the caller hears when every target was tried: the shortest wait if any said to wait, else what the last one did. */
-function allOut(faults: readonly Fault[]): Fault | undefined {
-  const limited = faults.filter((fault) => fault.code === 'rate-limited').toSorted((a, b) => (a.details.retryAfter ?? 1) - (b.details.retryAfter ?? 1))[0];
-  return limited ?? faults.at(-1);
 }
 
 function noneAsked({ model, route }: AdmittedCall, health: Health): Fault {

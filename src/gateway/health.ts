@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/clock';
 import type { Fault } from '#model/fault';
 import type { Target, WeightedTarget } from '#model/target';
+import { lotOf } from './affinity.ts';
 import { openSpeeds, type Speeds } from './speeds.ts';
 
 export interface HealthSettings {
@@ -13,8 +14,11 @@ export interface HealthSettings {
 export interface Health {
   /** False where cooldowns are switched off. */
   readonly cools: boolean;
-  /** The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. */
-  drawn(targets: readonly WeightedTarget[]): Target[];
+  /**
+   * The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. With an affinity (gateway/affinity) the lot is the
+   * conversation's own, the same each time. Where there is a choice, outliers come last.
+   */
+  drawn(targets: readonly WeightedTarget[], affinity?: number): Target[];
   /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`). */
   next(left: Target[]): Trial | undefined;
   /** @param milliseconds until it spoke */
@@ -94,7 +98,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     get cools() {
       return settings().cooldownSeconds > 0;
     },
-    drawn: (targets) => drawn(targets, chance, speeds),
+    drawn: (targets, affinity) => drawn(targets, affinity, { chance, speeds, ejects: settings().cooldownSeconds > 0 }),
     next(left) {
       const target = choice(left);
       if (!target) return undefined;
@@ -175,8 +179,30 @@ function remember<Known extends { readonly until: number }>(known: Map<string, K
   known.set(name, one);
 }
 
-function drawn(targets: readonly WeightedTarget[], chance: () => number, speeds: Speeds): Target[] {
-  const pool = targets.length === 1 ? [] : targets.filter(({ weight }) => weight !== undefined);
+/** Is there a choice among these? A listed order is kept. */
+export function hasChoice(targets: readonly WeightedTarget[]): boolean {
+  for (const { weight, order, others } of targets)
+    if ((weight !== undefined && targets.length > 1) || (order === 'fastest' && others !== undefined && others.length > 0)) return true;
+  return false;
+}
+
+interface Drawing {
+  readonly chance: () => number;
+  readonly speeds: Speeds;
+  /** Outliers are tried last. */
+  readonly ejects: boolean;
+}
+
+function drawn(targets: readonly WeightedTarget[], affinity: number | undefined, drawing: Drawing): Target[] {
+  if (targets.length === 1) return [...places(targets[0]!, affinity, drawing)];
+  const weighted = targets.filter(({ weight }) => weight !== undefined);
+  const rest = weighted.length === 0 ? targets : targets.filter(({ weight }) => weight === undefined);
+  const lots = affinity === undefined ? byChance(weighted, drawing.chance) : byAffinity(weighted, affinity);
+  return [...outliersLast(lots, ({ target }) => target, drawing), ...rest].flatMap((group) => places(group, affinity, drawing));
+}
+
+function byChance(weighted: readonly WeightedTarget[], chance: () => number): WeightedTarget[] {
+  const pool = [...weighted];
   const order: WeightedTarget[] = [];
   while (pool.length > 0) {
     let lot = chance() * pool.reduce((sum, { weight = 0 }) => sum + weight, 0);
@@ -186,12 +212,26 @@ function drawn(targets: readonly WeightedTarget[], chance: () => number, speeds:
     );
     order.push(...pool.splice(at, 1));
   }
-  const rest = targets.length === 1 ? targets : targets.filter(({ weight }) => weight === undefined);
-  return [...order, ...rest].flatMap((group) => places(group, speeds));
+  return order;
 }
 
-function places({ target, others, order }: WeightedTarget, speeds: Speeds): readonly Target[] {
+/** Each conversation has an order of its own, and all of them together keep to the weights (weighted rendezvous hashing). */
+function byAffinity(weighted: readonly WeightedTarget[], affinity: number): WeightedTarget[] {
+  const scored = weighted.map((group) => ({ group, score: Math.log(lotOf(affinity, group.target.name)) / group.weight! }));
+  return scored.toSorted((a, b) => b.score - a.score).map(({ group }) => group);
+}
+
+function outliersLast<Of>(order: readonly Of[], targetOf: (one: Of) => Target, { speeds, ejects }: Drawing): readonly Of[] {
+  if (!ejects || order.length < 2) return order;
+  const outliers = speeds.outliers(order.map(targetOf));
+  if (outliers.size === 0) return order;
+  const isOut = (one: Of) => outliers.has(targetOf(one).name);
+  if (isOut(order[0]!) && speeds.mayReturn(targetOf(order[0]!).name)) return order;
+  return [...order.filter((one) => !isOut(one)), ...order.filter(isOut)];
+}
+
+function places({ target, others, order }: WeightedTarget, affinity: number | undefined, drawing: Drawing): readonly Target[] {
   if (!others || others.length === 0) return [target];
   const all = [target, ...others];
-  return order === 'fastest' ? speeds.sorted(all) : all;
+  return order === 'fastest' ? outliersLast(drawing.speeds.sorted(all, affinity), (one) => one, drawing) : all;
 }

@@ -3,6 +3,7 @@ import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
+import { costOf } from '#model/price';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -147,7 +148,7 @@ class Meter {
 
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
-    const { requestId, step, caller, app, face, progress } = this.#context;
+    const { requestId, step, caller, app, face, tags, progress } = this.#context;
     const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
     const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
@@ -162,6 +163,7 @@ class Meter {
       keyId: caller.keyId,
       app,
       face,
+      tags,
       model: this.#call.model,
       servedModel: this.#model,
       provider: last?.provider ?? '',
@@ -176,7 +178,7 @@ class Meter {
       provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
-      costUsd: route.price ? (usage.input * route.price.input + usage.output * route.price.output) / 1e6 : null,
+      costUsd: route.price ? costOf(route.price, usage) : null,
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
       totalMs: now - this.#startedAt,

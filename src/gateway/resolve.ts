@@ -1,8 +1,10 @@
 import { isConversation, type Call } from '#model/call';
+import { choiceHeaders } from '#model/choices';
 import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
 import { within, type Model } from '#model/target';
+import { alternating } from './alternatives.ts';
 import type { RoutedCall } from './calls.ts';
 
 /** The models that can be asked for, by name. */
@@ -14,19 +16,34 @@ export interface Models {
 }
 
 /**
- * Finds what stands behind the model name of a call.
+ * Finds what stands behind the model name of a call, or behind those that the caller chose in its place.
  *
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do
+ * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do; `invalid` for a choice of what is not there
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<RoutedCall>): Generate<Call> {
   return (call, context) => {
     const visible = models(context.caller);
+    if (context.targets) return alternating(call, context, { routes: chosen(context.targets, call, visible), models: visible }, inner);
     if (!isConversation(call)) return errand(call, context, visible, inner);
     const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
-    return inner({ ...call, route }, context);
+    return route.larger === undefined ? inner({ ...call, route }, context) : alternating(call, context, { routes: [route], models: visible }, inner);
   };
+}
+
+/** The models that a caller wants to be asked, with the targets that can do it. */
+function chosen(names: readonly string[], call: Call, models: Models): readonly Model[] {
+  const refused = (text: string) => new Fault('invalid', `${choiceHeaders.targets} names ${text}.`, { field: choiceHeaders.targets });
+  return names.map((name) => {
+    const model = models.find(name);
+    if (!model) throw refused(`\`${shown(name)}\`, which does not exist or you do not have access to it`);
+    if (isConversation(call) ? model.kind === 'chat' : call.kind !== 'embedding' || model.kind === 'embedding') {
+      const targets = isConversation(call) ? model.targets : model.targets.filter(({ target }) => call.able(target));
+      if (targets.length > 0) return { ...model, targets };
+    }
+    throw refused(`\`${shown(name)}\`, which cannot do this`);
+  });
 }
 
 /** An embedding name that nobody knows is answered by the default engine, which is said. */

@@ -28,3 +28,20 @@ test('averages follow what came last, slowly', () => {
   expect(speeds.of('a')).toEqual({ latencyMs: 120, successRate: 0.8 });
   expect(speeds.of('b')).toEqual({});
 });
+
+test('of those that are about as quick as the quickest, each conversation has its own; the slow ones come behind', () => {
+  const speeds = openSpeeds(testClock());
+  for (const [name, milliseconds] of [
+    ['a', 100],
+    ['b', 110],
+    ['c', 120],
+    ['d', 400],
+  ] as const)
+    speeds.answered(name, milliseconds);
+  const targets = ['a', 'b', 'c', 'd'].map(target);
+  const orders = Array.from({ length: 100 }, (_, affinity) => speeds.sorted(targets, affinity).map(({ name }) => name));
+  expect(new Set(orders.map(([first]) => first))).toEqual(new Set(['a', 'b', 'c']));
+  for (const order of orders) expect(order[3]).toBe('d');
+  expect(speeds.sorted(targets, 7)).toEqual(speeds.sorted(targets, 7));
+  expect(speeds.sorted(targets).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+});

@@ -1,5 +1,6 @@
 import type { Clock } from '#kit/clock';
 import type { Target } from '#model/target';
+import { lotOf } from './affinity.ts';
 
 /** How quick and how reliable the targets are, as moving averages. */
 export interface Speeds {
@@ -7,8 +8,15 @@ export interface Speeds {
   answered(name: string, milliseconds: number): void;
   failed(name: string): void;
   of(name: string): { readonly latencyMs?: number; readonly successRate?: number };
-  /** The quickest first. Who was not heard of for a while goes before all others, so that somebody finds out. */
-  sorted(targets: readonly Target[]): readonly Target[];
+  /**
+   * The quickest first; among those that are about as quick as the quickest, the one that the conversation keeps to (`affinity`). Who was not heard of for a while
+   * goes before all others, so that somebody finds out.
+   */
+  sorted(targets: readonly Target[], affinity?: number): readonly Target[];
+  /** Those that fail too often or lag far behind the others, by name: never more than half. */
+  outliers(targets: readonly Target[]): ReadonlySet<string>;
+  /** Is it time to find out whether an outlier still is one? Says yes once in a while; the next answer decides. */
+  mayReturn(name: string): boolean;
 }
 
 interface Speed {
@@ -16,6 +24,10 @@ interface Speed {
   successRate: number;
   /** Monotonic milliseconds. */
   heardAt: number;
+  /** Answers and failures so far. */
+  heard: number;
+  /** A call is on its way that decides whether it is an outlier still. */
+  probed: boolean;
 }
 
 /** What the newest call counts in an average. */
@@ -23,15 +35,30 @@ const newest = 0.2;
 const freshMilliseconds = 60_000;
 const mostNames = 10_000;
 
+/** Of how many calls something must be known before a target can be an outlier. */
+const enoughCalls = 5;
+/** An outlier answers fewer than this share of its calls, or takes so many times as long as the others, and so much longer, until it speaks. */
+const poorRate = 0.5;
+const slowTimes = 3;
+const slowMilliseconds = 500;
+/** Time without a word after which an outlier is asked again. */
+const asideMilliseconds = 30_000;
+/** Two latencies are about the same. */
+const aboutTimes = 1.25;
+const aboutMilliseconds = 20;
+
+const none: ReadonlySet<string> = new Set();
+
 export function openSpeeds(clock: Clock): Speeds {
   const known = new Map<string, Speed>();
   const speedOf = (name: string): Speed => {
     let speed = known.get(name);
     if (!speed) {
       if (known.size >= mostNames) known.clear();
-      known.set(name, (speed = { successRate: 1, heardAt: 0 }));
+      known.set(name, (speed = { successRate: 1, heardAt: 0, heard: 0, probed: false }));
     }
     speed.heardAt = clock.monotonic();
+    speed.heard++;
     return speed;
   };
   const rank = (name: string, now: number): number => {
@@ -42,11 +69,13 @@ export function openSpeeds(clock: Clock): Speeds {
   return {
     answered(name, milliseconds) {
       const speed = speedOf(name);
+      if (speed.probed) Object.assign(speed, { probed: false, latencyMs: milliseconds, successRate: 1 }); // it is judged by what it is now
       speed.latencyMs = speed.latencyMs === undefined ? milliseconds : speed.latencyMs + newest * (milliseconds - speed.latencyMs);
       speed.successRate += newest * (1 - speed.successRate);
     },
     failed(name) {
       const speed = speedOf(name);
+      speed.probed = false;
       speed.successRate -= newest * speed.successRate;
     },
     of(name) {
@@ -55,13 +84,41 @@ export function openSpeeds(clock: Clock): Speeds {
       const { latencyMs, successRate } = speed;
       return { ...(latencyMs === undefined ? {} : { latencyMs: Math.round(latencyMs) }), successRate: Math.round(successRate * 1000) / 1000 };
     },
-    sorted(targets) {
+    sorted(targets, affinity) {
       const now = clock.monotonic();
       const ranks = new Map(targets.map(({ name }) => [name, rank(name, now)]));
-      return targets.toSorted((a, b) => {
-        const [first, second] = [ranks.get(a.name)!, ranks.get(b.name)!];
-        return first === second ? 0 : first - second;
-      });
+      const sorted = targets.toSorted((a, b) => difference(ranks.get(a.name)!, ranks.get(b.name)!));
+      const quickest = ranks.get(sorted[0]!.name)!;
+      if (affinity === undefined || quickest < 0) return sorted;
+      const about = sorted.filter(({ name }) => ranks.get(name)! <= quickest * aboutTimes + aboutMilliseconds);
+      const first = about.toSorted((a, b) => lotOf(affinity, b.name) - lotOf(affinity, a.name))[0]!;
+      return [first, ...sorted.filter((target) => target !== first)];
+    },
+    outliers(targets) {
+      const poor: { readonly name: string; readonly badness: number }[] = [];
+      for (const { name } of targets) {
+        const speed = known.get(name);
+        if (!speed || speed.heard < enoughCalls) continue;
+        if (speed.successRate < poorRate) poor.push({ name, badness: 1 / speed.successRate });
+        else if (speed.latencyMs !== undefined && speed.latencyMs > slowMilliseconds && isSlow(name, speed.latencyMs, targets)) poor.push({ name, badness: 1 });
+      }
+      if (poor.length === 0) return none;
+      const worst = poor.toSorted((a, b) => b.badness - a.badness).slice(0, Math.floor(targets.length / 2));
+      return new Set(worst.map(({ name }) => name));
+    },
+    mayReturn(name) {
+      const speed = known.get(name);
+      if (!speed || clock.monotonic() - speed.heardAt < asideMilliseconds) return false;
+      speed.heardAt = clock.monotonic();
+      return (speed.probed = true);
     },
   };
+
+  function isSlow(name: string, latencyMs: number, targets: readonly Target[]): boolean {
+    const others = targets.flatMap((other) => (other.name === name ? [] : (known.get(other.name)?.latencyMs ?? []))).toSorted(difference);
+    const middle = others[Math.floor((others.length - 1) / 2)];
+    return middle !== undefined && latencyMs > middle * slowTimes && latencyMs > middle + slowMilliseconds;
+  }
 }
+
+const difference = (a: number, b: number) => (a === b ? 0 : a - b); // also of two that are infinite

@@ -1,11 +1,13 @@
 import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
+import { choiceHeaders } from '#model/choices';
 import type { GenerateEvent, Started } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import { fold, type GenerateResult } from '#model/fold';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
+import { tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from './event-stream.ts';
 import type { Exchange, Headers } from './exchange.ts';
 import type { Asked } from './route.ts';
@@ -78,6 +80,7 @@ export async function accompanied(
  *
  * @param app what the body says of the application, if it does
  * @param passed names of the client's headers that may go upstream
+ * @throws Fault `invalid` for what was chosen in headers and cannot be meant
  */
 export function contextOf({ exchange, caller }: Asked, face: string, app: string | undefined, passed: readonly string[]): Context {
   const headers: Record<string, string> = {};
@@ -92,7 +95,9 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     face,
     app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
-    strict: exchange.header('x-dragoman-strict') === 'true',
+    strict: exchange.header(choiceHeaders.strict) === 'true',
+    targets: targetsIn(exchange.header(choiceHeaders.targets)),
+    tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,
     cacheSeconds: cacheSecondsOf(exchange.header('x-dragoman-cache')),
     progress: { attempts: [] },

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { choiceHeaders } from '#model/choices';
 import { scopes, type Face, type Operation, type Route } from './route.ts';
 
 /** The OpenAPI 3.1 document of all routes, made from the values that check the requests. */
@@ -40,7 +41,7 @@ function operation(shown: Operation, route: Route, face: Face) {
     const { description } = schema as { readonly description?: string };
     return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
   });
-  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey, cacheSeconds] : [])];
+  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey, cacheSeconds, ...choices] : [])];
   return {
     operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
     summary: shown.summary,
@@ -74,6 +75,20 @@ const cacheSeconds = {
   description:
     'An answer made of text is kept for so many seconds, and an equal request of the same user gets it again, which costs nothing; 0 or no-store: neither. Without it the settings hold. The answer says x-dragoman-cache: hit or miss where one is kept.',
 };
+
+const choice = (name: string, description: string) => ({ name, in: 'header', required: false, schema: { type: 'string' }, description });
+
+const choices = [
+  choice(
+    choiceHeaders.targets,
+    'Names of models that the caller may use, with commas between them: they are tried in this order in place of the one that is asked for. Each is booked by itself, as steps of the request.',
+  ),
+  choice(choiceHeaders.tags, 'name=value,name=value: stands in the log, and usage is grouped by it (`groupBy=tag:name`).'),
+  choice(
+    choiceHeaders.strict,
+    '`true`: what a target cannot honour is refused with 400 instead of being named in x-dragoman-warnings, and no larger model stands in.',
+  ),
+];
 
 function json(schema: TSchema) {
   return { 'application/json': { schema } };

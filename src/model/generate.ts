@@ -28,6 +28,9 @@ export interface Caller {
   readonly models?: readonly string[];
 }
 
+/** Values by names that the caller chose. */
+export type Tags = Readonly<Record<string, string>>;
+
 /** The circumstances of one call. */
 export interface Context {
   readonly requestId: string;
@@ -43,6 +46,10 @@ export interface Context {
   readonly signal: AbortSignal;
   /** A target that cannot honour a field refuses instead of ignoring it. */
   readonly strict: boolean;
+  /** Names of models that the caller wants to be tried, in this order, in place of what stands behind the name of the call. */
+  readonly targets?: readonly string[] | undefined;
+  /** What the caller groups its usage by. */
+  readonly tags?: Tags | undefined;
   /** Client headers that may go upstream to their own dialect, lower-case. */
   readonly headers: Readonly<Record<string, string>>;
   /** How long the client wants answers to equal requests kept; 0: not at all. Absent: as the settings say. */

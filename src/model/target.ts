@@ -1,7 +1,9 @@
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
+import type { Honours } from './fields.ts';
 import type { Said, TargetContext } from './generate.ts';
 import type { PassCall } from './pass.ts';
+import type { Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -14,6 +16,8 @@ export interface Target {
   readonly model: string;
   /** The lists of regions in which it lies, by their names; `here`: what it is asked does not leave this process. Absent: nobody vouches for where it is. */
   readonly residency?: readonly string[] | 'here';
+  /** What it has words for, as far as is known now; absent where nobody has said so. */
+  readonly honours?: Honours | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
   /** Does its model search the web by itself, for this call? Absent: it never does. */
   readonly searches?: (call: GenerateCall) => boolean;
@@ -32,15 +36,23 @@ export interface Model {
   readonly limits: { readonly context?: number; readonly output?: number };
   /** Plan tokens for one model token. */
   readonly rate: { readonly input: number; readonly output: number };
-  /** US dollars for a million tokens; absent where unknown. */
-  readonly price?: { readonly input: number; readonly output: number };
+  /** Absent where unknown: that is not free. */
+  readonly price?: Price;
+  /** Absent where unknown. */
+  readonly abilities?: readonly Ability[];
   readonly tier?: Tier;
+  /** Name of the model that is asked where the conversation is longer than this one's context. */
+  readonly larger?: string;
   /** The list of regions that it never leaves. */
   readonly residency?: string;
   /** Unix seconds; stands in the model lists. */
   readonly created: number;
   readonly ownedBy: string;
 }
+
+/** What a model can do beside reading and writing text. */
+export const abilities = ['tools', 'vision', 'audio', 'video', 'documents', 'json-schema', 'reasoning', 'embeddings', 'speech'] as const;
+export type Ability = (typeof abilities)[number];
 
 /** A target, perhaps with other places that answer the same. */
 export interface TargetGroup {

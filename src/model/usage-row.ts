@@ -1,5 +1,5 @@
 import type { Balance } from './account.ts';
-import type { Attempt } from './generate.ts';
+import type { Attempt, Tags } from './generate.ts';
 
 /** How a call ended. */
 export type End =
@@ -27,6 +27,8 @@ export interface UsageRow {
   readonly keyId: number;
   readonly app: string;
   readonly face: string;
+  /** Absent where the caller gave none. */
+  readonly tags?: Tags | undefined;
   /** As the client wrote it; `servedModel` is what answered. */
   readonly model: string;
   readonly servedModel: string;

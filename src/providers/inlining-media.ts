@@ -23,6 +23,9 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
   const wrapped = (target: Target): Target => ({
     ...target,
+    get honours() {
+      return target.honours; // it learns
+    },
     generate: (call, context) => {
       const parts = mediaOf(call.turns).filter(needed);
       return parts.length === 0 ? target.generate(call, context) : fetchedFirst(door, target, call, context, parts);

@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { catalogueDate } from '#model/catalogue-date';
+import { abilities } from '#model/target';
 import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
 
 const target = record('A provider and one of its models.', {
@@ -12,6 +14,12 @@ const target = record('A provider and one of its models.', {
   ),
 });
 
+const rates = {
+  input: amount('A million tokens of the prompt', 'US dollars'),
+  output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+  cached: Type.Optional(amount('A million tokens of the prompt that the provider had read before; absent: as the rest of it', 'US dollars')),
+};
+
 const model = record('What stands behind a model name.', {
   kind: oneOf('What it makes.', ['chat', 'embedding', 'speech', 'moderation'], { default: 'chat' }),
   targets: list('Who answers: the weighted ones by chance, then the others in order.', target),
@@ -22,7 +30,7 @@ const model = record('What stands behind a model name.', {
       context: Type.Optional(count('Prompt and answer together', 'tokens', 1)),
       output: Type.Optional(count('The answer', 'tokens', 1)),
     },
-    { additionalProperties: false, description: 'What fits.', default: {} },
+    { additionalProperties: false, description: `What fits; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, default: {} },
   ),
   rate: Type.Object(
     {
@@ -32,12 +40,17 @@ const model = record('What stands behind a model name.', {
     { additionalProperties: false, description: 'What a token of this model costs in plan tokens.', default: {} },
   ),
   price: Type.Optional(
-    record('What it costs; absent: unknown.', {
-      input: amount('A million tokens of the prompt', 'US dollars'),
-      output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+    record(`What it costs; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, {
+      ...rates,
+      long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
     }),
   ),
-  larger: Type.Optional(later('the long context fallback', word('The model that is taken when the context is too long.'))),
+  abilities: Type.Optional(
+    Type.Array(oneOf('An ability.', abilities), {
+      description: `What it can do, for who asks (GET /models/{id}); absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`,
+    }),
+  ),
+  larger: Type.Optional(word('The model that answers where a provider says that the conversation is longer than the context of this one.')),
   residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, nor a provider without regions.')),
   dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
   tokensPerSecond: Type.Optional(

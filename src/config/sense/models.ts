@@ -15,7 +15,7 @@ export function* models(settings: Settings): Iterable<Trouble> {
     yield* builtInKind(name) ? builtIns(model, path) : targets(model, path, settings);
     if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat: "*" stands for chat model names.' };
     if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'says nothing: "*" stands for every name already.' };
-    yield* larger(name, model, path, settings);
+    if (model.larger !== undefined) yield* larger(name, model.larger, path, settings);
     yield* residency(model, path, settings);
   }
   yield* aliases(settings);
@@ -45,10 +45,16 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
   }
 }
 
-function* larger(name: string, { larger }: ModelSettings, path: Path, { models }: Settings): Iterable<Trouble> {
-  if (larger === undefined) return;
+function* larger(name: string, larger: string, path: Path, { models }: Settings): Iterable<Trouble> {
   const here = [...path, 'larger'];
-  if (!models[larger] || larger === '*') yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+  const model = models[larger];
+  if (!model || larger === '*') {
+    yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+    return;
+  }
+  if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { path: here, text: 'must name a chat model, for a chat model.' };
+  // Whoever must not leave some regions is not replaced by somebody who may.
+  if (models[name]?.residency !== model.residency) yield { path: here, text: 'must name a model with the same residency.' };
   const way = new Set<string>();
   // A circle that this model only leads to is told at the models in it.
   for (let next: string | undefined = larger; next !== undefined && !way.has(next); next = models[next]?.larger) way.add(next);

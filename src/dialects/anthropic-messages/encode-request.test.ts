@@ -94,12 +94,12 @@ describe('a call of another wire', () => {
     expect(ignored.map((line) => line.split(':', 1).join()).toSorted()).toEqual(
       [
         'audio',
-        'candidates',
-        'frequencyPenalty',
-        'logitBias',
+        'frequency_penalty',
+        'logit_bias',
         'logprobs',
+        'n',
         'name_of_text',
-        'presencePenalty',
+        'presence_penalty',
         'response_format',
         'seed',
         'stop',

@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#model/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#model/conversation';
+import { absent, ignoredIn, noteOn } from '#model/fields';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
@@ -7,6 +8,7 @@ import { possibleChoice } from '../choosing.ts';
 import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
+import { honours, honoursOf } from './fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the others of this wire. */
@@ -14,7 +16,7 @@ export interface Quirks {
   /** It thinks by effort alone and refuses budgets. */
   readonly adaptive?: boolean;
   /** Sampling fields that it refuses. */
-  readonly without?: readonly string[];
+  readonly without?: readonly ('temperature' | 'top_p' | 'top_k')[];
 }
 
 /** The most an answer may have where neither the client nor the settings say: every current model takes so much. */
@@ -36,7 +38,7 @@ export function encodeRequest(
   mostTokens?: number,
   quirks: Quirks = {},
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
   const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
@@ -61,26 +63,20 @@ export function encodeRequest(
 
 /** With thinking on, the wire takes no temperature but 1 and no top_k. */
 function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject | undefined, { without = [] }: Quirks, ignored: Set<string>): JsonObject {
-  const { temperature, topP, topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
-  const missing = { frequencyPenalty, presencePenalty, seed, logprobs, logitBias };
-  for (const [name, value] of Object.entries(missing))
-    if (value !== undefined && (value !== 0 || name === 'logprobs' || name === 'seed'))
-      ignored.add(`${name}: the provider's interface does not have this field.`);
-  if (candidates !== undefined && candidates > 1) ignored.add('candidates: the provider makes one answer.');
+  const { temperature, topP, topK, stop } = sampling;
   const fields: Record<string, Json> = {};
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
-  const set = (name: string, value: number | undefined) => {
-    if (value === undefined) return;
-    if (without.includes(name)) ignored.add(`${name}: this model does not take it.`);
-    else if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
+  const set = (name: 'temperature' | 'top_p' | 'top_k', value: number | undefined) => {
+    if (value === undefined || without.includes(name)) return;
+    if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
     else fields[name] = value;
   };
-  if (temperature !== undefined && temperature > 1) ignored.add('temperature: the provider takes 1 at most.');
+  if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', honours));
   set('temperature', temperature === undefined ? undefined : Math.min(1, temperature));
   set('top_p', topP);
   set('top_k', topK);
   const stops = stop?.filter((one) => one.trim() !== '') ?? [];
-  if (stop && stops.length < stop.length) ignored.add('stop: the provider takes no sequence of white space.');
+  if (stop && stops.length < stop.length) ignored.add(noteOn('stop', honours));
   if (stops.length > 0) fields['stop_sequences'] = stops;
   return fields;
 }
@@ -90,7 +86,7 @@ function encodeOutput({ output, extra }: GenerateCall, ignored: Set<string>): Js
     case 'text':
       return {};
     case 'json':
-      ignored.add("response_format: the provider's interface has JSON by a schema only.");
+      ignored.add(noteOn('response_format', honours));
       return {};
     case 'schema':
       return {
@@ -121,7 +117,7 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
       ];
     }
     case 'custom':
-      ignored.add("tools: the provider's interface has no tools that take free text.");
+      ignored.add(noteOn('tools', honours));
       return [];
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];

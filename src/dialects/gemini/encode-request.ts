@@ -1,11 +1,13 @@
 import type { GenerateCall } from '#model/call';
 import { isWebSearch, type Tool, type ToolChoice } from '#model/conversation';
+import { absent, ignoredIn, noteOn } from '#model/fields';
 import { isEmpty, own, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
 import { possibleChoice } from '../choosing.ts';
 import { describedSchema } from '../reading.ts';
 import { encodeConversation } from './encode-contents.ts';
+import { honours, honoursOf } from './fields.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
@@ -30,7 +32,7 @@ export function encodeRequest(
   quirks: Quirks = {},
   signatureOf: (id: string) => string | undefined = () => undefined,
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
@@ -45,7 +47,6 @@ export function encodeRequest(
     ...encodeReasoning(call, quirks, ignored),
   };
   const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(possible, call) : {}) };
-  if (call.parallelToolCalls === false && tools.length > 0) ignored.add('parallel_tool_calls: the provider may call several tools at once.');
   return {
     body: {
       ...carried,
@@ -60,8 +61,7 @@ export function encodeRequest(
 }
 
 function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonObject {
-  const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
-  if (logitBias !== undefined && !isEmpty(logitBias)) ignored.add("logit_bias: the provider's interface does not have this field.");
+  const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs } = sampling;
   const fields = {
     temperature,
     topP,
@@ -80,7 +80,7 @@ function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonO
 /** The wire's seed has 32 bits. */
 function seedOf(seed: number | undefined, ignored: Set<string>): number | undefined {
   if (seed === undefined || (seed >= -(2 ** 31) && seed < 2 ** 31)) return seed;
-  ignored.add('seed: the provider takes 32 bits of it.');
+  ignored.add(noteOn('seed', honours));
   return seed | 0;
 }
 
@@ -108,7 +108,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking }
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
   if (!reasoning) return {};
   if (withoutThinking) {
-    ignored.add('reasoning_effort: this model does not take it.');
+    ignored.add(noteOn('reasoning_effort', honoursOf({ withoutThinking })));
     return {};
   }
   const { effort } = reasoning;
@@ -145,7 +145,7 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
       return { ...carried, name, ...(description === undefined ? {} : { description }), ...schema };
     }
     case 'custom':
-      ignored.add("tools: the provider's interface has no tools that take free text.");
+      ignored.add(noteOn('tools', honours));
       return undefined;
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;

@@ -1,10 +1,12 @@
 import type { GenerateCall, Output, Sampling } from '#model/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#model/conversation';
+import { absent, ignoredIn } from '#model/fields';
 import { own, textOf, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut } from '../web-search.ts';
 import { possibleChoice } from '../choosing.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
+import { honoursOf } from './fields.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
@@ -25,7 +27,7 @@ export interface Quirks {
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set(unheard(call, dialect).map((name) => `${name}: the provider's interface does not have this field.`));
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,
@@ -40,7 +42,6 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     messages: call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
     ...encodeSampling(call.sampling, quirks.maxTokensField ?? (older ? 'max_tokens' : 'max_completion_tokens')),
   };
-  if (call.sampling.topK !== undefined) ignored.add("topK: the provider's interface does not have this field.");
   if (tools.length > 0) {
     body['tools'] = tools;
     const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
@@ -49,10 +50,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   }
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
-  if (call.reasoning?.effort !== undefined) {
-    if (quirks.effort === false) ignored.add('reasoning_effort: this model does not take it.');
-    else body['reasoning_effort'] = call.reasoning.effort;
-  }
+  if (call.reasoning?.effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = call.reasoning.effort;
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };

@@ -85,6 +85,12 @@ describe("a provider's refusal", () => {
       error({ ...told, message: "This model's maximum context length is 8192 tokens. sk-secret" }),
       { code: 'invalid', details: { reason: 'context-length' } },
     ],
+    ...[
+      'the request exceeds the available context size. try increasing the context size or enable context shift',
+      "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+      'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`',
+      'Input is too long for requested model.',
+    ].map((message): [number, string, object] => [400, error({ ...told, message }), { code: 'invalid', details: { reason: 'context-length' } }]),
     [400, error({ ...told, code: 'content_filter', param: 'prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
     [
       400,

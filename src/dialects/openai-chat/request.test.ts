@@ -465,7 +465,7 @@ describe('a call from another dialect', () => {
       },
       'm',
     );
-    expect(ignored.map((one) => one.split(':')[0])).toEqual(['safetySettings', 'tools', 'video', 'thoughts', 'tool result', 'topK']);
+    expect(ignored.map((one) => one.split(':')[0])).toEqual(['safetySettings', 'top_k', 'tools', 'video', 'thoughts', 'tool result']);
     expect(sent['messages']).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'look' }] },
       { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },

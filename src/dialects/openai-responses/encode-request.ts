@@ -1,11 +1,13 @@
 import type { GenerateCall, Sampling } from '#model/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#model/conversation';
+import { absent, ignoredIn } from '#model/fields';
 import { isEmpty, own, type Json, type JsonObject } from '#model/json';
 import { unheard } from '#model/unheard';
 import { leftOut, unheardTerms } from '../web-search.ts';
 import { possibleChoice } from '../choosing.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
+import { honours } from './fields.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 /** How a provider's model differs from the others of this wire. */
@@ -26,11 +28,8 @@ const withLogprobs = 'message.output_text.logprobs';
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
-  const ignored = new Set(
-    unheard(call, dialect)
-      .filter((name) => !(name in sister))
-      .map((name) => `${name}: the provider's interface does not have this field.`),
-  );
+  const unknown = unheard(call, dialect).filter((name) => !(name in sister));
+  const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const { instructions, turns } = instructionsOf(call.turns);
@@ -46,7 +45,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     model,
     ...(instructions === undefined ? {} : { instructions }),
     input: encodeInput(turns, ignored),
-    ...encodeSampling(call.sampling, ignored),
+    ...encodeSampling(call.sampling),
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
     ...(tools.length === 0 || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
@@ -67,18 +66,7 @@ function instructionsOf(turns: readonly Turn[]): { readonly instructions?: strin
   return { instructions: part.text, turns: others };
 }
 
-function encodeSampling({ temperature, topP, maxTokens, logprobs, ...others }: Sampling, ignored: Set<string>): JsonObject {
-  const { topK, frequencyPenalty, presencePenalty, candidates, seed, stop, logitBias } = others;
-  const unknown = {
-    top_k: topK,
-    frequency_penalty: frequencyPenalty,
-    presence_penalty: presencePenalty,
-    n: candidates === 1 ? undefined : candidates,
-    seed,
-    stop,
-    logit_bias: logitBias,
-  };
-  for (const [name, value] of Object.entries(unknown)) if (value !== undefined) ignored.add(`${name}: the provider's interface does not have this field.`);
+function encodeSampling({ temperature, topP, maxTokens, logprobs }: Sampling): JsonObject {
   return {
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { top_p: topP }),

@@ -1,4 +1,7 @@
 import { Type } from 'typebox';
+import { requestFields } from '#dialects/openai-chat/fields';
+import { dialect } from '#dialects/openai-chat/wire';
+import { described, ModelDescription } from '#http/model-description';
 import type { Route } from '#http/route';
 import type { Model } from '#model/target';
 import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
@@ -11,6 +14,8 @@ const ModelObject = Type.Object({
   owned_by: Type.String(),
 });
 
+const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
+
 /** `GET /models` and `GET /models/{id}`. */
 export const chatModelRoutes = (models: ModelsOf): readonly Route[] =>
   modelRoutes(
@@ -21,12 +26,12 @@ export const chatModelRoutes = (models: ModelsOf): readonly Route[] =>
       answer: ({ caller }) => ({ object: 'list', data: models(caller).list().map(modelObject) }),
     },
     {
-      summary: 'One model, by its id.',
-      output: ModelObject,
+      summary: 'One model, by its id: with its limits and prices, what it can do, and what becomes of each field of a request at its targets.',
+      output: DescribedModel,
       answer(name, { caller }) {
         const model = models(caller).find(name);
         if (!model) throw noModel();
-        return modelObject({ ...model, name });
+        return { ...modelObject({ ...model, name }), dragoman: described(model, dialect, requestFields) };
       },
     },
   );

@@ -7,10 +7,11 @@ const stepsEach = 10_000;
 /**
  * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as steps of the same request.
  *
- * @param names of models of one tier, the wanted one first
+ * @param tier names of models of one tier, the wanted one first; of no account where the caller has chosen by itself whom to ask
  */
-export function fallingBack(generate: Generate, names: readonly string[]): Generate {
+export function fallingBack(generate: Generate, tier: readonly string[]): Generate {
   return async function* (call, context) {
+    const names = context.targets ? tier.slice(0, 1) : tier;
     for (const [at, model] of names.entries()) {
       let begun = false;
       try {

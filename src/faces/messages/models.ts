@@ -1,4 +1,7 @@
 import { Type } from 'typebox';
+import { requestFields } from '#dialects/anthropic-messages/fields';
+import { dialect } from '#dialects/anthropic-messages/wire';
+import { described, ModelDescription } from '#http/model-description';
 import type { Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Model } from '#model/target';
@@ -14,6 +17,8 @@ const ModelObject = Type.Object({
   max_tokens: Type.Union([Type.Integer(), Type.Null()], { description: 'The most an answer may have.' }),
 });
 
+const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
+
 const id = Type.Union([Type.String(), Type.Null()]);
 const ModelPage = Type.Object({ data: Type.Array(ModelObject), has_more: Type.Boolean(), first_id: id, last_id: id });
 
@@ -27,9 +32,12 @@ export const messageModelRoutes = (models: ModelsOf): readonly Route[] =>
       answer: ({ exchange, caller }) => exchange.sendJson(200, page(models(caller).list().filter(holdsConversations), exchange.url), idHeaders(exchange.id)),
     },
     {
-      summary: 'One model, by its id.',
-      output: ModelObject,
-      answer: (name, { exchange, caller }) => exchange.sendJson(200, modelObject({ ...known(models(caller), name), name }), idHeaders(exchange.id)),
+      summary: 'One model, by its id: with its limits and prices, what it can do, and what becomes of each field of a request at its targets.',
+      output: DescribedModel,
+      answer(name, { exchange, caller }) {
+        const model = known(models(caller), name);
+        exchange.sendJson(200, { ...modelObject({ ...model, name }), dragoman: described(model, dialect, requestFields) }, idHeaders(exchange.id));
+      },
     },
   );
 

@@ -139,7 +139,7 @@ export function openLedger(parts: LedgerParts): Ledger {
 
   /** The call is let in: that is written down before anything is asked of anybody. */
   function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
-    const { requestId, step, caller, app, face, balance = 'inference' } = context;
+    const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
     const { rate, price } = call.route;
     try {
       journal.began({
@@ -151,6 +151,7 @@ export function openLedger(parts: LedgerParts): Ledger {
         keyId: caller.keyId,
         app,
         face,
+        tags,
         model: call.model,
         balance,
         promptTokens: wants.promptTokens,

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import type { Tags } from '#model/generate';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 
@@ -19,12 +20,12 @@ export interface Began {
   readonly keyId: number;
   readonly app: string;
   readonly face: string;
+  readonly tags?: Tags | undefined;
   readonly model: string;
   readonly balance: UsageRow['balance'];
   /** Tokens of the prompt, as far as they are known at admission. */
   readonly promptTokens: number;
   readonly rate: Model['rate'];
-  /** US dollars for a million tokens. */
   readonly price?: Model['price'];
 }
 

@@ -58,3 +58,9 @@ test('what is written again after a failed sync is booked once, and nobody dies 
   expect(replay.oldest).toBe(Infinity);
   expect(bookings.take().find(({ account }) => account.owner === 'user:12' && account.kind === 'inference')?.amount).toBe(20);
 });
+
+test('the tags of a call that died stand in its row, and a call without any has none', () => {
+  const rows = replayOf(['began', beganJson(began('a', { tags: { team: 'search' } }))], ['began', beganJson(began('b'))]).deaths(Number);
+  expect(JSON.parse(rows[0]!.json.toString())).toMatchObject({ tags: { team: 'search' } });
+  expect(rows[1]!.json.toString()).not.toContain('tags');
+});

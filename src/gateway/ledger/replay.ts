@@ -1,3 +1,4 @@
+import { costOf } from '#model/price';
 import type { UsageRow } from '#model/usage-row';
 import type { Bookings } from './bookings.ts';
 import { callOf, settledJson, type Began } from './journal-record.ts';
@@ -86,7 +87,7 @@ function diedRow({ rate, price, promptTokens, ...call }: Began, outputTokens: nu
     thoughtTokens: 0,
     provenance: 'partial',
     planTokens: Math.ceil(promptTokens * rate.input + outputTokens * rate.output),
-    costUsd: price ? (promptTokens * price.input + outputTokens * price.output) / 1e6 : null,
+    costUsd: price ? costOf(price, { input: promptTokens, output: outputTokens }) : null,
     queueMs: 0,
     firstTokenMs: null,
     totalMs: 0,

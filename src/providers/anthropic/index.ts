@@ -1,5 +1,6 @@
 import { encodeRequest, type Quirks } from '#dialects/anthropic-messages/encode-request';
 import { decoder } from '#dialects/anthropic-messages/events';
+import { honoursOf } from '#dialects/anthropic-messages/fields';
 import { decodeFault } from '#dialects/anthropic-messages/faults';
 import { decodeResult } from '#dialects/anthropic-messages/result';
 import type { Clock } from '#kit/clock';
@@ -28,6 +29,9 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
     name: `${name}/${model}`,
     provider: name,
     model,
+    get honours() {
+      return honoursOf(shared.quirks.of(model));
+    },
     generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
     searches: () => true,
   }));

@@ -3,7 +3,7 @@ import type { GenerateCall } from '#model/call';
 import type { Fault } from '#model/fault';
 import { own } from '#model/json';
 
-const sampling: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_k']);
+const sampling = ['temperature', 'top_p', 'top_k'] as const;
 
 /**
  * What a refusal may teach: models that think by effort alone, and models that take no temperature. What a client of this wire wrote itself about its
@@ -19,5 +19,6 @@ export function quirkOf(fault: Fault, call: GenerateCall, known: Quirks = {}): Q
     return ours && !known.adaptive ? { ...known, adaptive: true } : undefined;
   }
   const { without = [] } = known;
-  return sampling.has(field) && !without.includes(field) ? { ...known, without: [...without, field] } : undefined;
+  const refused = sampling.find((name) => name === field);
+  return refused && !without.includes(refused) ? { ...known, without: [...without, refused] } : undefined;
 }

@@ -2,10 +2,13 @@ import type { Clock } from '#kit/clock';
 import type { Tokens } from '#kit/tokens';
 import type { GenerateCall, Reasoning } from '#model/call';
 import { Fault } from '#model/fault';
+import { ignoredIn, noteOn } from '#model/fields';
 import type { Generate } from '#model/generate';
 import { promptTokens } from '#model/measure';
 import type { Target } from '#model/target';
+import { unheard } from '#model/unheard';
 import { embedder } from './embed.ts';
+import { honours, mostCandidates, mostStops } from './fields.ts';
 import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
@@ -20,14 +23,11 @@ export interface BuiltInParts {
   readonly tokensPerSecond?: number;
 }
 
-const mostCandidates = 128;
-const mostStops = 16;
-
 /** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
 export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
   const generate: Generate = async function* (call, { signal, strict }) {
     signal.throwIfAborted();
-    const ignored = ignoredIn(call);
+    const ignored = unhonoured(call);
     if (strict && ignored[0]) throw new Fault('invalid', `The built-in model cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
@@ -53,7 +53,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield [{ type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } }];
   };
   const embed = embedder({ sentences, tokens });
-  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', generate, embed }) };
+  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', honours, generate, embed }) };
 }
 
 /** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */
@@ -73,19 +73,17 @@ function sentencesFor(reasoning: Reasoning | undefined): number {
 }
 
 /** What was asked for and has no effect here. A value that asks for nothing is honoured. */
-function ignoredIn({ sampling, tools }: GenerateCall): string[] {
-  const { temperature = 0, topP = 1, topK, frequencyPenalty = 0, presencePenalty = 0, logitBias = {}, candidates = 1, stop = [] } = sampling;
-  const chance = 'nothing is drawn by chance';
+function unhonoured(call: GenerateCall): readonly string[] {
+  const { sampling, tools } = call;
+  const { temperature, topP, candidates = 1, stop = [] } = sampling;
+  const { temperature: _, topP: __, ...others } = sampling;
+  const asked = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
-    ...(temperature > 0 ? [`temperature: ${chance}`] : []),
-    ...(topP < 1 ? [`topP: ${chance}`] : []),
-    ...(topK !== undefined ? [`topK: ${chance}`] : []),
-    ...(frequencyPenalty !== 0 ? [`frequencyPenalty: ${chance}`] : []),
-    ...(presencePenalty !== 0 ? [`presencePenalty: ${chance}`] : []),
-    ...(Object.keys(logitBias).length > 0 ? [`logitBias: ${chance}`] : []),
-    ...(candidates > mostCandidates ? [`candidates: at most ${mostCandidates} are made`] : []),
-    ...(stop.length > mostStops ? [`stop: the first ${mostStops} are looked for`] : []),
-    ...(tools.some((tool) => tool.type === 'foreign') ? ['tools: only functions and custom tools are called'] : []),
+    ...unheard(call, honours.dialect).map((name) => `${name}: the built-in model does not have this field`),
+    ...ignoredIn({ ...call, sampling: asked }, honours),
+    ...(candidates > mostCandidates ? [noteOn('n', honours)] : []),
+    ...(stop.length > mostStops ? [noteOn('stop', honours)] : []),
+    ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', honours)] : []),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { MediaPart } from '#model/conversation';
 import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
 import { batchEmbed, embedContent } from '../embedding-content.ts';
 import { decodeFault } from '#dialects/gemini/faults';
+import { honoursOf } from '#dialects/gemini/fields';
 import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
@@ -34,6 +35,9 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       name: `${name}/${model}`,
       provider: name,
       model,
+      get honours() {
+        return honoursOf(shared.quirks.of(model));
+      },
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
       embed: (call, context) => embedContent({ ...shared, path, model, operation: batchEmbed }, call, context),
       searches,

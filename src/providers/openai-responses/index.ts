@@ -1,3 +1,4 @@
+import { honours } from '#dialects/openai-responses/fields';
 import { decodeFault } from '#dialects/openai-faults';
 import { decoder } from '#dialects/openai-responses/decoder';
 import { encodeRequest, type Quirks } from '#dialects/openai-responses/encode-request';
@@ -28,6 +29,7 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
     name: `${name}/${model}`,
     provider: name,
     model,
+    honours,
     generate: (call, context) => generate({ ...shared, model }, call, context),
     searches: () => true,
   }));

@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/openai-chat/encode-request';
 import { decoder } from '#dialects/openai-chat/events';
+import { honoursOf } from '#dialects/openai-chat/fields';
 import { decodeFault } from '#dialects/openai-chat/faults';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { GenerateCall } from '#model/call';
@@ -41,6 +42,9 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
       name: `${name}/${model}`,
       provider: name,
       model,
+      get honours() {
+        return honoursOf(shared.quirks.of(model));
+      },
       generate: (call, context) => generate(place, call, context),
       embed: (call, context) => embed(place, call, context),
       pass: (call, context) => pass(place, call, context),

@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/gemini/encode-request';
 import { decodeFault } from '#dialects/gemini/faults';
+import { honoursOf } from '#dialects/gemini/fields';
 import type { Target } from '#model/target';
 import { generateContent, inPath, searches } from '../generating-content.ts';
 import { embedContent, predict } from '../embedding-content.ts';
@@ -65,6 +66,9 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
           region,
           model,
           residency: lists,
+          get honours() {
+            return honoursOf(shared.quirks.of(model));
+          },
           generate: (call, context) => generateContent(place, call, context),
           embed: (call, context) => embedContent({ ...place, operation }, call, context),
           searches,

@@ -1,7 +1,7 @@
 -- A row for each step of a request. Months are partitions, made by months.ts and dropped whole. Ids compare as bytes: they are no words of a language.
 create table usage (
   request_id text collate "C" not null,
-  step integer not null,
+  step bigint not null,
   month text collate "C" not null,
   at timestamptz not null,
   user_id bigint not null,
@@ -9,6 +9,7 @@ create table usage (
   key_id bigint not null,
   app text not null,
   face text not null,
+  tags jsonb,
   model text not null,
   served_model text not null,
   provider text not null,
@@ -60,13 +61,14 @@ create table usage_hour (
   model text collate "C" not null,
   provider text collate "C" not null,
   region text collate "C" not null,
+  tags text collate "C" not null, -- a jsonb as text, empty where there are none: at most 600 bytes, so that the key below fits into a page of its index
   requests bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
   plan_tokens bigint not null,
   cost_usd numeric not null,
   errors bigint not null,
-  primary key (hour, user_id, key_id, model, app, face, provider, region, month)
+  primary key (hour, user_id, key_id, model, app, face, provider, region, tags, month)
 ) partition by list (month);
 create index usage_hour_user on usage_hour (user_id, hour);
 create table usage_fresh (like usage_hour);

@@ -8,15 +8,15 @@ begin
   with added as (
     insert into usage
     select "requestId", step, to_char(to_timestamp(at / 1000) at time zone 'UTC', 'YYYY-MM'), to_timestamp(at / 1000), "userId", coalesce("teamIds", '{}'),
-      "keyId", left(app, 200), face, left(model, 200), left("servedModel", 200), provider, region, attempts, status, "end", "inputTokens", "outputTokens",
+      "keyId", left(app, 200), face, tags, left(model, 200), left("servedModel", 200), provider, region, attempts, status, "end", "inputTokens", "outputTokens",
       "cachedTokens", "thoughtTokens", provenance, "planTokens", coalesce(balance, 'inference'), "costUsd", "queueMs", "firstTokenMs", "totalMs"
     from json_to_recordset(rows) as row(
-      "requestId" text, step integer, at double precision, "userId" bigint, "teamIds" bigint[], "keyId" bigint, app text, face text, model text,
+      "requestId" text, step bigint, at double precision, "userId" bigint, "teamIds" bigint[], "keyId" bigint, app text, face text, tags jsonb, model text,
       "servedModel" text, provider text, region text, attempts json, status integer, "end" text, "inputTokens" bigint, "outputTokens" bigint,
       "cachedTokens" bigint, "thoughtTokens" bigint, provenance text, "planTokens" bigint, balance text, "costUsd" numeric, "queueMs" double precision,
       "firstTokenMs" double precision, "totalMs" double precision)
     on conflict do nothing
-    returning month, at, user_id, team_ids, key_id, app, face, model, provider, region, status, input_tokens, output_tokens, plan_tokens, balance, cost_usd
+    returning month, at, user_id, team_ids, key_id, app, face, tags, model, provider, region, status, input_tokens, output_tokens, plan_tokens, balance, cost_usd
   ), shares as (
     select 'user:' || user_id as owner, month, plan_tokens, balance, cost_usd, input_tokens, output_tokens from added
     union all
@@ -40,9 +40,9 @@ begin
     where leases.owner = booked.owner and leases.month = booked.month and kind in ('inference', 'train', 'usd') and holder = the_holder
   )
   insert into usage_fresh
-  select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, count(*), sum(input_tokens), sum(output_tokens),
+  select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, coalesce(tags::text, ''), count(*), sum(input_tokens), sum(output_tokens),
     sum(plan_tokens), coalesce(sum(cost_usd), 0), count(*) filter (where status >= 400)
-  from added group by 1, 2, 3, 4, 5, 6, 7, 8, 9;
+  from added group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 end $$;
 
 -- Books the rows of a journal from one byte to another, once. The answer is null when that was done now, else where the journal's position stands.
@@ -73,10 +73,10 @@ begin
     delete from usage_fresh where ctid = any (array(select ctid from usage_fresh limit most)) returning *
   ), sums as (
     insert into usage_hour as old
-    select month, hour, user_id, key_id, app, face, model, provider, region, sum(requests), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
+    select month, hour, user_id, key_id, app, face, model, provider, region, tags, sum(requests), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
       sum(cost_usd), sum(errors)
-    from gone group by 1, 2, 3, 4, 5, 6, 7, 8, 9
-    on conflict (hour, user_id, key_id, model, app, face, provider, region, month) do update set
+    from gone group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    on conflict (hour, user_id, key_id, model, app, face, provider, region, tags, month) do update set
       requests = old.requests + excluded.requests, input_tokens = old.input_tokens + excluded.input_tokens,
       output_tokens = old.output_tokens + excluded.output_tokens, plan_tokens = old.plan_tokens + excluded.plan_tokens,
       cost_usd = old.cost_usd + excluded.cost_usd, errors = old.errors + excluded.errors

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { badCursor, cursorOf, placeOf } from '#http/cursor';
-import type { Attempt } from '#model/generate';
+import type { Attempt, Tags } from '#model/generate';
 import type { UsageRow } from '#model/usage-row';
 import type { Store } from '#store/open';
 
@@ -38,12 +38,12 @@ export interface Logs {
 const most = 1000;
 
 const columns = sql`
-  request_id as "requestId", step, at, user_id as "userId", team_ids as "teamIds", key_id as "keyId", app, face, model, served_model as "servedModel", provider,
+  request_id as "requestId", step, at, user_id as "userId", team_ids as "teamIds", key_id as "keyId", app, face, tags, model, served_model as "servedModel", provider,
   region, status, "end", input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens", thought_tokens as "thoughtTokens",
   provenance, plan_tokens as "planTokens", balance, cost_usd::double precision as "costUsd", queue_ms as "queueMs", first_token_ms as "firstTokenMs",
   total_ms as "totalMs"`;
 
-type Read<Row> = Omit<Row, 'at'> & { readonly at: Date };
+type Read<Row> = Omit<Row, 'at' | 'tags'> & { readonly at: Date; readonly tags: Tags | null };
 
 export function openLogs(store: Store): Logs {
   return {
@@ -72,8 +72,8 @@ export function openLogs(store: Store): Logs {
   };
 }
 
-function shown<Row extends { readonly at: Date }>(row: Row) {
-  return { ...row, at: row.at.toISOString() };
+function shown<Row extends { readonly at: Date; readonly tags: Tags | null }>({ tags, ...row }: Row) {
+  return { ...row, at: row.at.toISOString(), ...(tags ? { tags } : {}) };
 }
 
 const cursorAt = ({ at, requestId, step }: LoggedRow) => cursorOf('logs', [at, requestId, step]);

@@ -4,7 +4,7 @@ import type { Clock } from '#kit/clock';
 import { instantOf } from '#kit/instant';
 import { Fault } from '#model/fault';
 import type { LogDetail, Logs } from './logs.ts';
-import { groups, type Group, type Sums } from './sums.ts';
+import { groups, isGroup, type Group, type Sums } from './sums.ts';
 
 /** The books, as administrators read them. */
 export type UsageReading = Sums & Logs;
@@ -15,7 +15,7 @@ const UsageQuery = Type.Object(
   {
     from: time('ISO 8601; absent: the first of this month, UTC.'),
     to: time('ISO 8601, not included; absent: the first of the next month, UTC.'),
-    groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')}, with commas between them.` })),
+    groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')} and tag:NAME, with commas between them.` })),
   },
   { additionalProperties: false },
 );
@@ -29,16 +29,19 @@ const sums = {
   errors: Type.Integer({ description: 'Requests that were refused or failed.' }),
 };
 
-const UsageItem = Type.Object({
-  model: Type.Optional(Type.String()),
-  user: Type.Optional(Type.Integer()),
-  key: Type.Optional(Type.Integer()),
-  app: Type.Optional(Type.String()),
-  face: Type.Optional(Type.String()),
-  region: Type.Optional(Type.String()),
-  day: Type.Optional(Type.String({ description: '2026-11-21, UTC.' })),
-  ...sums,
-});
+const UsageItem = Type.Object(
+  {
+    model: Type.Optional(Type.String()),
+    user: Type.Optional(Type.Integer()),
+    key: Type.Optional(Type.Integer()),
+    app: Type.Optional(Type.String()),
+    face: Type.Optional(Type.String()),
+    region: Type.Optional(Type.String()),
+    day: Type.Optional(Type.String({ description: '2026-11-21, UTC.' })),
+    ...sums,
+  },
+  { description: 'A word `tag:NAME` stands under that name: the value of the tag NAME, empty for requests without it.' },
+);
 
 const LogsQuery = Type.Object(
   {
@@ -61,6 +64,7 @@ const logItem = {
   keyId: Type.Integer(),
   app: Type.String(),
   face: Type.String(),
+  tags: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'What the caller gave as x-dragoman-tags.' })),
   model: Type.String({ description: 'As the client wrote it.' }),
   servedModel: Type.String({ description: 'What answered.' }),
   provider: Type.String(),
@@ -148,9 +152,9 @@ function instant(text: string, field: string): number {
 function groupsIn(text: string): readonly Group[] {
   const words = text.split(',').map((word) => word.trim());
   const given = words.length === 1 && words[0] === '' ? [] : words;
-  const isGroup = (word: string): word is Group => groups.some((group) => group === word);
   return [...new Set(given)].map((word) => {
-    if (!isGroup(word)) throw new Fault('invalid', `groupBy must be words out of ${groups.join(', ')}, with commas between them.`, { field: 'groupBy' });
+    if (!isGroup(word))
+      throw new Fault('invalid', `groupBy must be words out of ${groups.join(', ')} and tag:NAME, with commas between them.`, { field: 'groupBy' });
     return word;
   });
 }

@@ -5,9 +5,14 @@ import type { Store } from '#store/open';
 
 /** What usage can be grouped by; `day` is a day in UTC. */
 export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
-export type Group = (typeof groups)[number];
+export type Group = (typeof groups)[number] | Tag;
+/** The value of one of the tags that callers give. */
+export type Tag = `tag:${string}`;
 
-/** One group's usage. Of the words it was grouped by it has the values: `user` and `key` as ids, `day` as `2026-11-21`. */
+export const isGroup = (word: string): word is Group => groups.some((group) => group === word) || isTag(word);
+const isTag = (word: string): word is Tag => /^tag:[A-Za-z][\w.-]{0,31}$/.test(word);
+
+/** One group's usage. Of the words it was grouped by it has the values: `user` and `key` as ids, `day` as `2026-11-21`, a tag as text, empty where there is none. */
 export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key'>, string>> {
   readonly user?: number;
   readonly key?: number;
@@ -39,7 +44,7 @@ export interface Sums {
 const mostItems = 100_000;
 const hour = 3_600_000;
 
-const columns: Readonly<Record<Group, RawBuilder<unknown>>> = {
+const columns: Readonly<Record<Exclude<Group, Tag>, RawBuilder<unknown>>> = {
   model: sql`model`,
   user: sql`user_id`,
   key: sql`key_id`,
@@ -48,6 +53,8 @@ const columns: Readonly<Record<Group, RawBuilder<unknown>>> = {
   region: sql`region`,
   day: sql`to_char(hour at time zone 'UTC', 'YYYY-MM-DD')`,
 };
+
+const columnOf = (group: Group) => (isTag(group) ? sql`coalesce(nullif(tags, '')::jsonb ->> ${group.slice('tag:'.length)}, '')` : columns[group]);
 
 export function openSums(store: Store): Sums {
   return {
@@ -58,16 +65,16 @@ export function openSums(store: Store): Sums {
       const its = userId === undefined ? sql`` : sql` and user_id = ${userId}`;
       const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
       const whole = (table: RawBuilder<unknown>) => sql`
-        select user_id, key_id, app, face, model, region, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors
+        select user_id, key_id, app, face, model, region, tags, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors
         from ${table} where ${months} and ${within(sql`hour`, first, last)}${its}`;
       const ragged = (start: number, end: number) => sql`
-        select user_id, key_id, app, face, model, region, at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400)::int
+        select user_id, key_id, app, face, model, region, coalesce(tags::text, ''), at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400)::int
         from usage where ${months} and ${within(sql`at`, start, end)}${its}`;
       const parts = [
         ...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []),
         ...(first <= last ? [ragged(from, first), ragged(last, to)] : [ragged(from, to)]),
       ];
-      const words = groupBy.map((group) => sql`${columns[group]} as ${sql.id(group)}`);
+      const words = groupBy.map((group) => sql`${columnOf(group)} as ${sql.id(group)}`);
       const places = groupBy.map((_, at) => sql.lit(at + 1));
       const { rows } = await sql<UsageItem>`
         select ${words.length > 0 ? sql`${sql.join(words)},` : sql``}
@@ -75,7 +82,7 @@ export function openSums(store: Store): Sums {
           coalesce(sum(output_tokens), 0)::bigint as "outputTokens", coalesce(sum(plan_tokens), 0)::bigint as "planTokens",
           coalesce(sum(cost_usd), 0)::double precision as "costUsd", coalesce(sum(errors), 0)::bigint as errors
         from (${sql.join(parts, sql` union all `)}) as part(
-          user_id, key_id, app, face, model, region, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors)
+          user_id, key_id, app, face, model, region, tags, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors)
         ${places.length > 0 ? sql`group by ${sql.join(places)}` : sql``}
         order by sum(plan_tokens) desc nulls last, sum(requests) desc${places.length > 0 ? sql`, ${sql.join(places)}` : sql``}
         limit ${sql.lit(mostItems + 1)}`.execute(store.db);

@@ -1,7 +1,7 @@
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
 import type { Part, Turn } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
-import type { Caller } from '#model/generate';
+import type { Caller, Context } from '#model/generate';
 import type { JsonObject } from '#model/json';
 
 /** What is kept of a response: what the client is shown, and what the next turn needs. */
@@ -23,6 +23,8 @@ export interface Run {
   readonly caller: Caller;
   readonly app: string;
   readonly strict: boolean;
+  readonly targets?: Context['targets'];
+  readonly tags?: Context['tags'];
   readonly headers: Readonly<Record<string, string>>;
   /** Something was said: it cannot be begun again. */
   readonly spoke?: true;

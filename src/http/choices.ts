@@ -1,0 +1,34 @@
+import { choiceHeaders } from '#model/choices';
+import { Fault } from '#model/fault';
+import type { Tags } from '#model/generate';
+
+const mostTargets = 8;
+const longestName = 200;
+const mostTags = 8;
+const longestTags = 500;
+const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
+
+/** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
+export function targetsIn(header: string | undefined): readonly string[] | undefined {
+  if (header === undefined) return undefined;
+  const names = [...new Set(header.split(',').map((name) => name.trim()))];
+  if (names.length > mostTargets || names.some((name) => name === '' || name.length > longestName))
+    throw new Fault('invalid', `${choiceHeaders.targets} must be 1 to ${mostTargets} names of models, with commas between them.`, {
+      field: choiceHeaders.targets,
+    });
+  return names;
+}
+
+/** `team=search,env=prod`. @throws Fault `invalid` */
+export function tagsIn(header: string | undefined): Tags | undefined {
+  if (header === undefined) return undefined;
+  const pairs = header.length > longestTags ? [null] : header.split(',').map((pair) => tag.exec(pair.trim()));
+  const tags = Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2]?.trimEnd() ?? '']));
+  if (pairs.length > mostTags || pairs.includes(null) || Object.keys(tags).length < pairs.length)
+    throw new Fault(
+      'invalid',
+      `${choiceHeaders.tags} must be 1 to ${mostTags} different tags as name=value, with commas between them: names of at most 32 letters, digits, "_", "." and "-", values of at most 64 of these, ":", "/", "@", "+" and spaces.`,
+      { field: choiceHeaders.tags },
+    );
+  return tags;
+}

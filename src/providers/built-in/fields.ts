@@ -1,0 +1,29 @@
+import { carried, ignored, translated, type Honours } from '#model/fields';
+
+export const mostCandidates = 128;
+export const mostStops = 16;
+
+const chance = 'nothing is drawn by chance';
+
+/** What the built-in model can do with what is asked. */
+export const honours: Honours = {
+  dialect: 'built-in',
+  fields: {
+    temperature: ignored(chance),
+    top_p: ignored(chance),
+    top_k: ignored(chance),
+    max_tokens: carried,
+    frequency_penalty: ignored(chance),
+    presence_penalty: ignored(chance),
+    n: translated(`at most ${mostCandidates} are made`),
+    seed: carried,
+    stop: translated(`the first ${mostStops} are looked for`),
+    logprobs: carried,
+    logit_bias: ignored(chance),
+    tools: translated('only functions and custom tools are called'),
+    tool_choice: carried,
+    parallel_tool_calls: carried,
+    response_format: carried,
+    reasoning_effort: translated('a thought of one or two sentences'),
+  },
+};

@@ -1,0 +1,108 @@
+import { Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { checked } from '#kit/check';
+import { catalogueDate } from '#model/catalogue-date';
+import { abilities } from '#model/target';
+import catalogue from './catalogue.json' with { type: 'json' };
+import { catalogued, common } from './catalogue.ts';
+
+const tokens = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);
+const rates = { input: Type.Number({ exclusiveMinimum: 0 }), output: Type.Number({ minimum: 0 }), cached: Type.Optional(Type.Number({ exclusiveMinimum: 0 })) };
+const strict = { additionalProperties: false };
+const Entry = Type.Object(
+  {
+    limits: Type.Object({ context: tokens, output: tokens }, strict),
+    price: Type.Union([
+      Type.Object({ ...rates, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
+      Type.Null(),
+    ]),
+    abilities: Type.Array(Type.Enum([...abilities]), {
+      minItems: 1,
+      uniqueItems: true,
+    }),
+  },
+  strict,
+);
+const Catalogue = Type.Object(
+  {
+    date: Type.String({ pattern: '^2\\d{3}-[01]\\d-[0-3]\\d$' }),
+    vendors: Type.Record(
+      Type.String(),
+      Type.Object(
+        { hosts: Type.Union([Type.Array(Type.String({ pattern: '^[a-z*][a-z.-]+$' })), Type.Null()]), models: Type.Record(Type.String(), Entry) },
+        strict,
+      ),
+    ),
+  },
+  strict,
+);
+
+describe('the catalogue', () => {
+  test('has the form that is read, and the day that the settings speak of', () => {
+    expect(checked(Catalogue, ({ message }) => new Error(message))(catalogue)).toBe(catalogue);
+    expect(catalogue.date).toBe(catalogueDate);
+  });
+
+  const all = Object.entries(catalogue.vendors).flatMap(([vendor, { models }]) =>
+    Object.entries(models).map(([name, entry]) => [vendor, name, entry as Written] as const),
+  );
+
+  test('what makes text costs something to say, and nothing that is cached costs more than what is not', () => {
+    for (const [, name, { price, abilities }] of all) {
+      if (!price) continue;
+      expect(price.output > 0, `of ${name}`).toBe(!abilities.includes('embeddings'));
+      for (const one of [price, ...(price.long ? [price.long] : [])]) expect(one.cached ?? 0, `of ${name}`).toBeLessThan(one.input);
+      if (price.long) expect([price.long.input > price.input, price.long.output > price.output], `of ${name}`).toEqual([true, true]);
+    }
+  });
+
+  test('no answer is longer than its context, and open models have no price: it is their host who makes it', () => {
+    for (const [vendor, name, { limits, price }] of all) {
+      expect((limits.output ?? 0) <= (limits.context ?? Infinity), `of ${name}`).toBe(true);
+      if (vendor === 'open') expect(price, `of ${name}`).toBeNull();
+    }
+  });
+
+  test('an entry counts for the addresses of its vendor only, with a date behind its name too', () => {
+    const mini = { limits: { context: 128_000, output: 16_384 }, price: { input: 0.15, output: 0.6, cached: 0.075 } };
+    expect(catalogued('https://api.openai.com/v1', 'gpt-4o-mini')).toMatchObject(mini);
+    expect(catalogued('https://API.openai.com', 'gpt-4o-mini-2024-07-18')).toMatchObject(mini);
+    expect(catalogued('https://api.anthropic.com', 'claude-haiku-4-5-20251001')).toMatchObject({ limits: { output: 64_000 } });
+    expect(catalogued('https://{region}-aiplatform.googleapis.com/v1', 'gemini-2.5-flash')).toMatchObject({ price: { input: 0.3 } });
+    expect(catalogued('https://aiplatform.googleapis.com/v1', 'gemini-2.5-flash')).toBeDefined();
+    for (const address of [
+      'http://127.0.0.1:8000/v1',
+      'https://api.openai.com.evil.example/v1',
+      'https://evil.example/api.openai.com',
+      'https://evilaiplatform.googleapis.com.example',
+      '',
+    ])
+      expect(catalogued(address, 'gpt-4o-mini'), `at ${address}`).toBeUndefined();
+    for (const name of ['gpt-4o-mini-', 'gpt-4o-mini-x', '__proto__', 'constructor', ''])
+      expect(catalogued('https://api.openai.com/v1', name), `of ${name}`).toBeUndefined();
+  });
+
+  test('what is unknown is absent and not 0', () => {
+    expect(catalogued('http://127.0.0.1:8000/v1', 'openai/gpt-oss-20b')).toEqual({
+      limits: { context: 131_072 },
+      abilities: ['tools', 'json-schema', 'reasoning'],
+    });
+    expect(catalogued('https://api.openai.com/v1', 'tts-1')).toEqual({ limits: {}, abilities: ['speech'] });
+  });
+
+  test('of several targets the smallest limits hold, what all can do, and a price that is the same', () => {
+    const at = (name: string) => catalogued('https://api.openai.com/v1', name);
+    expect(common([at('gpt-5'), at('gpt-5.1')])).toMatchObject({ limits: { context: 400_000 }, price: { input: 1.25 } });
+    expect(common([at('gpt-5'), at('gpt-4o')])).toEqual({ limits: { context: 128_000, output: 16_384 }, abilities: ['tools', 'vision', 'json-schema'] });
+    expect(common([at('gpt-5'), undefined])).toBeUndefined();
+    expect(common([at('gpt-5'), at('gpt-6.2-sol'), at('claude')])).toBeUndefined();
+    expect(common([])).toBeUndefined();
+  });
+});
+
+interface Written {
+  readonly limits: { readonly context: number | null; readonly output: number | null };
+  readonly price: (Written['rates'] & { readonly long?: Written['rates'] }) | null;
+  readonly rates: { readonly input: number; readonly output: number; readonly cached?: number };
+  readonly abilities: readonly string[];
+}
