@@ -18,10 +18,12 @@ export function greeting({ version, url, data, first, models, hasProvider }: Gre
   return `
   Dragoman ${version} is listening.
 
-  OpenAI-style   ${url}/server/chatcompat/v1
-  Interfaces     ${url}/docs
-  Data           ${data}
-  Models         ${named}${hasProvider ? '' : '\n                 (no provider is configured yet: set OPENAI_API_KEY, or run: npx dragoman init)'}
+  OpenAI-style     ${url}/server/chatcompat/v1
+  Anthropic-style  ${url}/server/messages
+  Gemini-style     ${url}/server/gencompat
+  All addresses    ${url}/docs
+  Data             ${data}
+  Models           ${named}${hasProvider ? '' : '\n                   (no provider is configured yet: set OPENAI_API_KEY, or run: npx dragoman init)'}
 ${first ? firstStart(url, first) : ''}`;
 }
 
@@ -29,8 +31,8 @@ function firstStart(url: string, { email, key }: FirstUser): string {
   return `
   Your first user and key. The key is shown this once: keep it.
 
-  User           ${email}
-  API key        ${key}
+  User             ${email}
+  API key          ${key}
 
   Try it:
 

@@ -52,10 +52,10 @@ function textOf(turn: Turn): string {
   return texts.length === 1 ? texts[0]! : texts.join('\n');
 }
 
-/** A message that is one JSON string with quotes inside is what that string says: some coding agents hand on so what was typed. */
+/** A message that is one JSON string is what that string says: some coding agents hand on so what was typed. */
 function unescaped(text: string): string {
   const whole = text.length <= most ? text.trim() : '';
-  if (!whole.startsWith('"') || !whole.endsWith('"') || !whole.includes('\\"')) return text;
+  if (!whole.startsWith('"') || !whole.endsWith('"')) return text;
   try {
     const value: unknown = JSON.parse(whole);
     return typeof value === 'string' ? value : text;
