@@ -61,6 +61,11 @@ export async function openHouse({
   const read = () => readSettings({ args: {}, env, cwd: home }).settings;
   const settings = read();
   const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}) });
+  const close = async () => {
+    await server.close(1);
+    if (own) await rm(own, { recursive: true, force: true });
+  };
+  let closing: Promise<void> | undefined;
   return {
     url: server.url,
     key,
@@ -74,10 +79,7 @@ export async function openHouse({
       await write(more);
       await server.change(read());
     },
-    async close() {
-      await server.close(1);
-      if (own) await rm(own, { recursive: true, force: true });
-    },
+    close: () => (closing ??= close()),
   };
 }
 

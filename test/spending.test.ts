@@ -38,6 +38,7 @@ const requests: readonly (readonly [end: RegExp, body: object | FormData])[] = [
   [/\/messages$/, { model: 'gpt-4o-mini', max_tokens: 5, messages: hello }],
   [/:(generateContent|streamGenerateContent)$/, { contents }],
   [/:embedContent$/, { content: contents[0] }],
+  [/:predict$/, { instances: [{ content: 'hello' }] }],
   [/:batchEmbedContents$/, { requests: [{ model: 'models/text-embedding-3-small', content: contents[0] }] }],
 ];
 
@@ -60,7 +61,7 @@ async function spending(): Promise<readonly string[]> {
 async function send(key: string, path: string, body: object | FormData): Promise<{ status: number; text: string }> {
   const isForm = body instanceof FormData;
   const answer = await fetch(
-    house.url + path.replace('{publisher}', 'google').replace(/\{model\}/, /[eE]mbed/.test(path) ? 'text-embedding-3-small' : 'flash'),
+    house.url + path.replace('{publisher}', 'google').replace(/\{model\}/, /[eE]mbed|predict/.test(path) ? 'text-embedding-3-small' : 'flash'),
     {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, ...(isForm ? {} : { 'content-type': 'application/json' }) },
