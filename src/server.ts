@@ -208,7 +208,7 @@ export async function startServer({
     const address = addressOf(search);
     return openEngine(search, openGuardedFetch({ ...outward, allow: address === undefined ? [] : [address] }));
   });
-  const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
+  const searched = (stepsEach: number, inner: Generate) => searching({ models: modelsSeen, engine: () => engines(settings), door: pages, stepsEach }, inner);
   const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
   const resetRegions = () => health.reset();

@@ -207,6 +207,19 @@ describe('how long', () => {
     expect(cacheOf(await ask(content))).toBe('hit');
   });
 
+  test('is up to a request in the background too', async () => {
+    const path = '/server/chatcompat/v1/responses';
+    const content = fresh();
+    const answer = async (headers: Record<string, string>) => {
+      const { id } = (await (await house.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
+      const status = async () => ((await (await house.ask(`${path}/${id}`)).json()) as { status: string }).status;
+      await expect.poll(status, { timeout: 10_000 }).toBe('completed');
+      return upstream.requests.length;
+    };
+    const none = { 'x-dragoman-cache': 'no-store' };
+    expect([await answer(none), await answer(none), await answer({}), await answer({})]).toEqual([1, 2, 3, 3]);
+  });
+
   test('has an end', async () => {
     const content = fresh();
     const answer = async () => cacheOf(await ask(content, { model: 'brief' }));

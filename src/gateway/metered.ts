@@ -52,6 +52,8 @@ class Meter {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #startedAt: number;
+  /** Of the attempts of the request: those before were another step's. */
+  readonly #firstAttempt: number;
   #firstAt: number | undefined;
   #bytes = 0;
   #tokens = 0;
@@ -68,6 +70,7 @@ class Meter {
     this.#context = context;
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
+    this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
   }
 
@@ -153,7 +156,8 @@ class Meter {
     const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
-    const last = progress.attempts.at(-1);
+    const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
+    const last = attempts.at(-1);
     return {
       requestId,
       step,
@@ -168,7 +172,7 @@ class Meter {
       servedModel: this.#model,
       provider: last?.provider ?? '',
       region: last?.region ?? '',
-      attempts: progress.attempts,
+      attempts,
       status,
       end,
       inputTokens: usage.input,
