@@ -186,7 +186,10 @@ export async function startServer({
     return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
   };
   const health = openHealth(() => settings.routing, clock, chance);
-  const answers = new KeptAnswers(clock);
+  let answers = new KeptAnswers(clock);
+  // A model that was named by an alias is asked by its other names too.
+  const ttlsOf = () => new Map(Object.entries(settings.cache).map(([name, { ttlSeconds }]) => [models.find(name)?.name ?? name, ttlSeconds]));
+  let ttls = ttlsOf();
   const { generate, booked } = gateway({
     models: modelsSeen,
     ledger,
@@ -195,8 +198,8 @@ export async function startServer({
     waits: () => settings.limits,
     clock,
     guards: () => guards,
-    answers,
-    ttlOf: (model) => settings.cache[model]?.ttlSeconds,
+    answers: () => answers,
+    ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
   const finding = openFinding(clock);
   const guardsOf = (): Guards =>
@@ -312,7 +315,8 @@ export async function startServer({
       log.level(settings.logLevel);
       models = assemble();
       guards = guardsOf();
-      answers.clear(); // other models may stand behind the names
+      ttls = ttlsOf();
+      answers = new KeptAnswers(clock);
     },
     async close(graceSeconds) {
       stopping = true;

@@ -198,7 +198,8 @@ class Meter {
   /** Some providers count below nothing, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route } = this.#call;
-    const context = (isConversation(this.#call) ? route.limits.context : undefined) ?? longestContext; // an errand may be many prompts
+    // An errand may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
+    const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
@@ -214,7 +215,7 @@ class Meter {
 
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
-/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. */
+/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. And times the context known. */
 const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;

@@ -132,7 +132,7 @@ function spoken(words: readonly Words[], isJson: boolean): Segment {
     const cited = citations && withStrings(citations, each);
     if (left === text) {
       if (said === extra && cited === citations) return words;
-      return [...words.slice(0, -1), { ...last, ...(said ? { extra: said } : {}), ...(cited ? { citations: cited } : {}) } as Words];
+      return [...words.slice(0, -1), { ...last, ...(said ? { extra: said } : {}), ...(cited ? { citations: cited } : {}) }];
     }
     // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
     const { type, candidate } = last;

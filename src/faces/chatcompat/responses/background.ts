@@ -54,7 +54,19 @@ export function openBackground(parts: BackgroundParts): Background {
     const { caller, app, strict, targets, tags, headers, cacheSeconds, requestId } = context;
     const id = textOf(response['id']);
     await runs.begin((job) => {
-      const run: Run = { job, request, requestId, caller, app, strict, targets, tags, headers, cacheSeconds, ...(conversationId === undefined ? {} : { conversationId }) };
+      const run: Run = {
+        job,
+        request,
+        requestId,
+        caller,
+        app,
+        strict,
+        targets,
+        tags,
+        headers,
+        cacheSeconds,
+        ...(conversationId === undefined ? {} : { conversationId }),
+      };
       return {
         userId: caller.userId,
         id,
