@@ -145,11 +145,11 @@ export async function startServer({
   const upstreams = upstreamsOf(() => settings, clock);
   const { allow } = settings.outbound;
   const outward = { clock, ...outwardOf(settings), outside };
-  const guarded = openGuardedFetch({ ...outward, allow });
+  const media = openGuardedFetch({ ...outward, allow });
   const sentences = openSentences();
   let providers: Providers;
   const assemble = () => {
-    providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
+    providers = openProviders(settings.providers, { upstreams, clock, door: media });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
