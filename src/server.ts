@@ -145,11 +145,11 @@ export async function startServer({
   const upstreams = upstreamsOf(() => settings, clock);
   const { allow } = settings.outbound;
   const outward = { clock, ...outwardOf(settings), outside };
-  const guarded = openGuardedFetch({ ...outward, allow });
+  const media = openGuardedFetch({ ...outward, allow });
   const sentences = openSentences();
   let providers: Providers;
   const assemble = () => {
-    providers = openProviders(settings.providers, { upstreams, clock, door: guarded });
+    providers = openProviders(settings.providers, { upstreams, clock, door: media });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
@@ -186,7 +186,10 @@ export async function startServer({
     return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
   };
   const health = openHealth(() => settings.routing, clock, chance);
-  const answers = new KeptAnswers(clock);
+  let answers = new KeptAnswers(clock);
+  // A model that was named by an alias is asked by its other names too.
+  const ttlsOf = () => new Map(Object.entries(settings.cache).map(([name, { ttlSeconds }]) => [models.find(name)?.name ?? name, ttlSeconds]));
+  let ttls = ttlsOf();
   const { generate, booked } = gateway({
     models: modelsSeen,
     ledger,
@@ -195,8 +198,8 @@ export async function startServer({
     waits: () => settings.limits,
     clock,
     guards: () => guards,
-    answers,
-    ttlOf: (model) => settings.cache[model]?.ttlSeconds,
+    answers: () => answers,
+    ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
   const finding = openFinding(clock);
   const guardsOf = (): Guards =>
@@ -208,7 +211,7 @@ export async function startServer({
     const address = addressOf(search);
     return openEngine(search, openGuardedFetch({ ...outward, allow: address === undefined ? [] : [address] }));
   });
-  const searched = (stepsEach: number, inner: Generate) => searching({ models: () => models, engine: () => engines(settings), door: pages, stepsEach }, inner);
+  const searched = (stepsEach: number, inner: Generate) => searching({ models: modelsSeen, engine: () => engines(settings), door: pages, stepsEach }, inner);
   const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
   const resetRegions = () => health.reset();
@@ -312,7 +315,8 @@ export async function startServer({
       log.level(settings.logLevel);
       models = assemble();
       guards = guardsOf();
-      answers.clear(); // other models may stand behind the names
+      ttls = ttlsOf();
+      answers = new KeptAnswers(clock);
     },
     async close(graceSeconds) {
       stopping = true;

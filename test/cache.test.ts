@@ -14,10 +14,11 @@ beforeAll(async () => {
   upstream = await startUpstream();
   house = await openHouse({
     upstream: upstream.url,
-    yaml: `  kept: { targets: [{ provider: fake, model: kept-up }] }
+    yaml: `  kept: { targets: [{ provider: fake, model: kept-up }], aliases: [held] }
+  named: { targets: [{ provider: fake, model: named-up }], aliases: [called] }
   brief: { targets: [{ provider: fake, model: brief-up }] }
   vectors: { kind: embedding, targets: [{ provider: fake, model: vectors-up }] }
-cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 } }
+cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, called: { ttlSeconds: 600 } }
 routing: { cooldownSeconds: 0 }
 `,
   });
@@ -207,6 +208,27 @@ describe('how long', () => {
     expect(cacheOf(await ask(content))).toBe('hit');
   });
 
+  test('is up to a request in the background too', async () => {
+    const path = '/server/chatcompat/v1/responses';
+    const content = fresh();
+    const answer = async (headers: Record<string, string>) => {
+      const { id } = (await (await house.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
+      const status = async () => ((await (await house.ask(`${path}/${id}`)).json()) as { status: string }).status;
+      await expect.poll(status, { timeout: 10_000 }).toBe('completed');
+      return upstream.requests.length;
+    };
+    const none = { 'x-dragoman-cache': 'no-store' };
+    expect([await answer(none), await answer(none), await answer({}), await answer({})]).toEqual([1, 2, 3, 3]);
+  });
+
+  test('is up to the model that answers, by whichever of its names the settings have it', async () => {
+    const answer = async (asked: string, headers: Record<string, string> = {}) => cacheOf(await ask(fresh(), { model: asked }, headers));
+    expect([await answer('held'), await answer('named'), await answer('called')]).toEqual(['miss', 'miss', 'miss']);
+    const choosing = (targets: string) => ({ 'x-dragoman-targets': targets });
+    expect(await answer('kept', choosing('gpt-4o-mini'))).toBeNull();
+    expect(await answer('gpt-4o-mini', choosing('kept'))).toBe('miss');
+  });
+
   test('has an end', async () => {
     const content = fresh();
     const answer = async () => cacheOf(await ask(content, { model: 'brief' }));
@@ -233,6 +255,20 @@ describe('how long', () => {
     expect([await answer(), await answer()]).toEqual(['miss', 'hit']);
     await own.change('');
     expect(await answer()).toBeNull();
+  });
+
+  test('ends with new settings for an answer that was under way then', async () => {
+    const yaml = 'cache: { "*": { ttlSeconds: 600 } }\n';
+    const own = await openHouse({ upstream: upstream.url, yaml });
+    onTestFinished(own.close);
+    const answer = () => askWith(own, own.key, { model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'hello' }] });
+    upstream.script(pace(100, ok({ text: 'one two three four' })));
+    const early = await answer();
+    await own.change(`${yaml}routing: { cooldownSeconds: 0 }\n`);
+    expect(await early.text()).toContain('[DONE]');
+    const late = await answer();
+    await late.text();
+    expect([cacheOf(early), cacheOf(late)]).toEqual(['miss', 'miss']);
   });
 });
 

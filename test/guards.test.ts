@@ -486,6 +486,29 @@ describe('a check of kind moderation', () => {
   });
 });
 
+describe('where the caller chooses the models', () => {
+  const choosing = (targets: string) =>
+    member.ask({ model: 'free', messages: [{ role: 'user', content: 'hello' }] }, { headers: { 'x-dragoman-targets': targets } });
+
+  test('a check asks its own model all the same', async () => {
+    upstream.script(always(on({ model: 'judge-up' }, ok({ text: '{"flagged": true}' }))));
+    const answer = await choosing('judged');
+    expect(answer.status).toBe(400);
+    expect(upstream.requests.map(({ model }) => model)).toEqual(['judge-up']);
+  });
+
+  test('the row of the one that answered knows nothing of a check that kept another from it', async () => {
+    upstream.script(always(on({ model: 'judge-up' }, failing(503))));
+    const answer = await choosing('judged,free');
+    expect([answer.status, answer.headers.get('x-dragoman-attempts')]).toEqual([200, '1']);
+    await expect.poll(async () => (await rowsOf(answer)).length).toBe(3);
+    const [refused, answered, judge] = await rowsOf(answer);
+    expect(refused).toMatchObject({ step: 0, status: 503, end: 'upstream-failed', attempts: 0 });
+    expect(answered).toMatchObject({ status: 200, end: 'completed', servedModel: 'free-up', attempts: 1 });
+    expect(judge).toMatchObject({ model: 'judge', end: 'upstream-failed' });
+  });
+});
+
 test('a caller without quota is told so before the moderating model is paid for', async () => {
   const poor = await newMember(house, { monthlyTokens: 0 });
   const answer = await poor.ask({ model: 'judged', messages: [{ role: 'user', content: 'hello' }] });

@@ -160,7 +160,8 @@ describe('x-dragoman-targets', () => {
     expect(await logged(headers.get('x-request-id')!, 2)).toMatchObject({
       model: 'small',
       end: 'upstream-failed',
-      steps: [{ model: 'small', servedModel: 'huge-1' }],
+      attempts: 1,
+      steps: [{ model: 'small', servedModel: 'huge-1', attempts: 1 }],
     });
   });
 

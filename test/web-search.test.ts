@@ -241,6 +241,19 @@ describe('the gateway searches', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
+  test('is done for the models that the caller chose, not for the one that it named', async () => {
+    const choosing = (targets: string) => asked(request({ model: 'resp-x' }), { headers: { 'x-dragoman-targets': targets } });
+    finds();
+    shows('<p>It is far.</p>');
+    upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
+    const { said } = await choosing('gpt-x');
+    expect(said.output.map(({ type }) => type)).toEqual(['web_search_call', 'message']);
+    expect(engine.requests).toHaveLength(1);
+    await choosing('resp-x');
+    expect(upstream.requests.at(-1)!.json).toMatchObject({ tools: [{ type: 'web_search' }] });
+    expect(engine.requests).toHaveLength(1);
+  });
+
   test('pages are read through the guard: an engine cannot lead inside [N-03]', async () => {
     const inner = [`http://127.0.0.1:${engine.port}/secret`, `http://inner.example:${engine.port}/secret`, 'http://169.254.169.254/'];
     finds(inner.map((url) => ({ url, title: 'Inside', content: 'shown' })));

@@ -48,6 +48,7 @@ export async function* alternating(call: Call, context: Context, { routes, model
       } else if (error.code === 'forbidden' && tooLong) throw tooLong;
       else if (!isElsewhere(error)) throw error;
       faults.push(error);
+      delete context.progress.refused; // the next one has its own checks
     }
   }
   throw allOut(faults) ?? new Fault('internal', 'No model was asked.');

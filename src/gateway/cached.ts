@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { isConversation, type GenerateCall } from '#model/call';
 import type { GenerateEvent } from '#model/event';
 import type { Context, Generate, Said } from '#model/generate';
+import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 import { largestAnswer, type KeptAnswers } from './kept-answers.ts';
 
 export interface CachedParts {
-  readonly answers: KeptAnswers;
+  /** Others when the settings change, for other models may stand behind the names then. */
+  readonly answers: () => KeptAnswers;
   /** Seconds for which the answers of a model are kept; nothing: they are not. */
-  readonly ttlOf: (model: string) => number | undefined;
+  readonly ttlOf: (model: Model) => number | undefined;
   /** Answers without asking anybody: reserves nothing and books no plan tokens. */
   readonly replayed: (said: readonly Said[]) => Generate<RoutedCall>;
 }
@@ -20,15 +22,16 @@ export interface CachedParts {
  */
 export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
-    const ttl = isConversation(call) ? (context.cacheSeconds ?? ttlOf(call.model) ?? ttlOf(call.route.name) ?? ttlOf('*') ?? 0) : 0;
+    const ttl = isConversation(call) ? (context.cacheSeconds ?? ttlOf(call.route) ?? 0) : 0;
     if (ttl === 0 || !isConversation(call)) return inner(call, context);
     const name = nameOf(call, context);
-    const said = answers.find(name, ttl);
+    const kept = answers(); // an answer under way when the settings change is not kept for those who ask after it
+    const said = kept.find(name, ttl);
     context.progress.cache = said ? 'hit' : 'miss';
-    return said ? replayed(said)(call, context) : keeping(call, context, name, ttl);
+    return said ? replayed(said)(call, context) : keeping(call, context, (all) => kept.keep(name, all, ttl));
   };
 
-  async function* keeping(call: GenerateCall & Pick<RoutedCall, 'route'>, context: Context, name: string, ttl: number): AsyncGenerator<Said> {
+  async function* keeping(call: GenerateCall & Pick<RoutedCall, 'route'>, context: Context, keep: (said: readonly Said[]) => void): AsyncGenerator<Said> {
     const { lane: _, ...heard } = call; // bytes that pass unread cannot be kept
     const said: Said[] = [];
     let size = 0;
@@ -37,7 +40,7 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
       if (size < largestAnswer) said.push(events);
       yield events;
     }
-    if (size < largestAnswer && isGood(said, call.sampling.candidates ?? 1)) answers.keep(name, said, ttl);
+    if (size < largestAnswer && isGood(said, call.sampling.candidates ?? 1)) keep(said);
   }
 }
 

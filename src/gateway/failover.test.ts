@@ -468,6 +468,20 @@ describe('the order of targets', () => {
     expect(tried[0]).toBe(2);
   });
 
+  test('also moves to another model, which are made outside', async () => {
+    const waited: number[] = [];
+    for (let round = 0; round < 30; round++) {
+      const last = target(`hanging ${round}`);
+      last.generate = async function* (_, { patience }) {
+        waited.push(patience.head);
+        throw silent;
+      };
+      await ask([last], undefined, { turns: userSays('hello'), movesOn: true });
+    }
+    expect(waited[0]).toBe(90);
+    expect(waited.at(-1)).toBe(300);
+  });
+
   test('but not where cooldowns are switched off; a hang is still noticed while another target is left', async () => {
     settings = { cooldownSeconds: 0, cooldownMaxSeconds: 60 };
     const { tried, waited } = await hangs(30);

@@ -80,7 +80,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
         if (spoken || !fault.details.elsewhere) throw fault;
         faults.push(fault);
         if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
-        if (fault.code === 'timed-out' && left.length > 0 && health.cools && !budget.take(target.provider)) break;
+        if (fault.code === 'timed-out' && (left.length > 0 || call.movesOn) && health.cools && !budget.take(target.provider)) break;
       } finally {
         if (!judged) health.released(trial);
       }

@@ -55,11 +55,12 @@ export function guarded({ guards, refused }: GuardedParts, inner: Generate<Route
   }
 }
 
-/** Steps that a check takes are numbered apart from those that the request takes, so that each has its own row. */
-const stepsEach = 100_000;
+/** Steps that a check takes are numbered behind all that a request takes itself (`alternatives`), so that each has its own row. */
+const firstStep = 1_000_000_000;
+const stepsEach = 10_000_000;
 
 function stepsOf({ step }: Context): () => number {
-  let next = stepsEach * (step + 1);
+  let next = firstStep + stepsEach * step;
   return () => next++;
 }
 

@@ -44,11 +44,6 @@ export class KeptAnswers {
     }
   }
 
-  clear(): void {
-    this.#answers.clear();
-    this.#bytes = 0;
-  }
-
   #drop(name: string, kept: Kept): void {
     this.#answers.delete(name);
     this.#bytes -= sizeOf(kept);

@@ -95,13 +95,19 @@ describe('what is booked', () => {
     ['below nothing', { output: -5 }, {}],
     ['without end', { input: 1e308 }, {}],
     ['no number', { output: NaN }, {}],
-    ['more than the model reads', { input: 8001 }, {}],
+    ['far more than the model reads', { input: 80_001 }, {}],
     ['more than ten times the maximum asked', { output: 201 }, { maxTokens: 20 }],
   ])('is an estimate where the provider counts %s, and the client reads the same', async (_, over, sampling) => {
     const model = { ...route, limits: { context: 8000 } };
     const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40)), finished, usage(over)), { sampling, route: model }));
     expect(events.at(-1)).toMatchObject({ type: 'usage', usage: { output: 10, source: 'estimated' } });
     expect(await booked()).toMatchObject({ inputTokens: 8, outputTokens: 10, provenance: 'estimated' });
+  });
+
+  test('is what the provider counts where its window is wider than is known', async () => {
+    const model = { ...route, limits: { context: 8000 } };
+    await Array.fromAsync(asking(says(started, text('x'), finished, usage({ input: 40_000 })), { route: model }));
+    expect(await booked()).toMatchObject({ inputTokens: 40_000, provenance: 'provider' });
   });
 });
 

@@ -52,6 +52,8 @@ class Meter {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #startedAt: number;
+  /** Of the attempts of the request: those before were another step's. */
+  readonly #firstAttempt: number;
   #firstAt: number | undefined;
   #bytes = 0;
   #tokens = 0;
@@ -68,6 +70,7 @@ class Meter {
     this.#context = context;
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
+    this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
   }
 
@@ -153,7 +156,8 @@ class Meter {
     const asked = this.spoke || whole || end === 'client-left';
     const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
-    const last = progress.attempts.at(-1);
+    const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
+    const last = attempts.at(-1);
     return {
       requestId,
       step,
@@ -168,7 +172,7 @@ class Meter {
       servedModel: this.#model,
       provider: last?.provider ?? '',
       region: last?.region ?? '',
-      attempts: progress.attempts,
+      attempts,
       status,
       end,
       inputTokens: usage.input,
@@ -194,7 +198,8 @@ class Meter {
   /** Some providers count below nothing, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route } = this.#call;
-    const context = (isConversation(this.#call) ? route.limits.context : undefined) ?? longestContext; // an errand may be many prompts
+    // An errand may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
+    const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
@@ -210,7 +215,7 @@ class Meter {
 
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
-/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. */
+/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. And times the context known. */
 const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;

@@ -1,3 +1,4 @@
+import { choiceHeaders } from '#model/choices';
 import type { Started } from '#model/event';
 import type { Allowance, Progress } from '#model/generate';
 import type { Headers } from './exchange.ts';
@@ -22,7 +23,7 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
 /** What checks and cache had to do with it. */
 function onTheWay({ cache, flags }: Progress): Headers {
   if (!cache && !flags) return none;
-  return [...(cache ? ['x-dragoman-cache', cache] : none), ...(flags ? ['x-dragoman-flags', inHeader(flags.join(', '))] : none)];
+  return [...(cache ? [choiceHeaders.cache, cache] : none), ...(flags ? ['x-dragoman-flags', inHeader(flags.join(', '))] : none)];
 }
 
 const none: Headers = [];

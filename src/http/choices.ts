@@ -6,6 +6,8 @@ const mostTargets = 8;
 const longestName = 200;
 const mostTags = 8;
 const longestTags = 500;
+/** As many seconds as the settings may say. */
+const longestCache = 2_147_483;
 const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
 
 /** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
@@ -31,4 +33,14 @@ export function tagsIn(header: string | undefined): Tags | undefined {
       { field: choiceHeaders.tags },
     );
   return tags;
+}
+
+/** `600`, or `no-store`: 0. @throws Fault `invalid` */
+export function cacheSecondsIn(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (header.toLowerCase() === 'no-store') return 0;
+  const seconds = /^\d{1,7}$/.test(header) ? Number(header) : Infinity;
+  if (seconds > longestCache)
+    throw new Fault('invalid', `${choiceHeaders.cache} must be a number of seconds up to ${longestCache}, or no-store.`, { field: choiceHeaders.cache });
+  return seconds;
 }

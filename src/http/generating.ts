@@ -7,7 +7,7 @@ import { fold, type GenerateResult } from '#model/fold';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
-import { tagsIn, targetsIn } from './choices.ts';
+import { cacheSecondsIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from './event-stream.ts';
 import type { Exchange, Headers } from './exchange.ts';
 import type { Asked } from './route.ts';
@@ -99,21 +99,9 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     targets: targetsIn(exchange.header(choiceHeaders.targets)),
     tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,
-    cacheSeconds: cacheSecondsOf(exchange.header('x-dragoman-cache')),
+    cacheSeconds: cacheSecondsIn(exchange.header(choiceHeaders.cache)),
     progress: { attempts: [] },
   };
-}
-
-/** As many seconds as the settings may say. */
-const longestCache = 2_147_483;
-
-function cacheSecondsOf(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  if (header.toLowerCase() === 'no-store') return 0;
-  const seconds = /^\d{1,7}$/.test(header) ? Number(header) : Infinity;
-  if (seconds > longestCache)
-    throw new Fault('invalid', `x-dragoman-cache must be a number of seconds up to ${longestCache}, or no-store.`, { field: 'x-dragoman-cache' });
-  return seconds;
 }
 
 /** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */

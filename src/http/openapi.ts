@@ -68,7 +68,7 @@ const idempotencyKey = {
 };
 
 const cacheSeconds = {
-  name: 'x-dragoman-cache',
+  name: choiceHeaders.cache,
   in: 'header',
   required: false,
   schema: { type: 'string', pattern: '^(\\d{1,7}|no-store)$' },

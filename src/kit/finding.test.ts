@@ -68,8 +68,8 @@ describe('a pattern', () => {
   const finding = openFinding(systemClock);
   afterAll(() => finding.close());
   const { signal } = new AbortController();
-  const look = (pattern: string, texts: readonly string[], yesOrNo = false) =>
-    finding.look({ sought: { type: 'pattern', pattern, mask: '[X]' }, texts, yesOrNo }, signal);
+  const look = (pattern: string, texts: readonly string[], yesOrNo = false, owner = '1') =>
+    finding.look({ sought: { type: 'pattern', pattern, mask: '[X]' }, texts, yesOrNo }, { owner, signal });
 
   test('is masked wherever it stands, and what matches nothing at all is nothing', async () => {
     expect(await look('b+|x*', ['abba', 'ac', ''])).toEqual(['a[X]a', undefined, undefined]);
@@ -87,6 +87,25 @@ describe('a pattern', () => {
     expect(await next).toEqual(['a[X]c']);
   });
 
+  test('in many texts of one owner does not hold up that of another', async () => {
+    let given = 0;
+    const slow = Array.from({ length: 4 }, () => look('(a+)+$', [`${'a'.repeat(50)}!`]).catch(() => given++));
+    expect(await look('b', ['abc'], false, '2')).toEqual(['a[X]c']);
+    expect(given).toBeLessThanOrEqual(1);
+    await Promise.all(slow);
+  });
+
+  test('is not looked for once all is closed, whoever waited', async () => {
+    const own = openFinding(systemClock);
+    const waiting = Array.from({ length: 3 }, () =>
+      own.look({ sought: { type: 'pattern', pattern: '(a+)+$', mask: '' }, texts: [`${'a'.repeat(50)}!`], yesOrNo: true }, { owner: '1', signal }),
+    );
+    const ends = Promise.allSettled(waiting);
+    await own.close();
+    expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await expect(waiting[2]).rejects.toThrow('shutting down');
+  });
+
   test('in a long text does not hold up a short one', async () => {
     const slow = look('(a+)+$', [`${'a'.repeat(70_000)}!`]);
     const first = await Promise.race([slow.catch(() => 'the long one'), look('b', ['abc']).then(() => 'the short one')]);
@@ -97,9 +116,9 @@ describe('a pattern', () => {
   test('is not looked for any more when nobody waits', async () => {
     const left = new AbortController();
     const first = look('b', ['abc']);
-    const second = finding.look({ sought: { type: 'pattern', pattern: 'b', mask: '' }, texts: ['b'], yesOrNo: false }, left.signal);
+    const second = finding.look({ sought: { type: 'pattern', pattern: 'b', mask: '' }, texts: ['b'], yesOrNo: false }, { owner: '1', signal: left.signal });
     left.abort(new Error('gone'));
-    await first;
     await expect(second).rejects.toThrow('gone');
+    await first;
   });
 });

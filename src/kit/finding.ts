@@ -2,17 +2,18 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from './clock.ts';
 import type { Job, Looked } from './finding/worker.ts';
+import { openTurnstile } from './turnstile.ts';
 
 export type { Sought } from './finding/find.ts';
 
 /**
  * Looks for patterns in texts of strangers. JavaScript's regular expressions can take years for a short text, and nothing on their own thread can stop them: they
  * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short texts and one for long ones, so that nobody's long
- * text holds up a sentence; each begins with its first job.
+ * text holds up a sentence; each begins with its first job. Of one owner each has one job at a time: nobody's many texts hold up those of others.
  */
 export interface Finding {
   /** @returns for each text how it reads without what was found; nothing where nothing was. @throws FindingTooSlow */
-  look(job: Job, signal: AbortSignal): Promise<Looked>;
+  look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<Looked>;
   close(): Promise<void>;
 }
 
@@ -33,16 +34,19 @@ const patience = { job: 1000, character: 0.003 };
 export function openFinding(clock: Pick<Clock, 'after'>): Finding {
   const [quick, slow] = [new Thread(clock), new Thread(clock)];
   return {
-    look(job, signal) {
+    look(job, { owner, signal }) {
       const length = job.texts.reduce((sum, text) => sum + text.length, 0);
       const milliseconds = patience.job + patience.character * length;
-      return new Promise((resolve, reject) => (length > short ? slow : quick).take({ job, milliseconds, signal, resolve, reject }));
+      const thread = length > short ? slow : quick;
+      return thread.owners.through(owner, signal, () => new Promise((resolve, reject) => thread.take({ job, milliseconds, signal, resolve, reject })));
     },
     async close() {
       await Promise.all([quick.close(), slow.close()]);
     },
   };
 }
+
+const closing = () => new Error('The server is shutting down.');
 
 interface Waiting {
   readonly job: Job;
@@ -54,6 +58,7 @@ interface Waiting {
 
 /** Does one job after the other. It begins anew after one that took too long. */
 class Thread {
+  readonly owners = openTurnstile({ each: 1, all: Infinity, waiting: Infinity });
   readonly #clock: Pick<Clock, 'after'>;
   readonly #line: Waiting[] = [];
   #current: Waiting | undefined;
@@ -61,23 +66,26 @@ class Thread {
   /** Has it told that it has begun? Until then no time counts. */
   #isReady = false;
   #cancelTimer = () => {};
+  #isClosed = false;
 
   constructor(clock: Pick<Clock, 'after'>) {
     this.#clock = clock;
   }
 
   take(waiting: Waiting): void {
+    if (this.#isClosed) return waiting.reject(closing());
     this.#line.push(waiting);
     this.#next();
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const worker = this.#worker;
     this.#worker = undefined;
     this.#cancelTimer();
     const all = [...(this.#current ? [this.#current] : []), ...this.#line.splice(0)];
     this.#current = undefined;
-    for (const { reject } of all) reject(new Error('The server is shutting down.'));
+    for (const { reject } of all) reject(closing());
     await worker?.terminate();
   }
 

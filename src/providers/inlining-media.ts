@@ -27,7 +27,7 @@ export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (p
       return target.honours; // it learns
     },
     generate: (call, context) => {
-      const parts = mediaOf(call.turns).filter(needed);
+      const parts = mediaOf(call.turns, needed);
       return parts.length === 0 ? target.generate(call, context) : fetchedFirst(door, target, call, context, parts);
     },
   });
@@ -37,15 +37,17 @@ export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (p
 /** Is a part given by an address that anybody could be asked for? */
 export const isByAddress = ({ url = '' }: MediaPart): boolean => /^https?:/i.test(url);
 
-/** The media of turns, and of the results of tools in them. */
-function mediaOf(turns: readonly Turn[]): MediaPart[] {
-  const found: MediaPart[] = [];
+const none: readonly MediaPart[] = [];
+
+/** Those media of turns, and of the results of tools in them, that are needed: nearly always none, and then nothing is made. */
+function mediaOf(turns: readonly Turn[], needed: (part: MediaPart) => boolean): readonly MediaPart[] {
+  let found: MediaPart[] | undefined;
   for (const { parts } of turns)
     for (const part of parts) {
-      if (part.type === 'media') found.push(part);
-      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media') found.push(inner);
+      if (part.type === 'media' && needed(part)) (found ??= []).push(part);
+      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media' && needed(inner)) (found ??= []).push(inner);
     }
-  return found;
+  return found ?? none;
 }
 
 async function* fetchedFirst(

@@ -300,6 +300,7 @@ export class Machine {
     });
     const ledger = planted.ledger?.(made) ?? made;
     const model = planted.model?.(this.parts.model(life)) ?? this.parts.model(life);
+    const answers = new KeptAnswers(clock);
     const { generate } = gateway({
       models: () => ({ find: () => model, list: () => [model], embedding: undefined }),
       ledger,
@@ -308,7 +309,7 @@ export class Machine {
       waits: () => ({ hangSeconds: { stream: 10, whole: 30 }, firstByteSeconds: 60, streamIdleSeconds: 60 }),
       clock,
       guards: () => ({ of: () => undefined }),
-      answers: new KeptAnswers(clock),
+      answers: () => answers,
       ttlOf: () => undefined,
     });
     const serving: Serving = { life, ledger, generate, running: new Set(), machine: this, isListening: true };

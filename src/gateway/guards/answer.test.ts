@@ -60,6 +60,26 @@ describe('held back by sentence', () => {
     expect(JSON.stringify(out)).toContain('"cited":"the [S]"');
   });
 
+  test('what was searched for, what was found and what is cited is looked at as well', () => {
+    const source = { url: 'https://a.example/secret', title: 'The secret' };
+    const { out } = through(
+      [
+        started,
+        { type: 'part', candidate: 0, part: { type: 'search', id: 's', query: 'a secret', state: 'completed', sources: [source] } },
+        say('It is so [1].', { citations: [{ ...source, start: 9, end: 12 }] }),
+        say('A secret [1].', { citations: [{ ...source, start: 9, end: 12 }] }),
+        finished,
+      ],
+      mask,
+    );
+    const masked = { url: 'https://a.example/[S]', title: 'The [S]' };
+    expect(fold(out).candidates[0]?.parts).toEqual([
+      { type: 'search', id: 's', query: 'a [S]', state: 'completed', sources: [masked] },
+      { type: 'text', text: 'It is so [1].', citations: [{ ...masked, start: 9, end: 12 }] },
+      { type: 'text', text: 'A [S] [1].' },
+    ]);
+  });
+
   test('an endless text is let go, but for its last words, in time that does not grow with it', () => {
     const held = new HeldAnswer(call, true);
     let let_go = 0;

@@ -1,7 +1,7 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
-import { collected, inTurn, withJson } from './texts.ts';
+import { collected, inTurn, partWith, withJson } from './texts.ts';
 
 type Each = (text: string) => string;
 type Words = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>;
@@ -71,7 +71,7 @@ export class HeldAnswer {
       }
       case 'part': {
         const { part } = event;
-        const segment = new Segment((each) => [part.type === 'foreign' ? { ...event, part: { ...part, value: withStrings(part.value, each) } } : event]);
+        const segment = new Segment((each) => [part.type === 'media' ? event : { ...event, part: partWith(part, each) }]);
         return [...this.#close(event.candidate), segment];
       }
       case 'finished':
@@ -127,8 +127,13 @@ function spoken(words: readonly Words[], isJson: boolean): Segment {
   return new Segment((each) => {
     const left = (isJson ? withJsonTexts(text, each) : undefined) ?? each(text);
     const extra = last.type === 'refusal' ? undefined : last.extra;
+    const citations = last.type === 'text' ? last.citations : undefined;
     const said = extra && last.type === 'text' ? withStrings(extra, each) : extra; // citations repeat what is cited
-    if (left === text) return said === extra ? words : [...words.slice(0, -1), { ...last, extra: said } as Words];
+    const cited = citations && withStrings(citations, each);
+    if (left === text) {
+      if (said === extra && cited === citations) return words;
+      return [...words.slice(0, -1), { ...last, ...(said ? { extra: said } : {}), ...(cited ? { citations: cited } : {}) }];
+    }
     // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
     const { type, candidate } = last;
     return [{ type, candidate, text: left, ...(said && type === 'text' ? { extra: said } : {}) }];

@@ -106,8 +106,8 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Looki
   return new Fault('invalid', `The content policy here does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
-/** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for. */
+/** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for or their request has chosen. */
 export function ownContext({ context, nextStep }: Looking): Context {
   const { models: _, ...caller } = context.caller;
-  return { ...context, caller, step: nextStep(), headers: {}, strict: false, cacheSeconds: undefined, progress: { attempts: [] } };
+  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
 }

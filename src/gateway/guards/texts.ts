@@ -61,10 +61,16 @@ function withEach(call: GenerateCall, each: Each): GenerateCall {
   };
 }
 
-function partWith<Kind extends Part>(part: Kind, each: Each): Kind;
-function partWith(part: Part, each: Each): Part {
+/** A part with other texts. Where a text changed, nothing says any more which of its stretches rest on what. */
+export function partWith<Kind extends Part>(part: Kind, each: Each): Kind;
+export function partWith(part: Part, each: Each): Part {
   switch (part.type) {
-    case 'text':
+    case 'text': {
+      const { citations, ...rest } = part;
+      const text = each(part.text);
+      const cited = citations && withStrings(citations, each);
+      return { ...rest, text, ...(cited && text === part.text ? { citations: cited } : {}) };
+    }
     case 'refusal':
       return { ...part, text: each(part.text) };
     case 'thought': {
@@ -80,7 +86,7 @@ function partWith(part: Part, each: Each): Part {
     case 'foreign':
       return { ...part, value: withStrings(part.value, each) };
     case 'search':
-      return { ...part, query: each(part.query) };
+      return { ...part, query: each(part.query), sources: withStrings(part.sources, each) };
     default:
       return part satisfies never;
   }

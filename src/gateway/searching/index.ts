@@ -14,16 +14,17 @@ import {
 import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
-import type { Context, Generate, Said } from '#model/generate';
+import type { Caller, Context, Generate, Said } from '#model/generate';
 import { isObject, textOf } from '#model/json';
 import { placesOf } from '#model/target';
-import { modelsFor, type Models } from '../resolve.ts';
+import type { Models } from '../resolve.ts';
 import { citationsIn, type Source } from './citing.ts';
 import type { Engine } from './engines.ts';
 import { pageText } from './pages.ts';
 
 export interface SearchingParts {
-  readonly models: () => Models;
+  /** The models as a caller sees them. */
+  readonly models: (caller: Caller) => Models;
   /** Absent where none is configured. */
   readonly engine: () => Engine | undefined;
   /** Reads the pages that were found. */
@@ -52,9 +53,10 @@ export function searching(parts: SearchingParts, inner: Generate): Generate {
 function searchable(parts: SearchingParts, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Said> {
   const { search } = call.tools.find(isWebSearch)!;
   const { toolChoice: choice, tools, sampling } = call;
-  const model = modelsFor(parts.models(), context.caller).find(call.model);
-  if (!model || choice?.type === 'none' || choice?.type === 'allowed') return inner(call, context);
-  if (placesOf(model.targets).every(({ searches }) => searches?.(call) === true)) return inner(call, context);
+  const visible = parts.models(context.caller);
+  const models = (context.targets ?? [call.model]).map((name) => visible.find(name));
+  if (models.includes(undefined) || choice?.type === 'none' || choice?.type === 'allowed') return inner(call, context);
+  if (models.every((model) => placesOf(model!.targets).every(({ searches }) => searches?.(call) === true))) return inner(call, context);
   const engine = parts.engine();
   const others = tools.filter((tool) => !isWebSearch(tool));
   const isNamed = (name: string) => others.some((tool) => tool.type !== 'foreign' && tool.name === name);

@@ -51,10 +51,22 @@ export function openBackground(parts: BackgroundParts): Background {
     if (parts.models(context.caller).find(call.model)?.kind !== 'chat')
       throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
     const { previousId, conversationId, said } = ground;
-    const { caller, app, strict, targets, tags, headers, requestId } = context;
+    const { caller, app, strict, targets, tags, headers, cacheSeconds, requestId } = context;
     const id = textOf(response['id']);
     await runs.begin((job) => {
-      const run: Run = { job, request, requestId, caller, app, strict, targets, tags, headers, ...(conversationId === undefined ? {} : { conversationId }) };
+      const run: Run = {
+        job,
+        request,
+        requestId,
+        caller,
+        app,
+        strict,
+        targets,
+        tags,
+        headers,
+        cacheSeconds,
+        ...(conversationId === undefined ? {} : { conversationId }),
+      };
       return {
         userId: caller.userId,
         id,
@@ -179,6 +191,7 @@ const restarted = { type: 'server_error', code: 'gateway_restarted', param: null
 const stepsEach = 100;
 
 /** Inner steps of a request count on, so that each try is booked by itself. */
-function contextOf({ requestId, caller, app, strict, targets, tags, headers }: Run, tries: number, signal: AbortSignal): Context {
-  return { requestId, step: (tries - 1) * stepsEach, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, progress: { attempts: [] } };
+function contextOf({ requestId, caller, app, strict, targets, tags, headers, cacheSeconds }: Run, tries: number, signal: AbortSignal): Context {
+  const step = (tries - 1) * stepsEach;
+  return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
 }

@@ -26,6 +26,7 @@ export interface Run {
   readonly targets?: Context['targets'];
   readonly tags?: Context['tags'];
   readonly headers: Readonly<Record<string, string>>;
+  readonly cacheSeconds?: Context['cacheSeconds'];
   /** Something was said: it cannot be begun again. */
   readonly spoke?: true;
   readonly cancelWanted?: true;
