@@ -11,8 +11,12 @@ export type { Sought } from './finding/find.ts';
  * text holds up a sentence; each begins with its first job.
  */
 export interface Finding {
-  /** @returns for each text how it reads without what was found; nothing where nothing was. @throws FindingTooSlow */
-  look(job: Job, signal: AbortSignal): Promise<Looked>;
+  /**
+   * @param owner who asks: where several do, they are answered in turn
+   * @returns for each text how it reads without what was found; nothing where nothing was
+   * @throws FindingTooSlow
+   */
+  look(job: Job, signal: AbortSignal, owner?: string): Promise<Looked>;
   close(): Promise<void>;
 }
 
@@ -33,10 +37,10 @@ const patience = { job: 1000, character: 0.003 };
 export function openFinding(clock: Pick<Clock, 'after'>): Finding {
   const [quick, slow] = [new Thread(clock), new Thread(clock)];
   return {
-    look(job, signal) {
+    look(job, signal, owner = '') {
       const length = job.texts.reduce((sum, text) => sum + text.length, 0);
       const milliseconds = patience.job + patience.character * length;
-      return new Promise((resolve, reject) => (length > short ? slow : quick).take({ job, milliseconds, signal, resolve, reject }));
+      return new Promise((resolve, reject) => (length > short ? slow : quick).take(owner, { job, milliseconds, signal, resolve, reject }));
     },
     async close() {
       await Promise.all([quick.close(), slow.close()]);
@@ -55,7 +59,8 @@ interface Waiting {
 /** Does one job after the other. It begins anew after one that took too long. */
 class Thread {
   readonly #clock: Pick<Clock, 'after'>;
-  readonly #line: Waiting[] = [];
+  /** What waits, by owner, in the order of their turns: whoever has much to ask waits for himself alone. */
+  readonly #lines = new Map<string, Waiting[]>();
   #current: Waiting | undefined;
   #worker: Worker | undefined;
   /** Has it told that it has begun? Until then no time counts. */
@@ -66,8 +71,10 @@ class Thread {
     this.#clock = clock;
   }
 
-  take(waiting: Waiting): void {
-    this.#line.push(waiting);
+  take(owner: string, waiting: Waiting): void {
+    const line = this.#lines.get(owner);
+    if (line) line.push(waiting);
+    else this.#lines.set(owner, [waiting]);
     this.#next();
   }
 
@@ -75,15 +82,21 @@ class Thread {
     const worker = this.#worker;
     this.#worker = undefined;
     this.#cancelTimer();
-    const all = [...(this.#current ? [this.#current] : []), ...this.#line.splice(0)];
+    const all = [...(this.#current ? [this.#current] : []), ...[...this.#lines.values()].flat()];
     this.#current = undefined;
+    this.#lines.clear();
     for (const { reject } of all) reject(new Error('The server is shutting down.'));
     await worker?.terminate();
   }
 
   #next(): void {
-    while (!this.#current && this.#line.length > 0) {
-      const waiting = this.#line.shift()!;
+    while (!this.#current) {
+      const [turn] = this.#lines;
+      if (!turn) return;
+      const [owner, line] = turn;
+      const waiting = line.shift()!;
+      this.#lines.delete(owner);
+      if (line.length > 0) this.#lines.set(owner, line);
       if (waiting.signal.aborted) waiting.reject(waiting.signal.reason);
       else this.#begin(waiting);
     }

@@ -8,7 +8,7 @@ export function local({ name, kind, pattern = '', entities = [], action }: Check
     kind === 'regex' ? { type: 'pattern', pattern, mask: placeholder(name) } : { type: 'entities', entities: entities.flatMap((one) => entityOf(one) ?? []) };
   return async (texts, { runs, context }) => {
     const yesOrNo = action !== 'mask';
-    const found = await finding.look({ sought, texts: yesOrNo ? [...texts, ...runs] : texts, yesOrNo }, context.signal);
+    const found = await finding.look({ sought, texts: yesOrNo ? [...texts, ...runs] : texts, yesOrNo }, context.signal, String(context.caller.userId));
     return found.map((left): Verdict => (left === undefined ? undefined : action === 'mask' ? { action, text: left } : { action }));
   };
 }
