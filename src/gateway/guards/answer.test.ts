@@ -81,7 +81,7 @@ describe('held back by sentence', () => {
     });
     const events = [started, piece(0, '', 'f'), piece(1, '{"b":', 'g'), piece(0, '{"a":"sec'), piece(1, '1}'), piece(0, 'ret"}'), finished];
     const { looked, out } = through(events, mask);
-    expect(looked).toEqual(['a', 'secret', 'b', '1']);
+    expect(looked).toEqual(['a', 'secret', 'f', 'b', '1', 'g']);
     expect(fold(out).candidates[0]?.parts).toEqual([
       { type: 'tool-call', id: 'c0', name: 'f', json: '{"a":"[S]"}' },
       { type: 'tool-call', id: 'c1', name: 'g', json: '{"b":1}' },

@@ -1,9 +1,10 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
-import { collected, inTurn, withJson } from './texts.ts';
+import { carriedWith, collected, inTurn, withJson } from './texts.ts';
 
 type Each = (text: string) => string;
+type PartEvent = Extract<GenerateEvent, { type: 'part' }>;
 type Words = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>;
 
 /** Events that go on together: what they say, and how they read with other texts. */
@@ -39,11 +40,14 @@ interface Open {
 export class HeldAnswer {
   readonly #bySentence: boolean;
   readonly #isJson: boolean;
+  /** Names of tools that the client gave itself. */
+  readonly #known: ReadonlySet<string>;
   readonly #open = new Map<number, Open>();
   readonly #last: GenerateEvent[] = [];
   #left: number;
 
-  constructor({ output, sampling }: GenerateCall, bySentence: boolean) {
+  constructor({ output, sampling, tools }: GenerateCall, bySentence: boolean) {
+    this.#known = new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
     this.#isJson = output.type !== 'text';
     this.#bySentence = bySentence && !this.#isJson;
     this.#left = sampling.candidates ?? 1;
@@ -71,12 +75,11 @@ export class HeldAnswer {
       }
       case 'part': {
         const { part } = event;
-        const segment = new Segment((each) => [part.type === 'foreign' ? { ...event, part: { ...part, value: withStrings(part.value, each) } } : event]);
-        return [...this.#close(event.candidate), segment];
+        return [...this.#close(event.candidate), new Segment((each) => [{ ...event, part: shown(part, each) }])];
       }
       case 'finished':
         this.#left--;
-        return [...this.#close(event.candidate), new Segment(() => [event])];
+        return [...this.#close(event.candidate), new Segment((each) => [carriedWith(event, each)])];
       case 'usage':
         this.#last.push(event);
         return [];
@@ -116,7 +119,11 @@ export class HeldAnswer {
     const open = this.#open.get(candidate);
     this.#open.delete(candidate);
     if (!open) return [];
-    return open.type === 'tool-call' ? [called(open.calls)] : open.words.length > 0 ? [spoken(open.words, this.#isJson && open.type === 'text')] : [];
+    return open.type === 'tool-call'
+      ? [called(open.calls, this.#known)]
+      : open.words.length > 0
+        ? [spoken(open.words, this.#isJson && open.type === 'text')]
+        : [];
   }
 }
 
@@ -126,17 +133,16 @@ function spoken(words: readonly Words[], isJson: boolean): Segment {
   const last = words.at(-1)!;
   return new Segment((each) => {
     const left = (isJson ? withJsonTexts(text, each) : undefined) ?? each(text);
-    const extra = last.type === 'refusal' ? undefined : last.extra;
-    const said = extra && last.type === 'text' ? withStrings(extra, each) : extra; // citations repeat what is cited
-    if (left === text) return said === extra ? words : [...words.slice(0, -1), { ...last, extra: said } as Words];
+    const end: Words = last.type === 'refusal' ? last : carriedWith(last, each); // citations repeat what is cited
+    if (left === text) return end === last ? words : [...words.slice(0, -1), end];
     // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
-    const { type, candidate } = last;
-    return [{ type, candidate, text: left, ...(said && type === 'text' ? { extra: said } : {}) }];
+    const { type, candidate } = end;
+    return [{ type, candidate, text: left, ...(type === 'text' && end.extra ? { extra: end.extra } : {}) }];
   });
 }
 
 /** The tool calls of a candidate, whose pieces may have come in turn. */
-function called(pieces: readonly ToolCallPiece[]): Segment {
+function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): Segment {
   const calls = new Map<number, ToolCallPiece[]>();
   for (const piece of pieces) {
     const known = calls.get(piece.call);
@@ -144,18 +150,35 @@ function called(pieces: readonly ToolCallPiece[]): Segment {
     else calls.set(piece.call, [piece]);
   }
   return new Segment((each) => {
-    const changed = new Map<number, string>();
+    const changed = new Map<number, ToolCallPiece>();
     for (const [call, of] of calls) {
       const json = of.map((piece) => piece.json).join('');
       const left = of[0]!.custom ? each(json) : withJson(json, each);
-      if (left !== json) changed.set(call, left);
+      const [first] = of as [ToolCallPiece];
+      const name = first.name === undefined || known.has(first.name) ? first.name : each(first.name);
+      if (left !== json || name !== first.name) changed.set(call, { ...first, ...(name === undefined ? {} : { name }), json: left });
     }
     if (changed.size === 0) return pieces;
     return pieces.map((piece) => {
-      const json = changed.get(piece.call);
-      return json === undefined ? piece : { ...piece, json: piece === calls.get(piece.call)![0] ? json : '' };
+      const whole = changed.get(piece.call);
+      return whole === undefined ? piece : piece === calls.get(piece.call)![0] ? whole : { ...piece, json: '' };
     });
   });
+}
+
+/** What is shown of a part that is no text: pictures and sound are not looked into. */
+function shown<Kind extends PartEvent['part']>(part: Kind, each: Each): Kind;
+function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
+  switch (part.type) {
+    case 'foreign':
+      return { ...part, value: withStrings(part.value, each) };
+    case 'search':
+      return { ...part, query: each(part.query), sources: withStrings(part.sources, each) };
+    case 'media':
+      return carriedWith(part, each);
+    default:
+      return part satisfies never;
+  }
 }
 
 /** A text without the end of a sentence is let go in part when it is so long, but for its last words. */
