@@ -449,6 +449,18 @@ describe('a check of kind http', () => {
     ]);
   });
 
+  test('is asked about nothing that nobody said: the role of a turn, the form of a thought', async () => {
+    verdict = () => [200, '{}'];
+    const messages = [
+      { role: 'developer', content: 'be brief' },
+      { role: 'assistant', content: 'yes', reasoning_content: 'short' },
+      { role: 'user', content: 'hello' },
+    ];
+    expect((await member.ask({ model: 'served', messages })).status).toBe(200);
+    const before = (asked as { when: string; text: string }[]).filter(({ when }) => when === 'before');
+    expect(before.map(({ text }) => text).toSorted()).toEqual(['be brief', 'hello', 'short', 'yes']);
+  });
+
   test('decides itself where it names an action', async () => {
     verdict = () => [200, '{"action":"deny"}'];
     expect((await served('hello')).status).toBe(400);

@@ -87,11 +87,14 @@ function withEach(call: GenerateCall, each: Each): GenerateCall {
 /** With the strings of what is carried for one dialect, and of citations. */
 export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind {
   const { extra, citations } = one;
-  const carried = extra && withStrings(extra, each);
+  const carried = extra && withStrings(extra, (text) => (marks.has(text) ? text : each(text)));
   const cited = citations && withStrings(citations, each);
   if (carried === extra && cited === citations) return one;
   return { ...one, ...(carried ? { extra: carried } : {}), ...(cited ? { citations: cited } : {}) };
 }
+
+/** What stands in carried fields by itself, said by nobody. */
+const marks: ReadonlySet<string> = new Set(['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral']);
 
 interface Carrying {
   readonly extra?: Extra | undefined;
