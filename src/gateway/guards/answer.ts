@@ -1,6 +1,7 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
+import { Fault } from '#model/fault';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
 
 type Each = (text: string) => string;
@@ -45,6 +46,7 @@ export class HeldAnswer {
   readonly #open = new Map<number, Open>();
   readonly #last: GenerateEvent[] = [];
   #left: number;
+  #size = 0;
 
   constructor({ output, sampling, tools }: GenerateCall, bySentence: boolean) {
     this.#known = new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
@@ -58,8 +60,18 @@ export class HeldAnswer {
     return this.#left <= 0;
   }
 
-  /** @returns what can be looked at now, in its order */
+  /**
+   * @returns what can be looked at now, in its order
+   * @throws Fault `upstream-failed` where more would have to be held back than there is room for
+   */
   take(event: GenerateEvent): readonly Segment[] {
+    const ready = this.#taken(event);
+    this.#size = this.#bySentence && ready.length > 0 ? 0 : this.#size + sizeOf(event);
+    if (this.#size > mostHeld) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be looked at.');
+    return ready;
+  }
+
+  #taken(event: GenerateEvent): readonly Segment[] {
     switch (event.type) {
       case 'started':
       case 'passed':
@@ -126,6 +138,10 @@ export class HeldAnswer {
         : [];
   }
 }
+
+/** Bytes, roughly, that are held back of one answer: a million events, or 60 MB of text. */
+const mostHeld = 67_108_864;
+const sizeOf = (event: GenerateEvent) => 64 + ('text' in event ? event.text.length : event.type === 'tool-call' ? event.json.length : 0);
 
 /** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
 function spoken(words: readonly Words[], isJson: boolean): Segment {
