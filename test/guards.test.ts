@@ -255,6 +255,38 @@ describe.each([false, true])('tools, streamed: %s', (stream) => {
   });
 });
 
+describe.each([false, true])('beside the text of an answer, streamed: %s', (stream) => {
+  const answers = (message: object) =>
+    upstream.script(
+      says(/completions$/, 'application/json', JSON.stringify({ id: 'x', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] })),
+    );
+
+  test('thoughts are masked in each of their forms, and what is cited', async () => {
+    const url_citation = { url: 'https://a.example/', title: 'of ann@example.com', start_index: 0, end_index: 1 };
+    const reasoning_details = [{ type: 'reasoning.text', text: 'bob@example.com asks' }];
+    answers({
+      role: 'assistant',
+      content: 'Hello',
+      reasoning: 'bob@example.com asks',
+      reasoning_details,
+      annotations: [{ type: 'url_citation', url_citation }],
+    });
+    const raw = await (await ask('hi', { stream })).text();
+    expect(raw).not.toContain('@example.com');
+    expect(raw).toContain('"title":"of [EMAIL]"');
+    expect(raw).toContain('"text":"[EMAIL] asks"');
+  });
+
+  test('the name of a tool that the client does not have is looked at, and of one that it has is not', async () => {
+    const tools = [{ type: 'function', function: { name: 'card_4111111111111111' } }];
+    upstream.script(toolCalls([{ name: key, json: '{}' }]), toolCalls([{ name: 'card_4111111111111111', json: '{"to":"ann@example.com"}' }]));
+    expect((await ask('hi', { stream, tools })).status).toBe(400);
+    const raw = await (await ask('hi', { stream, tools })).text();
+    expect(raw).toContain('card_4111111111111111');
+    expect(raw).toContain('[EMAIL]');
+  });
+});
+
 describe('before the call', () => {
   test('every text of the conversation is masked: system, user, tool calls and results, and the descriptions of tools', async () => {
     const answer = await member.ask({
@@ -282,6 +314,43 @@ describe('before the call', () => {
     expect(sentText().match(/\[EMAIL\]/g)).toHaveLength(7);
     const { messages } = upstream.requests[0]!.json as { messages: { tool_calls?: { function: { arguments: string } }[] }[] };
     expect(JSON.parse(messages[2]!.tool_calls![0]!.function.arguments)).toEqual({ to: '[EMAIL]' });
+  });
+
+  test('what messages, parts and tools carry besides is masked', async () => {
+    const answer = await member.ask({
+      model,
+      messages: [
+        { role: 'user', name: 'a@example.com', content: [{ type: 'text', text: 'hi', note: 'b@example.com' }] },
+        { role: 'assistant', content: 'yes', reasoning_content: 'no', reasoning_details: [{ type: 'reasoning.text', text: 'c@example.com' }] },
+        { role: 'user', content: 'hi' },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', examples: [{ to: 'd@example.com' }] } }],
+    });
+    expect(answer.status).toBe(200);
+    expect(sentText()).not.toContain('@example.com');
+    expect(sentText().match(/\[EMAIL\]/g)).toHaveLength(4);
+  });
+
+  test.each([
+    ['a tool', { tools: [{ type: 'function', function: { name: key } }] }],
+    [
+      'an argument',
+      { tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { a: { properties: { [key]: {} } } } } } }] },
+    ],
+    ['a schema', { response_format: { type: 'json_schema', json_schema: { name: key, schema: { type: 'object' } } } }],
+    ['a member of a schema', { response_format: { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object', properties: { [key]: {} } } } } }],
+    [
+      'a tool that was called',
+      {
+        messages: [
+          { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: key, arguments: '{}' } }] },
+          { role: 'tool', tool_call_id: 'c', content: '' },
+        ],
+      },
+    ],
+  ])('what is denied is found in the name of %s', async (_what, more) => {
+    expect((await ask('hi', more)).status).toBe(400);
+    expect(upstream.requests).toHaveLength(0);
   });
 
   test('what is denied is found where it was split over parts', async () => {
@@ -378,6 +447,18 @@ describe('a check of kind http', () => {
       { when: 'before', text: 'hello you', model: 'served', user: expect.stringContaining('@example.org') as string },
       { when: 'after', text: 'You said: goodbye you', model: 'served' },
     ]);
+  });
+
+  test('is asked about nothing that nobody said: the role of a turn, the form of a thought', async () => {
+    verdict = () => [200, '{}'];
+    const messages = [
+      { role: 'developer', content: 'be brief' },
+      { role: 'assistant', content: 'yes', reasoning_content: 'short' },
+      { role: 'user', content: 'hello' },
+    ];
+    expect((await member.ask({ model: 'served', messages })).status).toBe(200);
+    const before = (asked as { when: string; text: string }[]).filter(({ when }) => when === 'before');
+    expect(before.map(({ text }) => text).toSorted()).toEqual(['be brief', 'hello', 'short', 'yes']);
   });
 
   test('decides itself where it names an action', async () => {

@@ -110,6 +110,37 @@ describe('bodies', () => {
     await connection.ended();
   });
 
+  describe('that are announced with an expectation', () => {
+    const expecting = ['content-type: application/json', 'expect: 100-continue'];
+    const invited = async (...bytes: string[]) => {
+      const connection = await connectRaw(house.url);
+      connection.send(bytes[0]!);
+      if (bytes[1] !== undefined) {
+        await connection.until('100 Continue');
+        connection.send(bytes[1]);
+      }
+      const { status, informational } = await connection.answer();
+      connection.close();
+      return { status, informational };
+    };
+
+    test('are asked for where they are going to be read', async () => {
+      expect(await invited(head(...expecting, `content-length: ${body.length}`), body)).toEqual({ status: 200, informational: [100] });
+    });
+
+    test('are not asked for where the key is wrong, the size or the address', async () => {
+      const refused = { informational: [] };
+      const wrongKey = head(...expecting, 'content-length: 10').replace(house.key, 'wrong');
+      expect(await invited(wrongKey)).toEqual({ status: 401, ...refused });
+      expect(await invited(head(...expecting, 'content-length: 100001'))).toEqual({ status: 413, ...refused });
+      expect(await invited(head(...expecting, 'content-length: 10').replace(chat, '/nowhere'))).toEqual({ status: 404, ...refused });
+    });
+
+    test('are bounded whatever else is expected', async () => {
+      expect(await invited(head('content-type: application/json', 'expect: wonders', 'content-length: 100001'))).toEqual({ status: 413, informational: [] });
+    });
+  });
+
   test('one that grows too large without saying so is refused [I-08]', async () => {
     const connection = await connectRaw(house.url);
     connection.send(head('content-type: application/json', 'transfer-encoding: chunked'));

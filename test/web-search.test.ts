@@ -262,6 +262,16 @@ describe('the gateway searches', () => {
     expect(engine.requests.map(({ url }) => url!.split('?')[0])).toEqual(['/search']);
   });
 
+  test('what is cut short is never cut within a character: providers refuse half of one', async () => {
+    finds([{ url: page('/a'), title: `${'x'.repeat(199)}🌙`, content: `${'y'.repeat(1999)}🌙` }]);
+    web.answer((_, response) => void response.writeHead(404).end());
+    upstream.script(looksFor('moon'), ok({ text: 'Far.' }));
+    expect((await asked(request())).status).toBe(200);
+    const told = sent(1).messages.at(-1)!.content;
+    expect(told).toContain('yyyy');
+    expect(told.isWellFormed()).toBe(true);
+  });
+
   test('a client that leaves ends the search, and no further round is asked for', async () => {
     engine.answer(() => {}); // it never answers
     upstream.script(looksFor('moon'), always(ok()));

@@ -100,9 +100,9 @@ async function* heard(checks: readonly Check[], call: GenerateCall, answer: Asyn
   let refused: Fault | undefined;
   for await (const said of answer) {
     if (refused) continue; // only for what it cost
-    for (const event of said) waiting.push(...held.take(event));
-    if (!held.isComplete && (!bySentence || !waiting.some(({ texts }) => texts.length > 0))) continue;
     try {
+      for (const event of said) waiting.push(...held.take(event));
+      if (!held.isComplete && (!bySentence || !waiting.some(({ texts }) => texts.length > 0))) continue;
       const events = await looked(waiting);
       waiting = [];
       if (events.length > 0) yield events;

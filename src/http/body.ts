@@ -28,6 +28,7 @@ export async function readBody(
   if (length === 0) return nothing;
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
   refuseOtherTypes(exchange, takes);
+  exchange.invite();
   const chunks: Buffer[] = [];
   let size = 0;
   let counted = 0;

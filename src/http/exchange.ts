@@ -133,6 +133,12 @@ export class Exchange {
     return (this.#recording = new Recording(mostBytes));
   }
 
+  /** Tells a client that waits for it (`Expect: 100-continue`) to send its body now. */
+  invite(): void {
+    const { expect } = this.#request.headers;
+    if (expect !== undefined && /^100-continue$/i.test(expect) && this.#request.httpVersionMinor > 0) this.#response.writeContinue();
+  }
+
   /** Ends the recording and lets go out what it held back. @param more headers of a whole answer */
   release(more: Headers = []): void {
     const held = this.#recording?.held;

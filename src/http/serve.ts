@@ -71,6 +71,9 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
   const crowd = boundConnections(app.server, () => roomFor(door.limits().maxConnections), door.clock);
+  // Nobody is invited to send a body that is not going to be read (`readBody` does it), and other expectations may be passed over (RFC 9110, 10.1.1).
+  for (const expecting of ['checkContinue', 'checkExpectation'] as const)
+    app.server.on(expecting, (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // of unknown addresses; the others are answered before the library looks for a body

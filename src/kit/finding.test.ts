@@ -17,6 +17,9 @@ describe('personal data', () => {
     ['at 192.168.1.254, [2001:db8::1] or ::ffff:10.0.0.1', 'at [IP_ADDRESS], [[IP_ADDRESS]] or [IP_ADDRESS]'],
     ['ssn 123-45-6789 or 123 45 6789', 'ssn [US_SSN] or [US_SSN]'],
     ['+49 (0)30 1234567, (555) 123-4567, 555-123-4567, 030/1234567, 0049 30 1234567', '[PHONE], [PHONE], [PHONE], [PHONE], [PHONE]'],
+    ['card 4111\u00a01111\u00a01111\u00a01111 or 4111\u20111111\u20111111\u20111111', 'card [CREDIT_CARD] or [CREDIT_CARD]'],
+    ['４１１１ １１１１ １１１１ １１１１, bob＠example．org, ＋４９ ３０ １２３４５６７', '[CREDIT_CARD], [EMAIL], [PHONE]'],
+    ['٤١١١١١١١١١١١١١١١, ۴۱۱۱۱۱۱۱۱۱۱۱۱۱۱۱', '[CREDIT_CARD], [CREDIT_CARD]'],
   ])('is found in %j', (text, left) => {
     expect(without(text)).toBe(left);
   });

@@ -101,7 +101,7 @@ describe('held back by sentence', () => {
     });
     const events = [started, piece(0, '', 'f'), piece(1, '{"b":', 'g'), piece(0, '{"a":"sec'), piece(1, '1}'), piece(0, 'ret"}'), finished];
     const { looked, out } = through(events, mask);
-    expect(looked).toEqual(['a', 'secret', 'b', '1']);
+    expect(looked).toEqual(['a', 'secret', 'f', 'b', '1', 'g']);
     expect(fold(out).candidates[0]?.parts).toEqual([
       { type: 'tool-call', id: 'c0', name: 'f', json: '{"a":"[S]"}' },
       { type: 'tool-call', id: 'c1', name: 'g', json: '{"b":1}' },
@@ -118,4 +118,20 @@ describe('held back by sentence', () => {
 test('held back as a whole each part is looked at in one piece', () => {
   const { looked } = through([started, say('One. '), say('Two. '), finished], undefined, false);
   expect(looked).toEqual(['One. Two. ']);
+});
+
+describe('an answer without end', () => {
+  const piece = say('x'.repeat(1_000_000));
+  const large = Array.from({ length: 80 }, () => piece);
+
+  test('is given up when too much of it would be held back, as one sentence or as a whole', () => {
+    expect(() => through([started, ...large])).toThrow('longer than what can be looked at');
+    expect(() => through([started, ...large.map(() => say(`${'x'.repeat(1_000_000)}. `))], undefined, false)).toThrow('longer than what can be looked at');
+  });
+
+  test('goes on as long as it comes in sentences', () => {
+    const held = new HeldAnswer(call, true);
+    const sentence = say(`${'x'.repeat(1_000_000)}. `);
+    for (let at = 0; at < 80; at++) expect(held.take(sentence)).toHaveLength(1);
+  });
 });

@@ -1,9 +1,11 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
-import { collected, inTurn, partWith, withJson } from './texts.ts';
+import { carriedWith, collected, inTurn, withJson } from './texts.ts';
+import { Fault } from '#model/fault';
 
 type Each = (text: string) => string;
+type PartEvent = Extract<GenerateEvent, { type: 'part' }>;
 type Words = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>;
 
 /** Events that go on together: what they say, and how they read with other texts. */
@@ -39,11 +41,15 @@ interface Open {
 export class HeldAnswer {
   readonly #bySentence: boolean;
   readonly #isJson: boolean;
+  /** Names of tools that the client gave itself. */
+  readonly #known: ReadonlySet<string>;
   readonly #open = new Map<number, Open>();
   readonly #last: GenerateEvent[] = [];
   #left: number;
+  #size = 0;
 
-  constructor({ output, sampling }: GenerateCall, bySentence: boolean) {
+  constructor({ output, sampling, tools }: GenerateCall, bySentence: boolean) {
+    this.#known = new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
     this.#isJson = output.type !== 'text';
     this.#bySentence = bySentence && !this.#isJson;
     this.#left = sampling.candidates ?? 1;
@@ -54,8 +60,18 @@ export class HeldAnswer {
     return this.#left <= 0;
   }
 
-  /** @returns what can be looked at now, in its order */
+  /**
+   * @returns what can be looked at now, in its order
+   * @throws Fault `upstream-failed` where more would have to be held back than there is room for
+   */
   take(event: GenerateEvent): readonly Segment[] {
+    const ready = this.#taken(event);
+    this.#size = this.#bySentence && ready.length > 0 ? 0 : this.#size + sizeOf(event);
+    if (this.#size > mostHeld) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be looked at.');
+    return ready;
+  }
+
+  #taken(event: GenerateEvent): readonly Segment[] {
     switch (event.type) {
       case 'started':
       case 'passed':
@@ -71,12 +87,11 @@ export class HeldAnswer {
       }
       case 'part': {
         const { part } = event;
-        const segment = new Segment((each) => [part.type === 'media' ? event : { ...event, part: partWith(part, each) }]);
-        return [...this.#close(event.candidate), segment];
+        return [...this.#close(event.candidate), new Segment((each) => [{ ...event, part: shown(part, each) }])];
       }
       case 'finished':
         this.#left--;
-        return [...this.#close(event.candidate), new Segment(() => [event])];
+        return [...this.#close(event.candidate), new Segment((each) => [carriedWith(event, each)])];
       case 'usage':
         this.#last.push(event);
         return [];
@@ -116,9 +131,17 @@ export class HeldAnswer {
     const open = this.#open.get(candidate);
     this.#open.delete(candidate);
     if (!open) return [];
-    return open.type === 'tool-call' ? [called(open.calls)] : open.words.length > 0 ? [spoken(open.words, this.#isJson && open.type === 'text')] : [];
+    return open.type === 'tool-call'
+      ? [called(open.calls, this.#known)]
+      : open.words.length > 0
+        ? [spoken(open.words, this.#isJson && open.type === 'text')]
+        : [];
   }
 }
+
+/** Bytes, roughly, that are held back of one answer: a million events, or 60 MB of text. */
+const mostHeld = 67_108_864;
+const sizeOf = (event: GenerateEvent) => 64 + ('text' in event ? event.text.length : event.type === 'tool-call' ? event.json.length : 0);
 
 /** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
 function spoken(words: readonly Words[], isJson: boolean): Segment {
@@ -126,22 +149,16 @@ function spoken(words: readonly Words[], isJson: boolean): Segment {
   const last = words.at(-1)!;
   return new Segment((each) => {
     const left = (isJson ? withJsonTexts(text, each) : undefined) ?? each(text);
-    const extra = last.type === 'refusal' ? undefined : last.extra;
-    const citations = last.type === 'text' ? last.citations : undefined;
-    const said = extra && last.type === 'text' ? withStrings(extra, each) : extra; // citations repeat what is cited
-    const cited = citations && withStrings(citations, each);
-    if (left === text) {
-      if (said === extra && cited === citations) return words;
-      return [...words.slice(0, -1), { ...last, ...(said ? { extra: said } : {}), ...(cited ? { citations: cited } : {}) }];
-    }
+    const end: Words = last.type === 'refusal' ? last : carriedWith(last, each); // citations repeat what is cited
+    if (left === text) return end === last ? words : [...words.slice(0, -1), end];
     // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
-    const { type, candidate } = last;
-    return [{ type, candidate, text: left, ...(said && type === 'text' ? { extra: said } : {}) }];
+    const { type, candidate } = end;
+    return [{ type, candidate, text: left, ...(type === 'text' && end.extra ? { extra: end.extra } : {}) }];
   });
 }
 
 /** The tool calls of a candidate, whose pieces may have come in turn. */
-function called(pieces: readonly ToolCallPiece[]): Segment {
+function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): Segment {
   const calls = new Map<number, ToolCallPiece[]>();
   for (const piece of pieces) {
     const known = calls.get(piece.call);
@@ -149,18 +166,35 @@ function called(pieces: readonly ToolCallPiece[]): Segment {
     else calls.set(piece.call, [piece]);
   }
   return new Segment((each) => {
-    const changed = new Map<number, string>();
+    const changed = new Map<number, ToolCallPiece>();
     for (const [call, of] of calls) {
       const json = of.map((piece) => piece.json).join('');
       const left = of[0]!.custom ? each(json) : withJson(json, each);
-      if (left !== json) changed.set(call, left);
+      const [first] = of as [ToolCallPiece];
+      const name = first.name === undefined || known.has(first.name) ? first.name : each(first.name);
+      if (left !== json || name !== first.name) changed.set(call, { ...first, ...(name === undefined ? {} : { name }), json: left });
     }
     if (changed.size === 0) return pieces;
     return pieces.map((piece) => {
-      const json = changed.get(piece.call);
-      return json === undefined ? piece : { ...piece, json: piece === calls.get(piece.call)![0] ? json : '' };
+      const whole = changed.get(piece.call);
+      return whole === undefined ? piece : piece === calls.get(piece.call)![0] ? whole : { ...piece, json: '' };
     });
   });
+}
+
+/** What is shown of a part that is no text: pictures and sound are not looked into. */
+function shown<Kind extends PartEvent['part']>(part: Kind, each: Each): Kind;
+function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
+  switch (part.type) {
+    case 'foreign':
+      return { ...part, value: withStrings(part.value, each) };
+    case 'search':
+      return { ...part, query: each(part.query), sources: withStrings(part.sources, each) };
+    case 'media':
+      return carriedWith(part, each);
+    default:
+      return part satisfies never;
+  }
 }
 
 /** A text without the end of a sentence is let go in part when it is so long, but for its last words. */

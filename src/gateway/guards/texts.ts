@@ -1,6 +1,7 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
-import type { Part, Tool, Turn } from '#model/conversation';
+import type { Citation, Part, Tool, Turn } from '#model/conversation';
+import { isObject, type Extra } from '#model/json';
 
 type Each = (text: string) => string;
 
@@ -30,12 +31,34 @@ export function inTurn(texts: readonly string[]): Each {
   return () => texts[at++]!;
 }
 
-/** The texts of a turn's neighbouring parts as one: what is split over parts is read as one. */
-export function runsOf({ turns }: GenerateCall): readonly string[] {
-  return turns.flatMap(({ parts }) =>
+/** The texts of a turn's neighbouring parts as one, since what is split over parts is read as one; and names that a model reads: another name would be another tool. */
+export function runsOf({ turns, tools, output }: GenerateCall): readonly string[] {
+  const runs = turns.flatMap(({ parts }) =>
     [runOf(parts), ...parts.map((part) => (part.type === 'tool-result' ? runOf(part.parts) : ''))].filter((run) => run !== ''),
   );
+  const names = new Set<string>();
+  for (const { parts } of turns) for (const part of parts) if (part.type === 'tool-call') names.add(part.name);
+  for (const tool of tools) {
+    if (tool.type !== 'foreign') names.add(tool.name);
+    addProperties(tool, names);
+  }
+  if (output.type === 'schema') {
+    if (output.name !== undefined) names.add(output.name);
+    addProperties(output.schema, names);
+  }
+  return [...runs, ...names];
 }
+
+/** What the schemas in a value call their properties and definitions. */
+function addProperties(value: unknown, names: Set<string>): void {
+  if (value === null || typeof value !== 'object') return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (naming.has(name) && isObject(inner)) for (const named of Object.keys(inner)) names.add(named);
+    addProperties(inner, names);
+  }
+}
+
+const naming = new Set(['properties', 'patternProperties', '$defs', 'definitions']);
 
 function runOf(parts: readonly Part[]): string {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
@@ -46,7 +69,7 @@ function runOf(parts: readonly Part[]): string {
 export const withJson = (json: string, each: Each): string => withJsonTexts(json, each) ?? each(json);
 
 function withEach(call: GenerateCall, each: Each): GenerateCall {
-  const turns = call.turns.map((turn): Turn => ({ ...turn, parts: turn.parts.map((part) => partWith(part, each)) }));
+  const turns = call.turns.map((turn): Turn => carriedWith({ ...turn, parts: turn.parts.map((part) => partWith(part, each)) }, each));
   const tools = call.tools.map((tool) => toolWith(tool, each));
   const extra = withStrings(call.extra, each);
   const { output } = call;
@@ -61,28 +84,45 @@ function withEach(call: GenerateCall, each: Each): GenerateCall {
   };
 }
 
+/** With the strings of what is carried for one dialect, and of citations. */
+export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind {
+  const { extra, citations } = one;
+  const carried = extra && withStrings(extra, (text) => (marks.has(text) ? text : each(text)));
+  const cited = citations && withStrings(citations, each);
+  if (carried === extra && cited === citations) return one;
+  return { ...one, ...(carried ? { extra: carried } : {}), ...(cited ? { citations: cited } : {}) };
+}
+
+/** What stands in carried fields by itself, said by nobody. */
+const marks: ReadonlySet<string> = new Set(['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral']);
+
+interface Carrying {
+  readonly extra?: Extra | undefined;
+  readonly citations?: readonly Citation[] | undefined;
+}
+
 /** A part with other texts. Where a text changed, nothing says any more which of its stretches rest on what. */
-export function partWith<Kind extends Part>(part: Kind, each: Each): Kind;
-export function partWith(part: Part, each: Each): Part {
+function partWith<Kind extends Part>(part: Kind, each: Each): Kind;
+function partWith(part: Part, each: Each): Part {
   switch (part.type) {
     case 'text': {
-      const { citations, ...rest } = part;
       const text = each(part.text);
-      const cited = citations && withStrings(citations, each);
-      return { ...rest, text, ...(cited && text === part.text ? { citations: cited } : {}) };
+      const { citations, ...rest } = carriedWith(part, each);
+      return { ...rest, text, ...(citations && text === part.text ? { citations } : {}) };
     }
     case 'refusal':
       return { ...part, text: each(part.text) };
     case 'thought': {
       const text = each(part.text);
-      return text === part.text ? part : { type: 'thought', text }; // its signature stood for other words
+      const carried = carriedWith(part, each);
+      return text === part.text ? carried : { type: 'thought', text }; // its signature stood for other words
     }
     case 'media':
-      return part.name === undefined ? part : { ...part, name: each(part.name) };
+      return carriedWith(part.name === undefined ? part : { ...part, name: each(part.name) }, each);
     case 'tool-call':
-      return { ...part, json: part.custom ? each(part.json) : withJson(part.json, each) };
+      return carriedWith({ ...part, json: part.custom ? each(part.json) : withJson(part.json, each) }, each);
     case 'tool-result':
-      return { ...part, parts: part.parts.map((inner) => partWith(inner, each)) };
+      return carriedWith({ ...part, parts: part.parts.map((inner) => partWith(inner, each)) }, each);
     case 'foreign':
       return { ...part, value: withStrings(part.value, each) };
     case 'search':
@@ -96,11 +136,12 @@ function toolWith(tool: Tool, each: Each): Tool {
   switch (tool.type) {
     case 'function': {
       const { description, parameters } = tool;
-      return {
+      const read = {
         ...tool,
         ...(description === undefined ? {} : { description: each(description) }),
         ...(parameters ? { parameters: withStrings(parameters, each) } : {}),
       };
+      return carriedWith(read, each);
     }
     case 'custom': {
       const { description, format } = tool;

@@ -138,15 +138,17 @@ function foundIn(kind: Kind, answer: unknown, { allowed, blocked = [] }: Bounds)
       if (!/^https?:\/\/[^\s<>"]{1,2000}$/i.test(url) || seen.has(url)) return [];
       if ((allowed && !isOn(url, allowed)) || isOn(url, blocked)) return [];
       seen.add(url);
-      return [{ url, title: plain(textOf(one['title'])).slice(0, 200) || url.slice(0, 200), text: plain(textOf(one[kind.text])).slice(0, 2000) }];
+      return [{ url, title: plain(textOf(one['title']), 200) || url.slice(0, 200).toWellFormed(), text: plain(textOf(one[kind.text]), 2000) }];
     })
     .slice(0, mostFound);
 }
 
-/** Engines put marks around the words that fit. */
-const plain = (text: string): string =>
+/** Engines put marks around the words that fit. Half a character would be no JSON to a strict reader. */
+const plain = (text: string, most: number): string =>
   text
     .slice(0, 10_000)
     .replaceAll(/<\/?(?:strong|b|em)>/g, '')
     .replaceAll(/\s+/g, ' ')
-    .trim();
+    .trim()
+    .slice(0, most)
+    .toWellFormed();
