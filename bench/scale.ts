@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { systemClock } from '#kit/clock';
+import { cursorOf } from '#http/cursor';
 import { requestId } from '#kit/ids';
 import { openApiKeys } from '#resources/api-keys/store';
 import { openHolders } from '#resources/usage/holders';
@@ -40,7 +41,7 @@ try {
     const store = await openStore({
       folder: join(folder, `data-${size}`),
       databaseUrl: await postgres.database(),
-      migrations: ['users', 'api-keys', 'usage'].map((noun) => new URL(`../src/resources/${noun}/`, import.meta.url)),
+      migrations: ['users', 'api-keys', 'plans', 'teams', 'usage'].map((noun) => new URL(`../src/resources/${noun}/`, import.meta.url)),
       clock: systemClock,
     });
     await fill(store, size);
@@ -77,7 +78,7 @@ async function fill(store: Store, size: number): Promise<void> {
   for (let back = 0; back < months; back++)
     await say(
       `rows of ${monthAt(back)}`,
-      `insert into usage select 'req_' || substr(md5(n || '-${back}'), 1, 22), 0, '${monthAt(back)}', at, user_id, '{}', user_id, 'app ' || n % 5, 'chatcompat', 'model-' || n % 20, 'model',
+      `insert into usage select 'req_' || substr(md5(n || '-${back}'), 1, 22), 0, '${monthAt(back)}', at, user_id, '{}', user_id, 'app ' || n % 5, 'chatcompat', null, 'model-' || n % 20, 'model',
         'openai', '', '[{"provider":"openai","model":"model","milliseconds":212}]', case when n % 100 = 0 then 429 else 200 end, 'completed', 812, 97, 0, 0, 'provider', 909,
         'inference', 0.0012345, 0.2, 200.5, 333.1
       from (select n, '${monthAt(back)}-01'::date::timestamptz + random() * (least('${monthAt(back)}-01'::date + interval '1 month', now()) - '${monthAt(back)}-01'::date) as at,
@@ -91,7 +92,7 @@ async function fill(store: Store, size: number): Promise<void> {
   );
   await say(
     'sums of the hours of this month',
-    `insert into usage_hour select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, count(*), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
+    `insert into usage_hour select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, '', count(*), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
       sum(cost_usd), count(*) filter (where status >= 400) from usage where month = '${monthAt(0)}' group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
   );
   await say('vacuum', 'vacuum (analyze)');
@@ -126,7 +127,7 @@ async function measure(store: Store, size: number): Promise<void> {
   await timed('logs of a status', 100, () => usage.logs({ limit: 50, status: 429 }));
   await timed('logs, a page in the middle', 20, async () => {
     const { items } = await usage.logs({ limit: 1, userId: 1 });
-    const cursor = Buffer.from(JSON.stringify([`${monthAt(6)}-15T00:00:00.000Z`, items[0]?.requestId ?? '', 0])).toString('base64url');
+    const cursor = cursorOf('logs', [`${monthAt(6)}-15T00:00:00.000Z`, items[0]?.requestId ?? '', 0]);
     return usage.logs({ limit: 50, cursor });
   });
   await timed('a request, by its id', 100, () => usage.log('req_nobody'));
