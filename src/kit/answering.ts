@@ -122,12 +122,17 @@ export class Answering implements Dispatcher.DispatchHandler {
   async whole(limit: number): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    await this.pipe((chunk) => {
-      size += chunk.length;
-      if (size > limit) throw new UpstreamError('too-large');
-      chunks.push(chunk);
-      return true;
-    });
+    try {
+      await this.pipe((chunk) => {
+        size += chunk.length;
+        if (size > limit) throw new UpstreamError('too-large');
+        chunks.push(chunk);
+        return true;
+      });
+    } catch (error) {
+      this.stop(error); // it may be paused, and nobody reads on
+      throw error;
+    }
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 

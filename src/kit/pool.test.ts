@@ -36,6 +36,14 @@ test('an answer that we do not read is not called silent; one that says no more 
   await expect(rest).rejects.toMatchObject({ problem: 'slow-body' });
 });
 
+test('a body larger than its limit closes the connection, also where reading had stopped before', async () => {
+  const closed = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', () => resolve())));
+  const answering = await post();
+  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  await expect(answering.whole(1000)).rejects.toMatchObject({ problem: 'too-large' });
+  await closed;
+});
+
 test('neither is one whose sink wants no more', async () => {
   const answering = await post();
   let read = 0;
