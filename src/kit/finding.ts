@@ -1,18 +1,21 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from './clock.ts';
+import { openFairSemaphore, type FairSemaphore } from './fair-semaphore.ts';
 import type { Job, Looked } from './finding/worker.ts';
-import { openTurnstile } from './turnstile.ts';
 
 export type { Sought } from './finding/find.ts';
 
 /**
  * Looks for patterns in texts of strangers. JavaScript's regular expressions can take years for a short text, and nothing on their own thread can stop them: they
- * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short texts and one for long ones, so that nobody's long
- * text holds up a sentence; each begins with its first job. Of one owner each has one job at a time: nobody's many texts hold up those of others.
+ * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short jobs and one for long ones, so that a long text
+ * never delays a sentence; each begins with its first job. Both serve their users in turn; the texts of a long job are looked at a piece at a time.
  */
 export interface Finding {
-  /** @returns for each text how it reads without what was found; nothing where nothing was. @throws FindingTooSlow */
+  /**
+   * @returns for each text how it reads without what was found; nothing where nothing was
+   * @throws FindingTooSlow; QueueFull; the signal's reason, also for a job that has begun
+   */
   look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<Looked>;
   close(): Promise<void>;
 }
@@ -25,20 +28,37 @@ export class FindingTooSlow extends Error {
   }
 }
 
-/** Characters (UTF-16 units) up to which a job is a short one. */
+/** Characters (UTF-16 units) up to which a job is a short one, and of the texts that are looked at in one turn. */
 const short = 65_536;
 
-/** Milliseconds that a job may take, and besides for each character. */
-const patience = { job: 1000, character: 0.003 };
+/** Milliseconds that a job may take, and besides for each character; at most so many. */
+const patience = { job: 1000, character: 0.003, most: 5000 };
+/** Milliseconds that a turn goes on when its client has left: most end by themselves sooner than a thread begins. */
+const afterLeaving = 100;
 
-export function openFinding(clock: Pick<Clock, 'after'>): Finding {
+/** Sizes are characters: an owner's are four requests of the largest size. */
+const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 27 }, all: { jobs: 8000, size: 1 << 29 } } };
+
+export function openFinding(clock: Pick<Clock, 'after' | 'monotonic'>): Finding {
   const [quick, slow] = [new Thread(clock), new Thread(clock)];
   return {
-    look(job, { owner, signal }) {
-      const length = job.texts.reduce((sum, text) => sum + text.length, 0);
-      const milliseconds = patience.job + patience.character * length;
-      const thread = length > short ? slow : quick;
-      return thread.owners.through(owner, signal, () => new Promise((resolve, reject) => thread.take({ job, milliseconds, signal, resolve, reject })));
+    look({ texts, ...wanted }, { owner, signal }) {
+      const size = sizeOf(texts);
+      const thread = size > short ? slow : quick;
+      let milliseconds = Math.min(patience.job + patience.character * size, patience.most);
+      return thread.users.runInPieces({ owner, size, signal }, async (turn) => {
+        const looked: (string | undefined)[] = [];
+        for (const piece of piecesOf(texts)) {
+          const found = await turn(sizeOf(piece), async () => {
+            const beganAt = clock.monotonic();
+            const result = await thread.take({ ...wanted, texts: piece }, Math.max(0, milliseconds), signal);
+            milliseconds -= clock.monotonic() - beganAt;
+            return result;
+          });
+          looked.push(...found);
+        }
+        return looked;
+      });
     },
     async close() {
       await Promise.all([quick.close(), slow.close()]);
@@ -46,69 +66,85 @@ export function openFinding(clock: Pick<Clock, 'after'>): Finding {
   };
 }
 
+/** A text without a character takes time too. */
+const sizeOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length + 1, 0);
+
+/** Texts that are short together, or one that is not. */
+function* piecesOf(texts: readonly string[]): Iterable<readonly string[]> {
+  let piece: string[] = [];
+  let size = 0;
+  for (const text of texts) {
+    if (piece.length > 0 && size + text.length >= short) {
+      yield piece;
+      piece = [];
+      size = 0;
+    }
+    piece.push(text);
+    size += text.length + 1;
+  }
+  yield piece;
+}
+
 const closing = () => new Error('The server is shutting down.');
 
-interface Waiting {
+interface Turn {
   readonly job: Job;
   readonly milliseconds: number;
-  readonly signal: AbortSignal;
   readonly resolve: (looked: Looked) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Does one job after the other. It begins anew after one that took too long. */
+/** Takes one turn after the other. It begins anew after one that took too long. */
 class Thread {
-  readonly owners = openTurnstile({ each: 1, all: Infinity, waiting: Infinity });
+  readonly users: FairSemaphore;
   readonly #clock: Pick<Clock, 'after'>;
-  readonly #line: Waiting[] = [];
-  #current: Waiting | undefined;
+  #current: Turn | undefined;
   #worker: Worker | undefined;
-  /** Has it told that it has begun? Until then no time counts. */
+  /** Has it reported that it has begun? Until then no time counts. */
   #isReady = false;
   #cancelTimer = () => {};
-  #isClosed = false;
 
-  constructor(clock: Pick<Clock, 'after'>) {
+  constructor(clock: Pick<Clock, 'after' | 'monotonic'>) {
     this.#clock = clock;
+    this.users = openFairSemaphore(bounds, clock);
   }
 
-  take(waiting: Waiting): void {
-    if (this.#isClosed) return waiting.reject(closing());
-    this.#line.push(waiting);
-    this.#next();
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    const worker = this.#worker;
-    this.#worker = undefined;
-    this.#cancelTimer();
-    const all = [...(this.#current ? [this.#current] : []), ...this.#line.splice(0)];
-    this.#current = undefined;
-    for (const { reject } of all) reject(closing());
-    await worker?.terminate();
-  }
-
-  #next(): void {
-    while (!this.#current && this.#line.length > 0) {
-      const waiting = this.#line.shift()!;
-      if (waiting.signal.aborted) waiting.reject(waiting.signal.reason);
-      else this.#begin(waiting);
+  /** To be called for one at a time. */
+  async take(job: Job, milliseconds: number, signal: AbortSignal): Promise<Looked> {
+    let cancel = () => {};
+    const left = () => {
+      const turn = this.#current;
+      cancel = this.#clock.after(afterLeaving, () => this.#current === turn && this.#ended(signal.reason));
+    };
+    signal.addEventListener('abort', left);
+    try {
+      return await new Promise<Looked>((resolve, reject) => this.#begin({ job, milliseconds, resolve, reject }));
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', left);
     }
   }
 
-  #begin(waiting: Waiting): void {
-    this.#current = waiting;
-    this.#worker ??= this.#begun();
-    this.#worker.ref();
-    this.#worker.postMessage(waiting.job);
-    if (this.#isReady) this.#limit(waiting);
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.users.close(closing());
+    this.#done(({ reject }) => reject(closing()));
+    await worker?.terminate();
   }
 
-  #limit(waiting: Waiting): void {
+  #begin(turn: Turn): void {
+    this.#current = turn;
+    this.#worker ??= this.#begun();
+    this.#worker.ref();
+    this.#worker.postMessage(turn.job);
+    if (this.#isReady) this.#limit(turn);
+  }
+
+  #limit(turn: Turn): void {
     // An answer that waits to be heard, because this thread was busy, is heard first.
-    const over = () => setImmediate(() => this.#current === waiting && this.#ended(new FindingTooSlow()));
-    this.#cancelTimer = this.#clock.after(waiting.milliseconds, over);
+    const over = () => setImmediate(() => this.#current === turn && this.#ended(new FindingTooSlow()));
+    this.#cancelTimer = this.#clock.after(turn.milliseconds, over);
   }
 
   #begun(): Worker {
@@ -135,12 +171,11 @@ class Thread {
     this.#done(({ reject }) => reject(error));
   }
 
-  #done(answer: (waiting: Waiting) => void): void {
+  #done(answer: (turn: Turn) => void): void {
     this.#cancelTimer();
-    const waiting = this.#current;
+    const turn = this.#current;
     this.#current = undefined;
     this.#worker?.unref();
-    if (waiting) answer(waiting);
-    this.#next();
+    if (turn) answer(turn);
   }
 }

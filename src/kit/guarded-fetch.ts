@@ -5,8 +5,8 @@ import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
 import { Answering } from './answering.ts';
 import type { Clock } from './clock.ts';
 import { stepOverContinue } from './early-heads.ts';
+import { openFairSemaphore, QueueFull } from './fair-semaphore.ts';
 import { isMetadata, isPublic } from './public-addresses.ts';
-import { openTurnstile } from './turnstile.ts';
 
 /**
  * The one door to the outside for addresses that a user chose. One parser reads an address (WHATWG), every address of its host is checked, and the
@@ -14,7 +14,7 @@ import { openTurnstile } from './turnstile.ts';
  * the first.
  */
 export interface GuardedFetch {
-  /** @throws NotFetched; or the signal's reason */
+  /** @throws NotFetched; QueueFull; or the signal's reason */
   fetch(wanted: Wanted): Promise<Fetched>;
 }
 
@@ -74,12 +74,13 @@ export interface GuardSettings {
 const mostRedirects = 5;
 const longestUrl = 8192;
 const redirects = new Set([301, 302, 303, 307, 308]);
-const crowd = { each: 4, all: 32, waiting: 64 };
+/** Sizes are requests: each holds little until it is fetched. */
+const bounds = { each: 4, all: 32, unfinished: { each: { jobs: 68, size: Infinity }, all: { jobs: 1000, size: Infinity } } };
 
 export function openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, outside = theInternet(), seconds = 10 }: GuardSettings): GuardedFetch {
   stepOverContinue();
   const exceptions = new Set(allow.map((origin) => new URL(origin).origin));
-  const crowded = openTurnstile(crowd);
+  const users = openFairSemaphore(bounds, clock);
   const watch = { clock, add() {}, delete() {} }; // the deadline is for all of it
 
   /** @throws Error for an address that is not to be fetched */
@@ -169,10 +170,10 @@ export function openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, 
       const left = () => over.abort(wanted.signal.reason);
       wanted.signal.addEventListener('abort', left);
       try {
-        return await crowded.through(wanted.owner, signal, () => follow(wanted, signal));
+        return await users.run({ owner: wanted.owner, size: 1, signal }, () => follow(wanted, signal));
       } catch (error) {
         wanted.signal.throwIfAborted();
-        throw new NotFetched(error);
+        throw error instanceof QueueFull ? error : new NotFetched(error);
       } finally {
         cancel();
         wanted.signal.removeEventListener('abort', left);

@@ -55,6 +55,13 @@ export class Fault extends Error {
   }
 }
 
+/** A queue for something that all users share (a thread) takes no more of the caller's jobs, or of anybody's. */
+export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault {
+  return whose === 'owner'
+    ? new Fault('rate-limited', 'Too many of your requests wait for the same work: let some of them finish first.', { retryAfter: 1 })
+    : new Fault('overloaded', 'The server has too much of this work to do at the moment.', { retryAfter: 1 });
+}
+
 /** Anything thrown, as a fault: what is not one already is our own mistake. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });

@@ -1,7 +1,8 @@
+import { QueueFull } from '#kit/fair-semaphore';
 import { NotFetched, type GuardedFetch } from '#kit/guarded-fetch';
 import type { GenerateCall } from '#model/call';
 import type { MediaPart, Part, Turn } from '#model/conversation';
-import { Fault } from '#model/fault';
+import { Fault, queueFull } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import type { Target, TargetGroup } from '#model/target';
 
@@ -94,6 +95,7 @@ async function fetchedMedia(door: GuardedFetch, part: MediaPart, context: Target
     if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('It is not of its kind.'));
     return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };
   } catch (error) {
+    if (error instanceof QueueFull) throw queueFull(error);
     if (!(error instanceof NotFetched)) throw error;
     throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or is not of that kind. Send its content as base64.`, { cause: error });
   }

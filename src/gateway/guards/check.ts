@@ -1,6 +1,7 @@
 import { isConversation } from '#model/call';
-import { Fault } from '#model/fault';
+import { Fault, queueFull } from '#model/fault';
 import type { Caller, Context } from '#model/generate';
+import { QueueFull } from '#kit/fair-semaphore';
 import { FindingTooSlow } from '#kit/finding';
 import { UpstreamError } from '#kit/answering';
 import type { RoutedCall } from '../calls.ts';
@@ -90,6 +91,7 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Looking): 
   } catch (error) {
     const { signal } = at.context;
     if (signal.aborted) throw signal.reason;
+    if (error instanceof QueueFull) throw queueFull(error); // also where a failure would allow: nobody gets round a check by asking often
     if (error instanceof Fault && ownMatters.has(error.code)) throw error;
     if (check.onFailure === 'allow') return [];
     const isAway = error instanceof FindingTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);

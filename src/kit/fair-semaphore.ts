@@ -1,0 +1,186 @@
+import { systemClock, type Clock } from './clock.ts';
+
+/**
+ * Fair semaphore for a resource that all users share: at most `each` turns per owner and `all` in total run at a time. The rest wait. The next turn goes to the
+ * owner whose turns took the least time so far, a newcomer first; between equals to the smallest. A job that is cut into pieces waits anew for each piece, so a
+ * large job delays others by one piece.
+ */
+export interface FairSemaphore {
+  /**
+   * Runs a job that is one turn.
+   *
+   * @throws QueueFull where the owner, or everybody together, has too much unfinished; the signal's reason while the job waits; what `close` was given
+   */
+  run<Result>(job: Job, work: () => Promise<Result>): Promise<Result>;
+  /** Runs a job in pieces: `work` calls `turn` for each, one after the other. Throws as `run` does; an aborted signal ends the job before its next piece. */
+  runInPieces<Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result>;
+  /** Rejects the jobs that wait and those that come later. */
+  close(reason: Error): void;
+}
+
+export interface Job {
+  /** The user's id, as text. */
+  readonly owner: string;
+  /** What it holds in memory until it is finished, in the unit of the bounds. */
+  readonly size: number;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for a turn, then does a piece of the job. `size` in the unit of the bounds. */
+export type Turn = <Result>(size: number, piece: () => Promise<Result>) => Promise<Result>;
+
+export interface Bounds {
+  /** Turns that run at a time. */
+  readonly each: number;
+  readonly all: number;
+  /** Unfinished jobs. An owner's first job is let in whatever its size; where `all` is reached, those still are who hold less than their share of it. */
+  readonly unfinished: { readonly each: Load; readonly all: Load };
+}
+
+export interface Load {
+  readonly jobs: number;
+  readonly size: number;
+}
+
+/** Too much is unfinished, so that the job was not let in. */
+export class QueueFull extends Error {
+  /** Whose bound is reached: the owner's own, or that of all together. */
+  readonly whose: 'owner' | 'all';
+
+  constructor(whose: QueueFull['whose']) {
+    super(whose === 'owner' ? 'Too many jobs of this owner are unfinished.' : 'Too many jobs are unfinished.');
+    this.name = 'QueueFull';
+    this.whose = whose;
+  }
+}
+
+/** What is known of an owner while jobs of theirs are unfinished, and until the others have caught up. */
+interface Owner {
+  readonly name: string;
+  running: number;
+  jobs: number;
+  size: number;
+  /** Milliseconds that its turns took, counted from where the others were when it came. */
+  used: number;
+}
+
+interface Waiting {
+  readonly owner: Owner;
+  readonly size: number;
+  readonly enter: () => void;
+  readonly fail: (reason: unknown) => void;
+}
+
+/** Milliseconds that a turn counts at least, so that turns too short to be measured are in turn too. */
+const leastCharge = 0.1;
+/** Owners in memory above which those without a job are forgotten once the others have caught up with them. */
+const manyOwners = 100;
+
+export function openFairSemaphore({ each, all, unfinished }: Bounds, clock: Pick<Clock, 'monotonic'> = systemClock): FairSemaphore {
+  const owners = new Map<string, Owner>();
+  const line = new Set<Waiting>();
+  const total = { running: 0, jobs: 0, size: 0, owners: 0 };
+  /** How far the owner was whose turn began last. */
+  let reached = 0;
+  let closed: Error | undefined;
+
+  const admit = ({ owner: name, size }: Job): Owner => {
+    const owner = owners.get(name) ?? { name, running: 0, jobs: 0, size: 0, used: 0 };
+    const holds = { jobs: owner.jobs + 1, size: owner.size + size };
+    if (owner.jobs > 0 && exceeds(holds, unfinished.each)) throw new QueueFull('owner');
+    const among = total.owners + (owner.jobs > 0 ? 0 : 1);
+    const share = { jobs: unfinished.all.jobs / among, size: unfinished.all.size / among };
+    if (exceeds({ jobs: total.jobs + 1, size: total.size + size }, unfinished.all) && exceeds(holds, share)) throw new QueueFull('all');
+    owners.set(name, Object.assign(owner, holds, { used: Math.max(owner.used, reached) }));
+    Object.assign(total, { jobs: total.jobs + 1, size: total.size + size, owners: among });
+    return owner;
+  };
+
+  const discharge = (owner: Owner, size: number): void => {
+    owner.jobs--;
+    owner.size -= size;
+    total.jobs--;
+    total.size -= size;
+    if (owner.jobs === 0) total.owners--;
+    if (total.jobs === 0) owners.clear();
+    else if (owners.size > manyOwners) for (const one of owners.values()) if (one.jobs === 0 && one.used <= reached) owners.delete(one.name);
+  };
+
+  const begin = (owner: Owner): void => {
+    total.running++;
+    owner.running++;
+    reached = Math.max(reached, owner.used);
+  };
+
+  const end = (owner: Owner, milliseconds: number): void => {
+    total.running--;
+    owner.running--;
+    owner.used += Math.max(leastCharge, milliseconds);
+    next();
+  };
+
+  const next = (): void => {
+    let best: Waiting | undefined;
+    for (const one of line) if (one.owner.running < each && (!best || isBefore(one, best))) best = one;
+    if (!best) return;
+    line.delete(best);
+    begin(best.owner);
+    best.enter();
+  };
+
+  const wait = async (owner: Owner, size: number, signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted();
+    if (closed) throw closed;
+    if (total.running < all && owner.running < each) return begin(owner);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting: Waiting = { owner, size, enter: resolve, fail: reject };
+    line.add(waiting);
+    const left = () => {
+      if (line.delete(waiting)) reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', left);
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', left);
+    }
+  };
+
+  const turnOf = async <Result>(owner: Owner, size: number, signal: AbortSignal, piece: () => Promise<Result>): Promise<Result> => {
+    await wait(owner, size, signal);
+    const beganAt = clock.monotonic();
+    try {
+      signal.throwIfAborted();
+      return await piece();
+    } finally {
+      end(owner, clock.monotonic() - beganAt);
+    }
+  };
+
+  const runInPieces = async <Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result> => {
+    const { size, signal } = job;
+    signal.throwIfAborted();
+    if (closed) throw closed;
+    const owner = admit(job);
+    try {
+      return await work((pieceSize, piece) => turnOf(owner, pieceSize, signal, piece));
+    } finally {
+      discharge(owner, size);
+    }
+  };
+
+  return {
+    run: (job, work) => runInPieces(job, (turn) => turn(job.size, work)),
+    runInPieces,
+    close(reason) {
+      closed = reason;
+      const waiting = [...line];
+      line.clear();
+      for (const { fail } of waiting) fail(reason);
+    },
+  };
+}
+
+const exceeds = (load: Load, bound: Load) => load.jobs > bound.jobs || load.size > bound.size;
+
+const isBefore = (one: Waiting, other: Waiting) => one.owner.used < other.owner.used || (one.owner.used === other.owner.used && one.size < other.size);
