@@ -25,6 +25,7 @@ import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
+import { QueueFull } from './kit/fair-semaphore.ts';
 import { openFinding } from './kit/finding.ts';
 import { randomKey } from './kit/ids.ts';
 import { allInTurn } from './kit/in-turn.ts';
@@ -34,7 +35,9 @@ import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { Generate, Caller } from './model/generate.ts';
+import { queueFull } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
+import type { CountTokens } from './model/measure.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
@@ -157,7 +160,13 @@ export async function startServer({
   };
   let models = assemble();
 
-  const countTokens = async (texts: Iterable<string>) => (await openTokens()).countAll(texts);
+  const countTokens: CountTokens = async (texts, asking) => {
+    try {
+      return await (await openTokens()).countAll(texts, asking);
+    } catch (error) {
+      throw error instanceof QueueFull ? queueFull(error) : error;
+    }
+  };
   const books = parent
     ? await booksOfWorker(parent, { settings: () => settings, clock, log })
     : await openBooks({ database, settings: () => settings, clock, log, lost });

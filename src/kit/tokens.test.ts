@@ -25,6 +25,9 @@ const samples = [
   'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0',
 ];
 
+const { signal } = new AbortController();
+const asking = { owner: '1', signal };
+
 let tokens: Tokens;
 beforeAll(async () => {
   tokens = await openTokens();
@@ -86,19 +89,52 @@ describe('the tokens of a text', () => {
 describe('the sum over many texts', () => {
   test('is the same whichever thread counts', async () => {
     const long = samples.join('\n').repeat(100);
-    expect(await tokens.countAll([long])).toBe(countTokens(long, plain));
-    expect(await tokens.countAll([...samples, long, '', 'a'])).toBe(
+    expect(await tokens.countAll([long], asking)).toBe(countTokens(long, plain));
+    expect(await tokens.countAll([...samples, long, '', 'a'], asking)).toBe(
       samples.reduce((sum, text) => sum + tokens.count(text), tokens.count(long) + tokens.count('a')),
     );
-    expect(await tokens.countAll(Array.from({ length: 10_000 }, () => 'hello world'))).toBe(20_000);
+    expect(
+      await tokens.countAll(
+        Array.from({ length: 10_000 }, () => 'hello world'),
+        asking,
+      ),
+    ).toBe(20_000);
   });
 
   test('of a small text does not wait for a large one', async () => {
     const ended: string[] = [];
-    const large = tokens.countAll(['q'.repeat(4_000_000)]).then(() => ended.push('large'));
-    const small = tokens.countAll(['small '.repeat(4000)]).then(() => ended.push('small'));
+    const large = tokens.countAll(['q'.repeat(4_000_000)], asking).then(() => ended.push('large'));
+    const small = tokens.countAll(['small '.repeat(4000)], asking).then(() => ended.push('small'));
     await Promise.all([large, small]);
     expect(ended).toEqual(['small', 'large']);
+  });
+
+  test('of one user does not wait for the many texts of another', async () => {
+    const ended: string[] = [];
+    const count = (owner: string, length: number) => tokens.countAll(['q'.repeat(length)], { owner, signal }).then(() => ended.push(owner));
+    const many = Array.from({ length: 30 }, () => count('1', 100_000));
+    await Promise.all([...many, count('2', 200_000)]);
+    expect(ended.indexOf('2')).toBeLessThan(5);
+  });
+
+  test('is given up between two pieces when its client leaves, and the next is counted', async () => {
+    const client = new AbortController();
+    const large = tokens.countAll(['q'.repeat(20_000_000)], { owner: '1', signal: client.signal });
+    await tokens.countAll(['small '.repeat(4000)], { owner: '2', signal });
+    client.abort(new Error('gone'));
+    await expect(large).rejects.toThrow('gone');
+    expect(await tokens.countAll(['hello world '.repeat(5000)], asking)).toBeGreaterThan(9999);
+  });
+
+  test('is refused where too many texts of its user are being counted', async () => {
+    const client = new AbortController();
+    const one = 'q'.repeat(20_000);
+    const many = Array.from({ length: 1000 }, () => tokens.countAll([one], { owner: '1', signal: client.signal }));
+    const ends = Promise.allSettled(many);
+    await expect(tokens.countAll([one], asking)).rejects.toMatchObject({ name: 'QueueFull', whose: 'owner' });
+    expect(await tokens.countAll([one], { owner: '2', signal })).toBeGreaterThan(0);
+    client.abort(new Error('gone'));
+    await ends;
   });
 
   test.each(
@@ -117,7 +153,7 @@ describe('the sum over many texts', () => {
   )('of 1 MB of %s is quick and leaves the event loop free', async (_, unit) => {
     const text = unit.repeat(1_000_000 / Buffer.byteLength(unit));
     const [before, began] = [process.threadCpuUsage(), performance.now()];
-    const count = await tokens.countAll([text]);
+    const count = await tokens.countAll([text], asking);
     const [{ user, system }, took] = [process.threadCpuUsage(before), performance.now() - began];
     expect(count).toBeGreaterThan(0);
     expect(took).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy

@@ -1,5 +1,6 @@
 import { isConversation, type Call } from './call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
+import type { Caller } from './generate.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
 const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, video: 5000, file: 2000 } } as const satisfies Record<
@@ -7,13 +8,18 @@ const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, vid
   number | Record<MediaPart['kind'], number>
 >;
 
-/**
- * The tokens of a call's prompt. One function for the built-in model's usage and for the ledger near the edge of a balance, so that the two agree.
- *
- * @param count the sum of the tokens of some texts
- */
-export async function promptTokens(call: Call, count: (texts: Iterable<string>) => Promise<number>): Promise<number> {
-  return fixedTokens(call) + (await count(callTexts(call)));
+/** The sum of the tokens of some texts. What counts serves its users in turn: it is told for whom, and ends when the signal is aborted. */
+export type CountTokens = (texts: readonly string[], asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<number>;
+
+/** Of a context, whom the work is for and until when. */
+interface Asking {
+  readonly caller: Pick<Caller, 'userId'>;
+  readonly signal: AbortSignal;
+}
+
+/** The tokens of a call's prompt. One function for the built-in model's usage and for the ledger near the edge of a balance, so that the two agree. */
+export async function promptTokens(call: Call, count: CountTokens, { caller, signal }: Asking): Promise<number> {
+  return fixedTokens(call) + (await count(callTexts(call), { owner: String(caller.userId), signal }));
 }
 
 /**

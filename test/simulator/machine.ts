@@ -5,6 +5,7 @@ import { Fault } from '#model/fault';
 import type { Context, Said } from '#model/generate';
 import type { Call } from '#model/call';
 import type { LeaseSource } from '#model/lease';
+import type { CountTokens } from '#model/measure';
 import type { Plan } from '#model/plan';
 import type { Model } from '#model/target';
 import { openHealth } from '../../src/gateway/health.ts';
@@ -41,7 +42,7 @@ export interface MachineParts extends LineParts {
   readonly plan: Plan;
   readonly teamPlan: Plan;
   readonly reserveOutput: number;
-  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
+  readonly countTokens: CountTokens;
   /** The model of a process: what its targets are asked is asked by that one. */
   readonly model: (life: Life) => Model;
   /** Asked at each point at which a process may die. */

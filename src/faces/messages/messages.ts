@@ -6,7 +6,7 @@ import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#diale
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#model/conversation';
-import { promptTokens } from '#model/measure';
+import { promptTokens, type CountTokens } from '#model/measure';
 import type { ModelsOf } from '../models.ts';
 import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
@@ -46,8 +46,8 @@ function understood(asked: Asked): Understood {
 
 export interface CountParts {
   readonly models: ModelsOf;
-  /** The sum of the tokens of some texts, exact. */
-  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
+  /** Exact. */
+  readonly countTokens: CountTokens;
 }
 
 /** `POST /messages/count_tokens`: the prompt's tokens as the built-in model counts them. Costs nothing, and asks no provider. */
@@ -63,7 +63,8 @@ export function countRoute({ models, countTokens }: CountParts): Route {
     async answer({ exchange, caller, json }) {
       const call = decodeCount(unlabelled(json).body);
       known(models(caller), call.model);
-      exchange.sendJson(200, { input_tokens: await promptTokens(call, countTokens) }, idHeaders(exchange.id));
+      const tokens = await promptTokens(call, countTokens, { caller, signal: exchange.signal });
+      exchange.sendJson(200, { input_tokens: tokens }, idHeaders(exchange.id));
     },
   };
 }

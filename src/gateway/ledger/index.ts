@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
 import type { Allowance, Caller, Context } from '#model/generate';
 import type { LeaseSource } from '#model/lease';
+import type { CountTokens } from '#model/measure';
 import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
 import type { RoutedCall } from '../calls.ts';
 import { Accounts } from './accounts.ts';
@@ -34,8 +35,8 @@ export interface LedgerParts {
   readonly teamPlan: (teamId: number) => Plan | undefined;
   /** Output tokens set aside at a time where the call names no maximum. */
   readonly reserveOutput: () => number;
-  /** The exact tokens of some texts. */
-  readonly countTokens: (texts: Iterable<string>) => Promise<number>;
+  /** Exact. @throws Fault `rate-limited`, `overloaded` where too much is being counted; the signal's reason */
+  readonly countTokens: CountTokens;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
@@ -114,10 +115,10 @@ export function openLedger(parts: LedgerParts): Ledger {
     accounts.enter(claims);
     try {
       for (;;) {
-        if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims);
+        if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims, context);
         let obstacle = accounts.take(claims);
         if (obstacle?.lack === 'spent' && !wants.isCounted) {
-          await count(wants, claims);
+          await count(wants, claims, context);
           obstacle = accounts.take(claims);
         }
         if (!obstacle) break;
@@ -132,8 +133,16 @@ export function openLedger(parts: LedgerParts): Ledger {
     return begin(call, context, wants, claims, at, clock.monotonic() - startedAt);
   }
 
-  async function count(wants: Wants, claims: readonly Claim[]): Promise<void> {
-    await wants.count(parts.countTokens);
+  /** Counts the prompt. A caller who cannot pay however many tokens it has is refused first: nothing is counted for them. */
+  async function count(wants: Wants, claims: readonly Claim[], context: Context): Promise<void> {
+    const now = clock.monotonic();
+    for (const claim of claims) {
+      const lack = claim.holding.lack(claim, now);
+      if (lack !== 'minute' && (lack !== 'spent' || !wants.isBeyond(claim))) continue;
+      note(context, claims);
+      throw refusal(claim, lack, wants);
+    }
+    await wants.count(parts.countTokens, context);
     wants.tell(claims);
   }
 

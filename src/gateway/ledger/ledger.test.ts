@@ -38,6 +38,8 @@ let written: (UsageRow | Began)[];
 let trouble: Fault | undefined;
 let away: boolean;
 let asked: number;
+/** How often a prompt was counted. */
+let counted: number;
 let ledger: Ledger;
 
 beforeEach(() => {
@@ -47,7 +49,7 @@ beforeEach(() => {
   written = [];
   trouble = undefined;
   away = false;
-  asked = 0;
+  asked = counted = 0;
   holder = '';
   books = booksModel(() => clock.now() / 1000);
   ledger = open();
@@ -85,7 +87,10 @@ function open(ways: number[] = []): Ledger {
     planOf: () => plan,
     teamPlan: (teamId) => teamPlans[teamId],
     reserveOutput: () => 2048,
-    countTokens: async (texts) => 3 * [...texts].length,
+    countTokens: async (texts) => {
+      counted++;
+      return 3 * texts.length;
+    },
     clock,
     log: () => undefined,
   });
@@ -188,6 +193,31 @@ describe('a reservation', () => {
     books.book('nobody', [row(9)]);
     ledger = open();
     expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
+  });
+
+  test('a caller who cannot pay is refused before a token of the prompt is counted', async () => {
+    const long = call({}, { turns: [{ role: 'user', parts: [{ type: 'text', text: 'q'.repeat(1_000_000) }] }] });
+    plan = { monthlyTokens: 0 };
+    expect(await refusal(long)).toBe('quota-spent');
+    plan = { monthlyTokens: 7000 };
+    expect(await refusal(long)).toBe('quota-spent'); // a token has 128 bytes at most
+    expect(counted).toBe(0);
+    plan = { monthlyTokens: 9000 };
+    expect(await refusal(long)).toBeUndefined();
+    expect(counted).toBe(1);
+  });
+
+  test('a caller whose plan is used up, or whose minute is full, is refused before a token is counted', async () => {
+    plan = { monthlyTokens: 1000, requestsPerMinute: 1 };
+    const { reservation } = await reserve(call({ maxTokens: 10 }));
+    reservation.settle(row(20));
+    const before = counted;
+    expect(await refusal(call({ maxTokens: 10 }))).toBe('rate-limited');
+    plan = { monthlyTokens: 1000 };
+    books.book('nobody', [row(1000)]);
+    ledger = open();
+    expect(await refusal(call())).toBe('quota-spent');
+    expect(counted).toBe(before);
   });
 
   test('what running calls hold is waited for, up to two seconds, and is never called spent', async () => {

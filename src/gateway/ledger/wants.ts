@@ -1,12 +1,16 @@
 import type { AccountKind } from '#model/account';
 import { Fault } from '#model/fault';
-import { promptSize, promptTokens } from '#model/measure';
+import type { Context } from '#model/generate';
+import { promptSize, promptTokens, type CountTokens } from '#model/measure';
 import { costOf, ratesOf } from '#model/price';
 import type { RoutedCall } from '../calls.ts';
 import type { Claim } from './holding.ts';
 
 /** Calls' worth of room below which the prompt is counted and not bounded, and an answer nobody can stop is bounded. */
 const fewReservations = 16;
+
+/** Bytes of o200k's longest token. */
+const longestToken = 128;
 
 const free = { input: 0, output: 0 };
 
@@ -20,6 +24,8 @@ export class Wants {
   /** Output tokens of a candidate: the maximum asked, else a step. */
   readonly #asked: number;
   #prompt: number;
+  /** Of the prompt, at least. */
+  readonly #fewest: number;
   #isCounted = false;
 
   /** @param step output tokens that are set aside at a time where the call names no maximum */
@@ -31,6 +37,7 @@ export class Wants {
     this.#candidates = sampling.candidates ?? 1;
     this.#asked = Math.min(sampling.maxTokens ?? step, route.limits.output ?? Infinity);
     this.#prompt = fixed + bytes; // a token has at least one byte
+    this.#fewest = fixed + Math.ceil(bytes / longestToken);
     this.promptTokens = fixed + Math.ceil(bytes / 4);
   }
 
@@ -53,22 +60,28 @@ export class Wants {
     }
   }
 
+  /** Is all of the account spent, or less left than the prompt costs, however few tokens it turns out to have? */
+  isBeyond({ holding }: Claim): boolean {
+    const left = holding.limit - holding.spent;
+    return left <= 0 || this.amount(holding.account.kind, 0, this.#fewest) > left;
+  }
+
   /** Is so little left that a bound of the prompt will not do? */
   isNear(claims: readonly Claim[], now: number): boolean {
     return claims.some(({ holding, most }) => isSpent(holding.account.kind) && holding.answered > 0 && most * fewReservations > holding.reach(now));
   }
 
   /** Counts the prompt, which was only bounded. */
-  async count(countTokens: (texts: Iterable<string>) => Promise<number>): Promise<void> {
-    this.#prompt = this.promptTokens = await promptTokens(this.#call, countTokens);
+  async count(countTokens: CountTokens, context: Context): Promise<void> {
+    this.#prompt = this.promptTokens = await promptTokens(this.#call, countTokens, context);
     this.#isCounted = true;
   }
 
   /** What the prompt and so many output tokens take of an account. */
-  amount(kind: AccountKind, output: number): number {
+  amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
-    if (kind === 'usd') return costOf(price, { input: this.#prompt, output });
-    return isSpent(kind) ? Math.ceil(this.#prompt * rate.input + output * rate.output) : 1;
+    if (kind === 'usd') return costOf(price, { input, output });
+    return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
   }
 
   /** Output tokens of all candidates that so much of an account covers. */

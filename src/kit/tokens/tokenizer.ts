@@ -2,13 +2,15 @@ import { Merger } from './merge.ts';
 import { pieceEnd } from './pieces.ts';
 import type { Ranks } from './ranks.ts';
 
-/** Longer pieces (a run without any break) are merged in slices of so many bytes: memory stays bounded, the count may be a few tokens off there. */
-const slice = 1 << 18;
+/** Longer pieces (a run without any break) are merged in slices of so many bytes: memory and time stay bounded, the count may be a few tokens off there. */
+const slice = 1 << 16;
 
 /** Counts and cuts text by o200k. Cheap to make; keeps buffers, so one for each thread. */
 export class Tokenizer {
   readonly #merger: Merger;
   #bytes = new Uint8Array(1024);
+  /** Bytes of the slice that was filled last. */
+  #length = 0;
 
   constructor(ranks: Ranks) {
     this.#merger = new Merger(ranks);
@@ -18,30 +20,34 @@ export class Tokenizer {
     return this.countFrom(text, 0, text.length).count;
   }
 
-  /** Counts the pieces that start in `[from, until)`; `end` is where the last of them ends. */
-  countFrom(text: string, from: number, until: number): { count: number; end: number } {
+  /**
+   * Counts from `from` on, at least up to `until`, in whole pieces or slices of one. `end` is how far it came, `pieceEnd` where the piece ends in which that is: to
+   * be given back when the count goes on from there.
+   */
+  countFrom(text: string, from: number, until: number, within = 0): { count: number; end: number; pieceEnd: number } {
     let count = 0;
     let at = from;
+    let end = within;
     while (at < until) {
-      const end = pieceEnd(text, at);
-      count += this.#pieceCount(text, at, end);
-      at = end;
+      if (end <= at) end = pieceEnd(text, at);
+      at = this.#fill(text, at, end);
+      count += this.#merger.merge(this.#bytes, this.#length);
     }
-    return { count, end: at };
+    return { count, end: at, pieceEnd: end };
   }
 
   /** The tokens' texts. A character spread over several tokens is whole in the last of them, the others are empty. */
   split(text: string): string[] {
     const tokens: string[] = [];
     const ends: number[] = [];
+    let end = 0;
     for (let at = 0; at < text.length;) {
-      const end = pieceEnd(text, at);
-      this.#slices(text, at, end, (length, from, to) => {
-        ends.length = 0;
-        if (this.#merger.merge(this.#bytes, length, ends) === 1) tokens.push(text.slice(from, to).toWellFormed());
-        else this.#texts(ends, tokens);
-      });
-      at = end;
+      if (end <= at) end = pieceEnd(text, at);
+      const to = this.#fill(text, at, end);
+      ends.length = 0;
+      if (this.#merger.merge(this.#bytes, this.#length, ends) === 1) tokens.push(text.slice(at, to).toWellFormed());
+      else this.#texts(ends, tokens);
+      at = to;
     }
     return tokens;
   }
@@ -55,19 +61,13 @@ export class Tokenizer {
     }
   }
 
-  #pieceCount(text: string, from: number, to: number): number {
-    let count = 0;
-    this.#slices(text, from, to, (length) => (count += this.#merger.merge(this.#bytes, length)));
-    return count;
-  }
-
-  /** Puts `text[from..to)` as UTF-8 into the buffer, at most a slice at a time; a lone surrogate is U+FFFD. */
-  #slices(text: string, from: number, to: number, take: (length: number, from: number, to: number) => void): void {
+  /** Puts `text[from..to)` as UTF-8 into the buffer, at most a slice of it; a lone surrogate is U+FFFD. @returns where it stopped */
+  #fill(text: string, from: number, to: number): number {
     if (this.#bytes.length < Math.min((to - from) * 3, slice + 4)) this.#bytes = new Uint8Array(Math.min(2 * (to - from) * 3, slice + 4));
     const bytes = this.#bytes;
     let length = 0;
-    let start = from;
-    for (let at = from; at < to;) {
+    let at = from;
+    while (at < to && length < slice) {
       const unit = text.charCodeAt(at);
       if (unit < 0x80) {
         bytes[length++] = unit;
@@ -92,11 +92,8 @@ export class Tokenizer {
           at++;
         }
       }
-      if (length >= slice || at === to) {
-        take(length, start, at);
-        length = 0;
-        start = at;
-      }
     }
+    this.#length = length;
+    return at;
   }
 }

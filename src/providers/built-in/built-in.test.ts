@@ -285,7 +285,11 @@ describe('every answer', () => {
               sum + (part.type === 'tool-call' ? tokens.count(part.name) + tokens.count(part.json) : tokens.count((part as { text: string }).text)),
             0,
           );
-        expect(usage).toMatchObject({ input: await promptTokens(call, (texts) => tokens.countAll(texts)), output: count, source: 'provider' });
+        expect(usage).toMatchObject({
+          input: await promptTokens(call, tokens.countAll, { caller: { userId: 1 }, signal: new AbortController().signal }),
+          output: count,
+          source: 'provider',
+        });
       },
       100,
     ));

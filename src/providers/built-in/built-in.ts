@@ -1,10 +1,12 @@
 import type { Clock } from '#kit/clock';
+import { QueueFull } from '#kit/fair-semaphore';
 import type { Tokens } from '#kit/tokens';
 import type { GenerateCall, Reasoning } from '#model/call';
 import { Fault } from '#model/fault';
+import type { Usage } from '#model/event';
 import { ignoredIn, noteOn } from '#model/fields';
-import type { Generate } from '#model/generate';
-import { promptTokens } from '#model/measure';
+import type { Context, Generate } from '#model/generate';
+import { promptSize, promptTokens } from '#model/measure';
 import type { Target } from '#model/target';
 import { unheard } from '#model/unheard';
 import { embedder } from './embed.ts';
@@ -25,13 +27,14 @@ export interface BuiltInParts {
 
 /** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
 export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
-  const generate: Generate = async function* (call, { signal, strict }) {
+  const generate: Generate = async function* (call, context) {
+    const { signal, strict } = context;
     signal.throwIfAborted();
     const ignored = unhonoured(call);
     if (strict && ignored[0]) throw new Fault('invalid', `The built-in model cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
-    const input = promptTokens(call, (texts) => counter.countAll(texts));
+    const input = inputOf(call, counter, context);
     input.catch(() => {}); // who leaves early does not wait for it
     yield [{ type: 'started', model: 'built-in', ignored }];
 
@@ -50,10 +53,21 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield* speak(answers, manner, spoken);
 
     const thought = call.reasoning ? { thought: spoken.thought } : {};
-    yield [{ type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } }];
+    yield [{ type: 'usage', usage: { ...(await orAborted(input, signal)), output: spoken.output, ...thought } }];
   };
   const embed = embedder({ sentences, tokens });
   return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', honours, generate, embed }) };
+}
+
+/** The tokens of the prompt, exact but where too many of the caller's prompts are being counted: no answer fails for that. */
+async function inputOf(call: GenerateCall, counter: Tokens, context: Context): Promise<Pick<Usage, 'input' | 'source'>> {
+  try {
+    return { input: await promptTokens(call, (texts, asking) => counter.countAll(texts, asking), context), source: 'provider' };
+  } catch (error) {
+    if (!(error instanceof QueueFull)) throw error;
+    const { fixed, bytes } = promptSize(call);
+    return { input: fixed + bytes, source: 'estimated' };
+  }
 }
 
 /** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */

