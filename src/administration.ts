@@ -17,6 +17,7 @@ import { openLogs } from './resources/usage/logs.ts';
 import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
 import { userRoutes } from './resources/users/routes.ts';
+import { databaseNow } from './store/time.ts';
 
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
@@ -50,11 +51,11 @@ export async function openAdministration({ database, settings, clock, teamsChang
   return {
     routes: [
       ...userRoutes({ store, audit, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
-      ...apiKeyRoutes({ store, audit, pepper, clock }),
+      ...apiKeyRoutes({ store, audit, pepper }),
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
-      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
-      ...holderRoutes(openHolders(store), audit, clock),
+      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, () => databaseNow(store.db)),
+      ...holderRoutes(openHolders(store), audit),
       ...auditRoutes(store),
     ],
     planOf({ plan: name, limits }) {

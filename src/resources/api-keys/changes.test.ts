@@ -19,7 +19,7 @@ function identity() {
     return asked.map((key) => {
       const userId = Number(key.replaceAll('x', ''));
       const caller: Caller = { userId, email: '', role: 'user', plan: state.plan, teamIds: [], keyId: userId, keyName: '' };
-      return state.bad.has(userId) ? undefined : { caller, expiresAt: undefined };
+      return state.bad.has(userId) ? undefined : { caller, expiresIn: undefined };
     });
   };
   const opened = openIdentity({ find }, changes, clock, () => 300);

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import type { Store } from '#store/open';
+import { secondsAhead } from '#store/time';
 import type { Keyed } from './key.ts';
 
 /*
  * Who answers a request, and the answers that are kept, as rows. A claim is taken by one conditional insert; it is believed for `leaseSeconds` after it was
- * last renewed, so that the key of a process that died is free again. Leases are by the database's time, the 24 hours by the house's.
+ * last renewed, so that the key of a process that died is free again. All times are by the database's clock.
  */
 export interface Claims {
   take(request: Keyed): Promise<Claim>;
@@ -35,7 +35,7 @@ export interface Used {
 }
 
 export const leaseSeconds = 10;
-const keptMilliseconds = 24 * 3_600_000;
+const keptSeconds = 24 * 3600;
 const purgeRows = 500;
 
 /** What boots of this machine were answering that are no more is free at once: nobody need wait for their leases. */
@@ -44,10 +44,9 @@ export async function freeClaimsOf({ db }: Pick<Store, 'db'>, boots: readonly st
 }
 
 /** @param boot whose claims these are: its name stands in front of each, with a point behind it */
-export function openClaims(store: Store, clock: Clock, boot: string): Claims {
+export function openClaims(store: Store, boot: string): Claims {
   const { db } = store;
-  const now = () => new Date(clock.now());
-  const expiry = () => new Date(clock.now() + keptMilliseconds);
+  const expiry = secondsAhead(keptSeconds);
 
   return {
     async take({ userId, name, fingerprint }) {
@@ -55,10 +54,10 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
         const claim = `${boot}.${randomText(22)}`;
         const taken = await sql`
           insert into idempotency as before (user_id, name, fingerprint, claim, busy_until, expires_at)
-          values (${userId}, ${name}, ${fingerprint}, ${claim}, now() + make_interval(secs => ${leaseSeconds}), ${expiry()})
+          values (${userId}, ${name}, ${fingerprint}, ${claim}, ${secondsAhead(leaseSeconds)}, ${expiry})
           on conflict (user_id, name) do update set
             fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, answer = null, bytes = 0
-          where before.busy_until < now() or before.expires_at <= ${now()}`.execute(db);
+          where before.busy_until < now() or before.expires_at <= now()`.execute(db);
         if (taken.numAffectedRows === 1n) return { type: 'mine', claim };
         const { rows } = await sql<{ fingerprint: Buffer; claim: string | null; answer: Buffer | null }>`
           select fingerprint, claim, answer from idempotency where user_id = ${userId} and name = ${name}`.execute(db);
@@ -71,7 +70,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
 
     async keep(claim, sealed) {
       const kept = await sql`
-        update idempotency set claim = null, busy_until = null, answer = ${sealed}, bytes = ${sealed.length}, expires_at = ${expiry()}
+        update idempotency set claim = null, busy_until = null, answer = ${sealed}, bytes = ${sealed.length}, expires_at = ${expiry}
         where claim = ${claim}`.execute(db);
       return kept.numAffectedRows === 1n;
     },
@@ -81,7 +80,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
     },
 
     async renew(claims) {
-      await sql`update idempotency set busy_until = now() + make_interval(secs => ${leaseSeconds}) where claim = any(${claims}::text[])`.execute(db);
+      await sql`update idempotency set busy_until = ${secondsAhead(leaseSeconds)} where claim = any(${claims}::text[])`.execute(db);
     },
 
     async running(claims) {
@@ -92,7 +91,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
 
     async used(userId) {
       const { rows } = await sql<Used>`
-        select count(*)::int8 as keys, coalesce(sum(bytes), 0)::int8 as bytes from idempotency where user_id = ${userId} and expires_at > ${now()}`.execute(db);
+        select count(*)::int8 as keys, coalesce(sum(bytes), 0)::int8 as bytes from idempotency where user_id = ${userId} and expires_at > now()`.execute(db);
       return rows[0]!;
     },
 
@@ -100,7 +99,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
       for (let gone = BigInt(purgeRows); gone === BigInt(purgeRows);) {
         const deleted = await sql`
           delete from idempotency where (user_id, name) in (
-            select user_id, name from idempotency where expires_at <= ${now()} limit ${purgeRows} for update skip locked)`.execute(db);
+            select user_id, name from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked)`.execute(db);
         gone = deleted.numAffectedRows ?? 0n;
       }
     },

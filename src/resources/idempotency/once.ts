@@ -48,7 +48,7 @@ interface Turn {
  * are refused: what cannot be remembered is not spent.
  */
 export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
-  const claims = openClaims(store, clock, boot);
+  const claims = openClaims(store, boot);
   if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
   const beats = openBeats(claims, clock, log);
   const room = openRoom(claims, clock);
