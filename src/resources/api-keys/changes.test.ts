@@ -22,7 +22,7 @@ function identity() {
       return state.bad.has(userId) ? undefined : { caller, expiresIn: undefined };
     });
   };
-  const opened = openIdentity({ find }, changes, clock, () => 300);
+  const opened = openIdentity({ find }, { ...changes, isAway: false }, clock, () => 300);
   const identify = (user: number | string) => {
     clock.advance(10); // between two lookups
     return opened.identify(keyOf(user));

@@ -36,10 +36,10 @@ export interface Identity {
 
 /**
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
- * `staleSeconds`. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
+ * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
  * them is no flood of queries and drives nobody out.
  */
-export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe'>, clock: Clock, staleSeconds: () => number): Identity {
+export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe' | 'isAway'>, clock: Clock, staleSeconds: () => number): Identity {
   const known = new Map<string, Known>();
   const bad = new Map<string, number>(); // until when (monotonic milliseconds)
   let epoch = 0;
@@ -101,7 +101,7 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       const name = hash('sha256', salt + credential, 'base64');
       const found = known.get(name);
       const now = clock.monotonic();
-      if (found && now < found.freshUntil) return good(found, now);
+      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return good(found, now);
       if (!found && (!isKey(credential) || now < (bad.get(name) ?? 0))) return good(undefined, now);
       let answer = asking.get(name);
       if (!answer) {

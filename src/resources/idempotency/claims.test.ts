@@ -25,7 +25,7 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
     return taken.claim;
   };
   /** As if its process had died some time ago. */
-  const lapse = (claim: string) => sql`update idempotency set busy_until = now() - interval '1 second' where claim = ${claim}`.execute(store().db);
+  const lapse = (claim: string) => sql`update idempotency set busy_until = now() - interval '6 seconds' where claim = ${claim}`.execute(store().db);
 
   /** As if so much time had passed. */
   const older = (interval: string) => sql`update idempotency set expires_at = expires_at - ${interval}::interval where user_id = ${userId}`.execute(store().db);
@@ -51,16 +51,19 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
 
   test('one that is renewed stays; one that is not is taken by the next, also for another body, and the former can neither keep nor free any more', async () => {
     const first = await mine();
+    await sql`update idempotency set busy_until = now() - interval '4 seconds' where claim = ${first}`.execute(store().db);
+    expect(await claims.running([first])).toEqual(new Set([first])); // its holder has a moment to end
+    expect(await claims.take(request())).toMatchObject({ type: 'running' });
     await lapse(first);
     expect(await claims.running([first])).toEqual(new Set());
-    await claims.renew([first]);
+    expect(await claims.renew([first])).toEqual(new Set([first]));
     expect(await claims.running([first])).toEqual(new Set([first]));
     expect(await claims.take(request())).toMatchObject({ type: 'running' });
     await lapse(first);
     const second = await mine(request('name', 'other'));
     expect(await claims.keep(first, Buffer.from('late'))).toBe(false);
     await claims.free(first);
-    await claims.renew([first]);
+    expect(await claims.renew([first, second])).toEqual(new Set([second]));
     expect(await claims.running([first, second])).toEqual(new Set([second]));
   });
 

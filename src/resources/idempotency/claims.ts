@@ -6,14 +6,16 @@ import type { Keyed } from './key.ts';
 
 /*
  * Who answers a request, and the answers that are kept, as rows. A claim is taken by one conditional insert; it is believed for `leaseSeconds` after it was
- * last renewed, so that the key of a process that died is free again. All times are by the database's clock.
+ * last renewed and a margin, so that the key of a process that died is free again. Its holder, which may live and not reach the database, ends its work
+ * within that margin (`beats.ts`): nobody else begins while it runs. All times are by the database's clock.
  */
 export interface Claims {
   take(request: Keyed): Promise<Claim>;
   /** The answer for the next 24 hours. @returns false when the claim was lost meanwhile */
   keep(claim: string, sealed: Buffer): Promise<boolean>;
   free(claim: string): Promise<void>;
-  renew(claims: readonly string[]): Promise<void>;
+  /** @returns those of them that are still ours */
+  renew(claims: readonly string[]): Promise<Set<string>>;
   /** Which of these are still being answered. */
   running(claims: readonly string[]): Promise<Set<string>>;
   /** Keys and bytes that a user's rows take up. */
@@ -34,7 +36,9 @@ export interface Used {
   readonly bytes: number;
 }
 
-export const leaseSeconds = 10;
+export const leaseSeconds = 30;
+/** In which a holder that could not renew its claim ends its work. */
+const marginSeconds = 5;
 const keptSeconds = 24 * 3600;
 const purgeRows = 500;
 
@@ -47,6 +51,7 @@ export async function freeClaimsOf({ db }: Pick<Store, 'db'>, boots: readonly st
 export function openClaims(store: Store, boot: string): Claims {
   const { db } = store;
   const expiry = secondsAhead(keptSeconds);
+  const presumed = secondsAhead(-marginSeconds);
 
   return {
     async take({ userId, name, fingerprint }) {
@@ -57,7 +62,7 @@ export function openClaims(store: Store, boot: string): Claims {
           values (${userId}, ${name}, ${fingerprint}, ${claim}, ${secondsAhead(leaseSeconds)}, ${expiry})
           on conflict (user_id, name) do update set
             fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, answer = null, bytes = 0
-          where before.busy_until < now() or before.expires_at <= now()`.execute(db);
+          where before.busy_until < ${presumed} or before.expires_at <= now()`.execute(db);
         if (taken.numAffectedRows === 1n) return { type: 'mine', claim };
         const { rows } = await sql<{ fingerprint: Buffer; claim: string | null; answer: Buffer | null }>`
           select fingerprint, claim, answer from idempotency where user_id = ${userId} and name = ${name}`.execute(db);
@@ -80,12 +85,14 @@ export function openClaims(store: Store, boot: string): Claims {
     },
 
     async renew(claims) {
-      await sql`update idempotency set busy_until = ${secondsAhead(leaseSeconds)} where claim = any(${claims}::text[])`.execute(db);
+      const { rows } = await sql<{ claim: string }>`
+        update idempotency set busy_until = ${secondsAhead(leaseSeconds)} where claim = any(${claims}::text[]) returning claim`.execute(db);
+      return new Set(rows.map(({ claim }) => claim));
     },
 
     async running(claims) {
       const { rows } = await sql<{ claim: string }>`
-        select claim from idempotency where claim = any(${claims}::text[]) and busy_until >= now()`.execute(db);
+        select claim from idempotency where claim = any(${claims}::text[]) and busy_until >= ${presumed}`.execute(db);
       return new Set(rows.map(({ claim }) => claim));
     },
 
