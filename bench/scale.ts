@@ -13,7 +13,7 @@ import { openApiKeys } from '#resources/api-keys/store';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { dropMonthsBefore, makeMonths } from '#resources/usage/months';
-import { booksOf } from '../test/books-of.ts';
+import { asOld, booksOf } from '../test/books-of.ts';
 import { fold } from '#resources/usage/upkeep';
 import { openStore, type Store } from '#store/open';
 import { usageRow } from '../test/usage-rows.ts';
@@ -138,6 +138,7 @@ async function measure(store: Store, size: number): Promise<void> {
   await timed('20,000 rows folded', 1, () => fold(store));
 
   await during('a month made while rows are shipped', ship, () => makeMonths(store, [monthAt(-1), monthAt(-2)]));
+  await asOld(store);
   await during('a month dropped while rows are shipped', ship, async () =>
     console.log(`  dropped: ${(await dropMonthsBefore(store, monthAt(months - 2))).join(', ')}`),
   );

@@ -17,16 +17,17 @@ import { openLogs } from './resources/usage/logs.ts';
 import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
 import { userRoutes } from './resources/users/routes.ts';
+import { databaseNow } from './store/time.ts';
 
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
   readonly routes: readonly NounRoute[];
-  /** At once; a plan that nobody knows is `undefined`: it allows nothing. */
+  /** At once; a plan that nobody knows is `undefined`: it allows nothing. @throws Fault `overloaded` for one that is not known yet */
   planOf(caller: Caller): Plan | undefined;
   teamPlan(teamId: number): Plan | undefined;
   /** The lists of regions that the caller's calls must not leave, by the plans of the user and of the teams; absent where they may be answered anywhere. */
   residencies(caller: Caller): readonly string[] | undefined;
-  /** Makes sure that the plan of somebody who was just looked up is in memory: another process may have made it a moment ago. */
+  /** Makes sure that the plans and teams of somebody who was just looked up are in memory: another process may have made them a moment ago. @throws Fault `overloaded` */
   meets(caller: Caller): Promise<void>;
   close(): void;
 }
@@ -43,29 +44,26 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
-  const teamPlan = (teamId: number) => {
-    const name = teams.planOf(teamId);
-    return name === undefined ? undefined : plans.find(name);
-  };
+  const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
   return {
     routes: [
       ...userRoutes({ store, audit, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
-      ...apiKeyRoutes({ store, audit, pepper, clock }),
+      ...apiKeyRoutes({ store, audit, pepper }),
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
-      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, clock),
-      ...holderRoutes(openHolders(store), audit, clock),
+      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, () => databaseNow(store.db)),
+      ...holderRoutes(openHolders(store), audit),
       ...auditRoutes(store),
     ],
     planOf({ plan: name, limits }) {
-      const plan = plans.find(name);
+      const plan = plans.of(name);
       if (!plan || limits === undefined) return plan;
       return areLimits(limits) ? { ...plan, ...limits } : undefined;
     },
     teamPlan,
     residencies({ plan, teamIds }) {
       let lists: string[] | undefined;
-      const own = plans.find(plan)?.residency;
+      const own = plans.of(plan)?.residency;
       if (own !== undefined) lists = [own];
       for (const team of teamIds) {
         const list = teamPlan(team)?.residency;
@@ -73,8 +71,9 @@ export async function openAdministration({ database, settings, clock, teamsChang
       }
       return lists;
     },
-    async meets({ plan }) {
-      await plans.has(plan);
+    async meets({ plan, teamIds }) {
+      await teams.meet(teamIds);
+      for (const name of [plan, ...teamIds.map(teams.planOf)]) await plans.meet(name);
     },
     close() {
       plans.close();

@@ -24,6 +24,7 @@ import { keepBooks } from './resources/usage/upkeep.ts';
 import { lockFolder } from './store/folder-lock.ts';
 import { jobs as openJobs } from './store/jobs.ts';
 import type { Access, Store } from './store/open.ts';
+import { databaseNow } from './store/time.ts';
 
 /** What a process that serves needs of the books. */
 export interface Books {
@@ -114,7 +115,7 @@ async function openMachine<Own extends Journal | undefined>(
   const { data, databaseUrl } = settings();
   const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has it locked already
   const holders = openHolders(store);
-  await makeMonthsAhead(store, clock.now());
+  await makeMonthsAhead(store, await databaseNow(store.db));
   const holder = await holders.enter({ machine: hostname() });
   const journal = await openOwn(holder);
   const shipper = openShipper({

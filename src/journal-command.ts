@@ -13,6 +13,7 @@ import { Refused } from './refused.ts';
 import { openHolders } from './resources/usage/holders.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
 import { isReadOnly, lockFolder } from './store/folder-lock.ts';
+import { databaseNow } from './store/time.ts';
 
 /** `dragoman journal adopt FOLDER` */
 export function journalCommand(program: Command): void {
@@ -42,7 +43,7 @@ async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<v
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
   try {
-    await makeMonthsAhead(store, systemClock.now());
+    await makeMonthsAhead(store, await databaseNow(store.db));
     const adopted = await adoptJournals(
       {
         books: shippedBooks(store, openHolders(store), `journal adopt on ${hostname()}`),

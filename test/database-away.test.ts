@@ -1,6 +1,7 @@
 /* The database away, slow, read-only and restarted under load, as callers and the books see it. */
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/clock';
 import { away } from './outages.ts';
 import { administer, onServer } from './databases.ts';
 import { booked, tally } from './exactness.ts';
@@ -14,11 +15,11 @@ const address = inject('postgres');
 const { place } = onServer(address ?? '');
 const minute = 60_000;
 
-async function house() {
+async function house(clock = systemClock) {
   const { folder, databaseUrl } = await place();
   const line = await lineTo(databaseUrl!);
   const upstream = await startUpstream();
-  const open = await openHouse({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm });
+  const open = await openHouse({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm, clock });
   onTestFinished(async () => {
     await line.set('on');
     line.delay(0);
@@ -54,6 +55,28 @@ describe.skipIf(!address)('the database', () => {
       const { planTokens } = await spentBy(unlimited.ask(fixed));
       await booked(server, unlimited.id, { requests: 44, planTokens: 44 * planTokens });
       await booked(server, limited.id, { requests: 43, planTokens: 43 * planTokens });
+    },
+    minute,
+  );
+
+  test(
+    'away for longer than a credential is fresh: calls of those it knows do not wait for it, and are 503 when they were not seen for too long',
+    async () => {
+      let later = 0;
+      const { line, ...server } = await house({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
+      const members = await Promise.all(Array.from({ length: 5 }, () => newMember(server)));
+      await tally(members.map(({ ask }) => ask(fixed)));
+      await line.set('refuse');
+      await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status, { timeout: 10_000 }).toBe(503);
+      later = 61_000;
+      const times: number[] = [];
+      for (let call = 0; call < 40; call++) times.push((await timed(async () => (await members[call % 5]!.ask(fixed)).text())).milliseconds);
+      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(250);
+      expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 200: 5 });
+      later = 301_000;
+      expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 503: 5 });
+      await line.set('on');
+      await expect.poll(() => tally(members.map(({ ask }) => ask(fixed))), { timeout: 10_000 }).toEqual({ 200: 5 });
     },
     minute,
   );

@@ -179,14 +179,18 @@ onBothDatabases('an idempotency key', (database) => {
     const atRest = Object.values(rows[0]!).map((value) => (Buffer.isBuffer(value) ? value.toString('latin1') : String(value)));
     expect(atRest.join()).not.toMatch(/seven|canary|content/);
 
-    let later = 24 * 3_600_000 - 60_000;
-    const { ask } = await house(place, upstream, { clock: { ...systemClock, now: () => Date.now() + later } });
-    const again = await ask(chat, request, keyed('restart-canary'));
+    const older = (interval: string) => leftIn(place, ({ db }) => sql`update idempotency set expires_at = expires_at - ${interval}::interval`.execute(db));
+    await older('23:59');
+    const astray = { ...systemClock, now: () => Date.now() + 400 * 24 * 3_600_000 };
+    const second = await house(place, upstream, { clock: astray });
+    const again = await second.ask(chat, request, keyed('restart-canary'));
     expect(isReplayed(again)).toBe(true);
     expect(await lasting(again)).toEqual(answer);
     expect(upstream.requests).toHaveLength(1);
-    later += 120_000;
-    expect(isReplayed(await ask(chat, request, keyed('restart-canary')))).toBe(false);
+    await second.close();
+    await older('2 minutes');
+    const third = await house(place, upstream);
+    expect(isReplayed(await third.ask(chat, request, keyed('restart-canary')))).toBe(false);
     expect(upstream.requests).toHaveLength(2);
   });
 

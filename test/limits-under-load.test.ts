@@ -91,6 +91,63 @@ describe.skipIf(!address)('while calls run', () => {
   });
 });
 
+describe.skipIf(!address)('made on another machine a moment ago', () => {
+  async function opened() {
+    const where = await place();
+    const house = await openHouse({ ...where, yaml: calm });
+    onTestFinished(house.close);
+    const database = new pg.Client(where.databaseUrl);
+    await database.connect();
+    onTestFinished(() => database.end());
+    const member = await newMember(house, { monthlyTokens: 1_000_000 });
+    expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    const tell = (topic: string) => database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"${topic}","payload":null}')`);
+    const team = async (name: string, plan: string) => {
+      const { rows } = await database.query<{ id: string }>('insert into teams (name, plan) values ($1, $2) returning id', [name, plan]);
+      await database.query('insert into team_members (team_id, user_id) values ($1, $2)', [rows[0]!.id, member.id]);
+      return Number(rows[0]!.id);
+    };
+    return { house, database, member, tell, team };
+  }
+
+  test('a team and its plan hold for a member whose key is looked up before the change feed has told of them', async () => {
+    const { database, member, tell, team } = await opened();
+    await database.query(`insert into plans (name, limits) values ('brand-new', '{"requestsPerMinute":1}')`);
+    await team('new', 'brand-new');
+    await tell('users');
+    await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 5000 }).toEqual(['429']); // the second of the team's minute
+    const refused = await member.ask(fixed);
+    expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  });
+
+  test("a plan that a user or a team was given is 503 with Retry-After 1 until the database has said what it is, and never a month's 429", async () => {
+    const { database, member, tell, team } = await opened();
+    const id = await team('old', 'unlimited');
+    await tell('users');
+    await tell('teams');
+    expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    for (const plan of ['given-1', 'given-2', 'given-3']) {
+      await database.query('insert into plans (name, limits) values ($1, $2)', [plan, { monthlyTokens: 1_000_000 }]);
+      await database.query('update teams set plan = $1 where id = $2', [plan, id]);
+      await tell('teams');
+      for (let call = 0; call < 20; call++) {
+        const answer = await member.ask(fixed);
+        await answer.text();
+        expect([200, 503]).toContain(answer.status);
+        if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('1');
+      }
+      expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    }
+    await database.query(`update teams set plan = 'nobody-made-it' where id = $1`, [id]);
+    await tell('teams');
+    await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 5000 }).toEqual(['429']);
+    await database.query('update teams set plan = $1 where id = $2', ['given-1', id]);
+    await tell('teams');
+    await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 5000 }).toEqual(['200']);
+  });
+});
+
 test.skipIf(!address)(
   'a month that ends under load: each call is in one month, the months add up to the rows, and the new one begins with a whole balance [Q-07]',
   async () => {

@@ -191,9 +191,9 @@ export class Exchange {
     this.#response.end();
   }
 
-  /** Ends the work because the server stops; the client is told in its own words where that is still possible. */
-  cut(): void {
-    if (!this.signal.aborted) this.#stop(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
+  /** Ends the work, because the server stops where nothing else is said; the client is told in its own words where that is still possible. */
+  cut(reason = new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 })): void {
+    if (!this.signal.aborted) this.#stop(reason);
   }
 
   /** Cuts the connection of an answer that has begun and cannot be completed. */

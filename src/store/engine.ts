@@ -13,6 +13,8 @@ import { encode, type WireValue } from '#store/values';
 export interface Engine {
   /** Counts the threads: what was begun in one is lost in the next. */
   readonly epoch: number;
+  /** Is its thread gone, and no new one open yet? */
+  readonly isAway: boolean;
   /** @throws Fault `overloaded`, SqlError */
   send(text: string, parameters: readonly unknown[], milliseconds: number): Promise<Answer>;
   close(): Promise<void>;
@@ -112,6 +114,9 @@ export async function openEngine({ start, clock, log }: { start: Start; clock: C
   return {
     get epoch() {
       return epoch;
+    },
+    get isAway() {
+      return !worker;
     },
     async send(text, parameters, milliseconds) {
       if (closing) throw overloaded('The database is closing.');

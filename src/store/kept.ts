@@ -6,8 +6,8 @@ export interface Kept<Value> {
   readonly value: Value;
   /** Resolves when what was published before the call is in `value`, or could not be read: it is tried again by itself then. */
   upToDate(): Promise<void>;
-  /** Reads it now: for who knows of something that the feed has not told yet. */
-  again(): Promise<void>;
+  /** Reads it now, once for all who ask at the same time: for who knows of something that the feed has not told yet. @returns false when it could not be read */
+  again(): Promise<boolean>;
   close(): void;
 }
 
@@ -25,12 +25,12 @@ const againMilliseconds = 500;
 
 /** Reads it once, and anew after each change of the topic. @throws what `read` throws the first time */
 export async function keep<Value>({ store, topic, clock, read, changed }: KeptParts<Value>): Promise<Kept<Value>> {
-  let reading: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
+  let reading: Promise<boolean> | undefined;
+  let next: Promise<boolean> | undefined;
   let isClosed = false;
 
   // what comes while it is being read may have been missed by that: all who come then share one more reading
-  const refresh = (): Promise<void> => {
+  const refresh = (): Promise<boolean> => {
     if (!reading) return (reading = once().finally(() => (reading = undefined)));
     next ??= reading.then(() => {
       next = undefined;
@@ -38,12 +38,14 @@ export async function keep<Value>({ store, topic, clock, read, changed }: KeptPa
     });
     return next;
   };
-  const once = async (): Promise<void> => {
+  const once = async (): Promise<boolean> => {
     try {
       value = await read(value);
       changed?.();
+      return true;
     } catch {
       clock.after(againMilliseconds, () => isClosed || void refresh()); // the database is away
+      return false;
     }
   };
   const early: { heard: boolean } = { heard: false };

@@ -29,6 +29,8 @@ export interface Access {
 
 export interface Store extends Access {
   readonly kind: 'embedded' | 'server';
+  /** Is the database known to be away? Whoever asks it all the same waits for half a second before the refusal. */
+  readonly isAway: boolean;
   /**
    * All or nothing. The work awaits nothing but the database, since on the embedded one everybody else waits meanwhile, and may be run
    * again from its start where two got in each other's way.
@@ -97,6 +99,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** What the two databases are to the store. */
 interface Backend {
   readonly kind: Store['kind'];
+  readonly isAway: boolean;
   database(seconds: number): Database;
   /** Tells other machines. */
   announce(db: Database, topic: string, payload: Json): Promise<void>;
@@ -117,6 +120,9 @@ async function openEmbedded({ folder, clock }: StoreOptions, log: StoreLog): Pro
     const endUpkeep = upkeep({ db: database(statementSeconds), patientDb: database(vacuumSeconds), folder: inside, clock, log });
     return {
       kind: 'embedded',
+      get isAway() {
+        return engine.isAway;
+      },
       database,
       announce: async () => {},
       async close() {
@@ -151,6 +157,9 @@ async function openServer({ databaseUrl: url, clock, log }: StoreOptions & { dat
     });
     return {
       kind: 'server',
+      get isAway() {
+        return server.isAway;
+      },
       database,
       announce: (db, topic, payload) => notify(db, JSON.stringify({ origin, topic, payload } satisfies Told)),
       async close() {
@@ -226,6 +235,9 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
 
   return {
     kind: backend.kind,
+    get isAway() {
+      return backend.isAway;
+    },
     db,
     transaction: within(db),
     long: (seconds) => ({ db: backend.database(seconds), transaction: within(backend.database(seconds)) }),

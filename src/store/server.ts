@@ -7,6 +7,8 @@ import { arrayElements, decoders, encode, type Decoder } from '#store/values';
 
 /** Lines to a PostgreSQL server: one pool for each deadline, and one knowledge of whether the server is there. */
 export interface Server {
+  /** Is it known to be away? It is asked in the background then. */
+  readonly isAway: boolean;
   lines(seconds: number, connections: number): Lines;
   /** Asks whether the server is there: something elsewhere went wrong with it. */
   suspect(): void;
@@ -171,6 +173,9 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
   }
 
   return {
+    get isAway() {
+      return back !== undefined;
+    },
     suspect,
     lines(seconds, connections) {
       const pool = pools.get(seconds) ?? newPool(seconds, connections);

@@ -19,10 +19,10 @@ function identity() {
     return asked.map((key) => {
       const userId = Number(key.replaceAll('x', ''));
       const caller: Caller = { userId, email: '', role: 'user', plan: state.plan, teamIds: [], keyId: userId, keyName: '' };
-      return state.bad.has(userId) ? undefined : { caller, expiresAt: undefined };
+      return state.bad.has(userId) ? undefined : { caller, expiresIn: undefined };
     });
   };
-  const opened = openIdentity({ find }, changes, clock, () => 300);
+  const opened = openIdentity({ find }, { ...changes, isAway: false }, clock, () => 300);
   const identify = (user: number | string) => {
     clock.advance(10); // between two lookups
     return opened.identify(keyOf(user));

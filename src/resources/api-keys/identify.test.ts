@@ -4,6 +4,7 @@ import type { Caller } from '#model/generate';
 import { Fault } from '#model/fault';
 import { testClock } from '../../../test/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/databases.ts';
+import type { Listener } from '#store/open';
 import { openIdentity } from './identify.ts';
 import { openApiKeys } from './store.ts';
 
@@ -15,6 +16,8 @@ const away = new Fault('overloaded', 'The database is away.');
 let clock = testClock();
 let queries: (readonly string[])[] = [];
 let isAway = false;
+let isKnownAway = false;
+let expiresIn: number | undefined;
 let gate: Promise<void> | undefined;
 let changed = () => {};
 let identity = open();
@@ -25,9 +28,15 @@ function open() {
     queries.push(keys);
     await gate;
     if (isAway) throw away;
-    return keys.map((key) => (isGood(key) ? { caller: caller(Number(key.replaceAll('x', ''))), expiresAt: undefined } : undefined));
+    return keys.map((key) => (isGood(key) ? { caller: caller(Number(key.replaceAll('x', ''))), expiresIn } : undefined));
   };
-  return openIdentity({ find }, { subscribe: (_topic, heard) => ((changed = () => heard({ type: 'reset' })), () => {}) }, clock, () => 300);
+  const store = {
+    subscribe: (_topic: string, heard: Listener) => ((changed = () => heard({ type: 'reset' })), () => {}),
+    get isAway() {
+      return isKnownAway;
+    },
+  };
+  return openIdentity({ find }, store, clock, () => 300);
 }
 
 const who = async (key: string) => identity.identify(key);
@@ -51,7 +60,8 @@ async function settled<Answer>(answers: readonly Promise<Answer>[]): Promise<Ans
 beforeEach(() => {
   clock = testClock();
   queries = [];
-  isAway = false;
+  isAway = isKnownAway = false;
+  expiresIn = undefined;
   gate = undefined;
   identity = open();
 });
@@ -75,6 +85,34 @@ describe('a good key', () => {
     expect(await settled([refusal(keyOf(2))])).toEqual(['overloaded']);
     clock.advance(1000);
     expect(await refusal(keyOf(1))).toBe('overloaded');
+  });
+
+  test('is answered at once and without a query while the database is known to be away, and asked for when it is back', async () => {
+    await who(keyOf(1));
+    isAway = isKnownAway = true;
+    clock.advance(60_000);
+    for (let second = 0; second < 239; second++) {
+      expect(identity.identify(keyOf(1))).toEqual({ userId: 1 });
+      clock.advance(1000);
+    }
+    expect(queries).toHaveLength(1);
+    clock.advance(1000);
+    expect(await refusal(keyOf(1))).toBe('overloaded');
+    isAway = isKnownAway = false;
+    clock.advance(10);
+    expect(await refusal(keyOf(1))).toBe('accepted');
+    expect(queries).toHaveLength(3);
+  });
+
+  test('is good until the database said that it expires, whatever the clock of this machine says', async () => {
+    expiresIn = 30_000;
+    const { now } = clock;
+    clock.now = () => now() + 400 * 86_400_000;
+    expect(await who(keyOf(1))).toEqual({ userId: 1 });
+    clock.advance(29_999);
+    expect(await refusal(keyOf(1))).toBe('accepted');
+    clock.advance(1);
+    expect(await refusal(keyOf(1))).toBe('unauthenticated');
   });
 
   test('is asked for anew after a change', async () => {
@@ -157,6 +195,11 @@ onBothDatabases('keys', ({ shared }) => {
     const found = await keys.find([keyOf(1), two.key, 'no key', one.key, two.key]);
     expect(found.map((one) => one?.caller.keyName)).toEqual([undefined, 'two', undefined, 'one', 'two']);
     expect(found[1]?.caller).toMatchObject({ userId, email: 'a@b.c', plan: 'free', scopes: ['query'] });
+    for (const [name, seconds] of [['over', -5], ['to come', 3600]] as const)
+      await sql`update api_keys set expires_at = now() + make_interval(secs => ${seconds}::double precision), name = ${name} where name = ${name === 'over' ? 'one' : 'two'}`.execute(store().db);
+    const [over, toCome] = await keys.find([one.key, two.key]);
+    expect(over!.expiresIn).toBeLessThan(0);
+    expect(toCome!.expiresIn).toBeGreaterThan(3_500_000);
     expect(await keys.find([])).toEqual([]);
     expect(await keys.find(Array.from({ length: 500 }, (_, at) => keyOf(at)))).toHaveLength(500);
   });

@@ -10,7 +10,9 @@ import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
 
 /** What was learned of a good credential; times are monotonic milliseconds. */
-interface Known extends Found {
+interface Known {
+  readonly caller: Caller;
+  readonly expiresAt: number;
   readonly freshUntil: number;
   readonly staleUntil: number;
 }
@@ -34,10 +36,10 @@ export interface Identity {
 
 /**
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
- * `staleSeconds`. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
+ * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
  * them is no flood of queries and drives nobody out.
  */
-export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe'>, clock: Clock, staleSeconds: () => number): Identity {
+export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe' | 'isAway'>, clock: Clock, staleSeconds: () => number): Identity {
   const known = new Map<string, Known>();
   const bad = new Map<string, number>(); // until when (monotonic milliseconds)
   let epoch = 0;
@@ -63,21 +65,28 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
     const asked = epoch;
+    const startedAt = clock.monotonic();
     let found: Found | undefined;
     try {
       found = await find(credential);
     } catch (error) {
-      if (before && clock.monotonic() < before.staleUntil) return good(before, clock);
+      if (before && clock.monotonic() < before.staleUntil) return good(before, clock.monotonic());
       throw error;
     }
     const now = clock.monotonic();
     // What was read before a revocation arrived is not remembered after it.
+    const learned = found && {
+      caller: found.caller,
+      expiresAt: startedAt + (found.expiresIn ?? Infinity),
+      freshUntil: now + freshMilliseconds,
+      staleUntil: now + staleSeconds() * 1000,
+    };
     if (asked === epoch) {
       known.delete(name);
-      if (found) remember(known, mostKnown, name, { ...found, freshUntil: now + freshMilliseconds, staleUntil: now + staleSeconds() * 1000 });
+      if (learned) remember(known, mostKnown, name, learned);
       else remember(bad, mostBad, name, now + badMilliseconds);
     }
-    return good(found, clock);
+    return good(learned, now);
   };
 
   return {
@@ -92,8 +101,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       const name = hash('sha256', salt + credential, 'base64');
       const found = known.get(name);
       const now = clock.monotonic();
-      if (found && now < found.freshUntil) return good(found, clock);
-      if (!found && (!isKey(credential) || now < (bad.get(name) ?? 0))) return good(undefined, clock);
+      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return good(found, now);
+      if (!found && (!isKey(credential) || now < (bad.get(name) ?? 0))) return good(undefined, now);
       let answer = asking.get(name);
       if (!answer) {
         answer = learn(credential, name).finally(() => asking.delete(name));
@@ -109,8 +118,8 @@ function userIn(payload: Json): number | undefined {
   return typeof userId === 'number' ? userId : undefined;
 }
 
-function good(found: Found | undefined, clock: Clock): Caller {
-  if (!found || (found.expiresAt !== undefined && found.expiresAt <= clock.now())) throw new Fault('unauthenticated', 'The API key is not valid.');
+function good(found: Pick<Known, 'caller' | 'expiresAt'> | undefined, now: number): Caller {
+  if (!found || found.expiresAt <= now) throw new Fault('unauthenticated', 'The API key is not valid.');
   return found.caller;
 }
 

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { scopes } from '#http/route';
-import type { Clock } from '#kit/clock';
 import { instantOf } from '#kit/instant';
 import { Fault } from '#model/fault';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
+import { databaseNow } from '#store/time';
 import { openApiKeys, type ApiKey } from './store.ts';
 
 const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: scopes.length, description: 'What it may be used for; absent: everything.' });
@@ -61,11 +61,10 @@ export interface ApiKeyRoutesParts {
   readonly store: Store;
   readonly audit: Audit;
   readonly pepper: Buffer;
-  readonly clock: Clock;
 }
 
 /** The keys of a user, for administrators. */
-export function apiKeyRoutes({ store, audit, pepper, clock }: ApiKeyRoutesParts): readonly NounRoute[] {
+export function apiKeyRoutes({ store, audit, pepper }: ApiKeyRoutesParts): readonly NounRoute[] {
   const keys = openApiKeys(store, pepper);
   return [
     nounRoute({
@@ -80,7 +79,7 @@ export function apiKeyRoutes({ store, audit, pepper, clock }: ApiKeyRoutesParts)
       async answer({ by, params, input: { name, scopes: given, models, expiresAt } }) {
         const userId = idIn(params, 'id', 'user');
         const scopes = given && [...new Set(given)];
-        const expiry = expiryOf(expiresAt, clock);
+        const expiry = expiresAt === undefined ? undefined : expiryOf(expiresAt, await databaseNow(store.db));
         return store.transaction(async (inside) => {
           const made = await openApiKeys(inside, pepper).add({ userId, name, scopes, models, expiresAt: expiry });
           if (!made) throw unknownThing('user');
@@ -124,11 +123,10 @@ export function apiKeyRoutes({ store, audit, pepper, clock }: ApiKeyRoutesParts)
   ];
 }
 
-function expiryOf(text: string | undefined, clock: Clock): Date | undefined {
-  if (text === undefined) return undefined;
+function expiryOf(text: string, now: number): Date {
   const instant = instantOf(text);
   if (instant === undefined) throw new Fault('invalid', 'expiresAt must be a time in ISO 8601 such as 2027-01-31T12:00:00Z.', { field: 'expiresAt' });
-  if (instant <= clock.now()) throw new Fault('invalid', 'expiresAt must be in the future.', { field: 'expiresAt' });
+  if (instant <= now) throw new Fault('invalid', 'expiresAt must be in the future.', { field: 'expiresAt' });
   return new Date(instant);
 }
 

@@ -65,8 +65,8 @@ export interface ApiKeys {
 
 export interface Found {
   readonly caller: Caller;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number | undefined;
+  /** Milliseconds until it expires, by the database's clock: 0 or less for one that has. */
+  readonly expiresIn: number | undefined;
 }
 
 /** @param pepper 32 bytes, the same on every machine */
@@ -115,7 +115,8 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
       const rows = await db
         .selectFrom('api_keys')
         .innerJoin('users', 'users.id', 'api_keys.user_id')
-        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models', 'expires_at'])
+        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models'])
+        .select(sql<number | null>`(extract(epoch from expires_at - now()) * 1000)::double precision`.as('expiresIn'))
         .select(['users.id as userId', 'email', 'role', 'plan', 'limits'])
         .select(sql<number[]>`array(select team_id from team_members where user_id = users.id order by team_id)`.as('teamIds'))
         .where('digest', 'in', asked)
@@ -129,7 +130,7 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
         const { userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models } = row;
         const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
         const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
-        return { caller, expiresAt: row.expires_at?.getTime() };
+        return { caller, expiresIn: row.expiresIn ?? undefined };
       });
     },
   };

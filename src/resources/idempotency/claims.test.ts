@@ -1,17 +1,14 @@
 import { sql } from 'kysely';
 import { beforeEach, expect, test } from 'vitest';
-import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/databases.ts';
 import { freeClaimsOf, openClaims, type Claims } from './claims.ts';
 import type { Keyed } from './key.ts';
 
-const day = 24 * 3_600_000;
 const migrations = ['../users/', './'].map((folder) => new URL(folder, import.meta.url));
 const digest = (text: string) => Buffer.from(text.padEnd(32));
 
 onBothDatabases('claims of idempotency keys', ({ shared }) => {
   const store = shared({ migrations });
-  let clock: TestClock;
   let claims: Claims;
   let userId: number;
 
@@ -19,8 +16,7 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
     const { rows } = await sql<{ id: number }>`
       insert into users (email, plan) values (gen_random_uuid()::text, 'unlimited') returning id`.execute(store().db);
     userId = rows[0]!.id;
-    clock = testClock();
-    claims = openClaims(store(), clock, 'boot');
+    claims = openClaims(store(), 'boot');
   });
   const request = (name = 'name', fingerprint = 'body'): Keyed => ({ userId, name: digest(name), fingerprint: digest(fingerprint) });
   const mine = async (asked = request()) => {
@@ -29,7 +25,10 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
     return taken.claim;
   };
   /** As if its process had died some time ago. */
-  const lapse = (claim: string) => sql`update idempotency set busy_until = now() - interval '1 second' where claim = ${claim}`.execute(store().db);
+  const lapse = (claim: string) => sql`update idempotency set busy_until = now() - interval '6 seconds' where claim = ${claim}`.execute(store().db);
+
+  /** As if so much time had passed. */
+  const older = (interval: string) => sql`update idempotency set expires_at = expires_at - ${interval}::interval where user_id = ${userId}`.execute(store().db);
 
   test('of fifty that ask at once one gets it, and the others are told of its claim', async () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => claims.take(request())));
@@ -41,7 +40,7 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
   });
 
   test('of a boot that is no more are free at once, and those of others are not', async () => {
-    const other = openClaims(store(), clock, 'boot2');
+    const other = openClaims(store(), 'boot2');
     const [ours, theirs] = [request('ours'), request('theirs')];
     await mine(ours);
     await other.take(theirs);
@@ -52,31 +51,34 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
 
   test('one that is renewed stays; one that is not is taken by the next, also for another body, and the former can neither keep nor free any more', async () => {
     const first = await mine();
+    await sql`update idempotency set busy_until = now() - interval '4 seconds' where claim = ${first}`.execute(store().db);
+    expect(await claims.running([first])).toEqual(new Set([first])); // its holder has a moment to end
+    expect(await claims.take(request())).toMatchObject({ type: 'running' });
     await lapse(first);
     expect(await claims.running([first])).toEqual(new Set());
-    await claims.renew([first]);
+    expect(await claims.renew([first])).toEqual(new Set([first]));
     expect(await claims.running([first])).toEqual(new Set([first]));
     expect(await claims.take(request())).toMatchObject({ type: 'running' });
     await lapse(first);
     const second = await mine(request('name', 'other'));
     expect(await claims.keep(first, Buffer.from('late'))).toBe(false);
     await claims.free(first);
-    await claims.renew([first]);
+    expect(await claims.renew([first, second])).toEqual(new Set([second]));
     expect(await claims.running([first, second])).toEqual(new Set([second]));
   });
 
   test('an answer is kept for 24 hours from its end, then the key is new and the row is deleted', async () => {
     const claim = await mine();
-    clock.advance(60_000);
+    await older('1 minute');
     expect(await claims.keep(claim, Buffer.from('sealed'))).toBe(true);
-    clock.advance(day - 1);
+    await older('23:59:50');
     await claims.purge();
     expect(await claims.take(request())).toMatchObject({ type: 'kept', sealed: Buffer.from('sealed') });
     expect(await claims.used(userId)).toEqual({ keys: 1, bytes: 6 });
-    clock.advance(1);
+    await older('10 seconds');
     expect(await claims.used(userId)).toEqual({ keys: 0, bytes: 0 });
     expect((await claims.take(request())).type).toBe('mine');
-    clock.advance(day);
+    await older('24 hours');
     await claims.purge();
     const { rows } = await sql`select 1 from idempotency where user_id = ${userId}`.execute(store().db);
     expect(rows).toEqual([]);
@@ -85,7 +87,7 @@ onBothDatabases('claims of idempotency keys', ({ shared }) => {
   test('more rows than one step deletes go all the same', async () => {
     await sql`
       insert into idempotency (user_id, name, fingerprint, answer, expires_at)
-      select ${userId}, decode(md5(n::text), 'hex'), 'x', 'y', ${new Date(clock.now())} from generate_series(1, 1200) as n`.execute(store().db);
+      select ${userId}, decode(md5(n::text), 'hex'), 'x', 'y', now() from generate_series(1, 1200) as n`.execute(store().db);
     await claims.purge();
     const { rows } = await sql`select 1 from idempotency where user_id = ${userId}`.execute(store().db);
     expect(rows).toEqual([]);

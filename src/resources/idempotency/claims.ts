@@ -1,19 +1,21 @@
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import type { Store } from '#store/open';
+import { secondsAhead } from '#store/time';
 import type { Keyed } from './key.ts';
 
 /*
  * Who answers a request, and the answers that are kept, as rows. A claim is taken by one conditional insert; it is believed for `leaseSeconds` after it was
- * last renewed, so that the key of a process that died is free again. Leases are by the database's time, the 24 hours by the house's.
+ * last renewed and a margin, so that the key of a process that died is free again. Its holder, which may live and not reach the database, ends its work
+ * within that margin (`beats.ts`): nobody else begins while it runs. All times are by the database's clock.
  */
 export interface Claims {
   take(request: Keyed): Promise<Claim>;
   /** The answer for the next 24 hours. @returns false when the claim was lost meanwhile */
   keep(claim: string, sealed: Buffer): Promise<boolean>;
   free(claim: string): Promise<void>;
-  renew(claims: readonly string[]): Promise<void>;
+  /** @returns those of them that are still ours */
+  renew(claims: readonly string[]): Promise<Set<string>>;
   /** Which of these are still being answered. */
   running(claims: readonly string[]): Promise<Set<string>>;
   /** Keys and bytes that a user's rows take up. */
@@ -34,8 +36,10 @@ export interface Used {
   readonly bytes: number;
 }
 
-export const leaseSeconds = 10;
-const keptMilliseconds = 24 * 3_600_000;
+export const leaseSeconds = 30;
+/** In which a holder that could not renew its claim ends its work. */
+const marginSeconds = 5;
+const keptSeconds = 24 * 3600;
 const purgeRows = 500;
 
 /** What boots of this machine were answering that are no more is free at once: nobody need wait for their leases. */
@@ -44,10 +48,10 @@ export async function freeClaimsOf({ db }: Pick<Store, 'db'>, boots: readonly st
 }
 
 /** @param boot whose claims these are: its name stands in front of each, with a point behind it */
-export function openClaims(store: Store, clock: Clock, boot: string): Claims {
+export function openClaims(store: Store, boot: string): Claims {
   const { db } = store;
-  const now = () => new Date(clock.now());
-  const expiry = () => new Date(clock.now() + keptMilliseconds);
+  const expiry = secondsAhead(keptSeconds);
+  const presumed = secondsAhead(-marginSeconds);
 
   return {
     async take({ userId, name, fingerprint }) {
@@ -55,10 +59,10 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
         const claim = `${boot}.${randomText(22)}`;
         const taken = await sql`
           insert into idempotency as before (user_id, name, fingerprint, claim, busy_until, expires_at)
-          values (${userId}, ${name}, ${fingerprint}, ${claim}, now() + make_interval(secs => ${leaseSeconds}), ${expiry()})
+          values (${userId}, ${name}, ${fingerprint}, ${claim}, ${secondsAhead(leaseSeconds)}, ${expiry})
           on conflict (user_id, name) do update set
             fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, answer = null, bytes = 0
-          where before.busy_until < now() or before.expires_at <= ${now()}`.execute(db);
+          where before.busy_until < ${presumed} or before.expires_at <= now()`.execute(db);
         if (taken.numAffectedRows === 1n) return { type: 'mine', claim };
         const { rows } = await sql<{ fingerprint: Buffer; claim: string | null; answer: Buffer | null }>`
           select fingerprint, claim, answer from idempotency where user_id = ${userId} and name = ${name}`.execute(db);
@@ -71,7 +75,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
 
     async keep(claim, sealed) {
       const kept = await sql`
-        update idempotency set claim = null, busy_until = null, answer = ${sealed}, bytes = ${sealed.length}, expires_at = ${expiry()}
+        update idempotency set claim = null, busy_until = null, answer = ${sealed}, bytes = ${sealed.length}, expires_at = ${expiry}
         where claim = ${claim}`.execute(db);
       return kept.numAffectedRows === 1n;
     },
@@ -81,18 +85,20 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
     },
 
     async renew(claims) {
-      await sql`update idempotency set busy_until = now() + make_interval(secs => ${leaseSeconds}) where claim = any(${claims}::text[])`.execute(db);
+      const { rows } = await sql<{ claim: string }>`
+        update idempotency set busy_until = ${secondsAhead(leaseSeconds)} where claim = any(${claims}::text[]) returning claim`.execute(db);
+      return new Set(rows.map(({ claim }) => claim));
     },
 
     async running(claims) {
       const { rows } = await sql<{ claim: string }>`
-        select claim from idempotency where claim = any(${claims}::text[]) and busy_until >= now()`.execute(db);
+        select claim from idempotency where claim = any(${claims}::text[]) and busy_until >= ${presumed}`.execute(db);
       return new Set(rows.map(({ claim }) => claim));
     },
 
     async used(userId) {
       const { rows } = await sql<Used>`
-        select count(*)::int8 as keys, coalesce(sum(bytes), 0)::int8 as bytes from idempotency where user_id = ${userId} and expires_at > ${now()}`.execute(db);
+        select count(*)::int8 as keys, coalesce(sum(bytes), 0)::int8 as bytes from idempotency where user_id = ${userId} and expires_at > now()`.execute(db);
       return rows[0]!;
     },
 
@@ -100,7 +106,7 @@ export function openClaims(store: Store, clock: Clock, boot: string): Claims {
       for (let gone = BigInt(purgeRows); gone === BigInt(purgeRows);) {
         const deleted = await sql`
           delete from idempotency where (user_id, name) in (
-            select user_id, name from idempotency where expires_at <= ${now()} limit ${purgeRows} for update skip locked)`.execute(db);
+            select user_id, name from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked)`.execute(db);
         gone = deleted.numAffectedRows ?? 0n;
       }
     },

@@ -31,8 +31,11 @@ export interface Idempotency {
 
 /** Bytes of an answer's body. */
 const mostBytes = 8 * 2 ** 20;
-/** An answer waits so long for the database: to lose it would be worse than not to keep it. */
+/** An answer waits so long for the database: to lose it would be worse than not to keep it. It is kept later, while the key is ours. */
 const patienceMilliseconds = 2000;
+const sorryMilliseconds = 1000;
+/** Bytes of answers that have been given and wait for the database to be kept. */
+const mostWaitingBytes = 64 * 2 ** 20;
 
 /** What one of several same requests that ask at once tells the others: the answer, a refusal for all, or that the next may try. */
 type Outcome = Kept | Fault | undefined;
@@ -48,12 +51,14 @@ interface Turn {
  * are refused: what cannot be remembered is not spent.
  */
 export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
-  const claims = openClaims(store, clock, boot);
+  const claims = openClaims(store, boot);
   if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
   const beats = openBeats(claims, clock, log);
   const room = openRoom(claims, clock);
   const turns = new Map<string, Turn>();
   const endings = new Set<Promise<void>>();
+  let waitingBytes = 0;
+  let isClosed = false;
 
   async function once({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
     const request = keyed({ userId: caller.userId, key, method: exchange.method, url: exchange.url, body: bytes }, pepper);
@@ -78,49 +83,59 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       turns.delete(place);
       resolve(outcome);
     };
-    let found: Kept | string;
+    let found: Kept | Mine;
     try {
       found = await claimed(request, exchange.signal);
     } catch (error) {
       end(error instanceof Fault && !exchange.signal.aborted ? error : undefined);
       throw error;
     }
-    if (typeof found === 'string') return answer({ request, claim: found, end }, exchange, run);
+    if ('claim' in found) return answer({ request, mine: found, end }, exchange, run);
     end(found);
     replay(exchange, found);
   }
 
   /** @returns our claim, or the answer there is */
-  async function claimed(request: Keyed, signal: AbortSignal): Promise<string | Kept> {
+  async function claimed(request: Keyed, signal: AbortSignal): Promise<Mine | Kept> {
     for (;;) {
+      const since = clock.monotonic();
       const found = await claims.take(request);
-      if (found.type === 'mine') return admitted(request, found.claim, signal);
+      if (found.type === 'mine') return admitted(request, { claim: found.claim, since }, signal);
       if (!found.fingerprint.equals(request.fingerprint)) throw anotherRequest();
       if (found.type === 'kept') return unpack(seal.open(found.sealed, contextOf(request)));
       await beats.over(found.claim, signal);
     }
   }
 
-  async function admitted({ userId }: Keyed, claim: string, signal: AbortSignal): Promise<string> {
+  async function admitted({ userId }: Keyed, mine: Mine, signal: AbortSignal): Promise<Mine> {
     try {
       await room.enter(userId);
       signal.throwIfAborted();
-      return claim;
+      return mine;
     } catch (error) {
-      await freed(claim);
+      await freed(mine.claim);
       throw error;
     }
   }
 
   interface Claimed {
     readonly request: Keyed;
-    readonly claim: string;
+    readonly mine: Mine;
     readonly end: (outcome: Outcome) => void;
   }
 
-  /** Runs the request with its end held back until the answer is kept. */
-  async function answer({ request, claim, end }: Claimed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
-    const letGo = beats.hold(claim);
+  /** Runs the request with its end held back until the answer is kept. Where the key may be another process's, the run ends: it may begin there. */
+  async function answer({ request, mine: { claim, since }, end }: Claimed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+    const ours = new AbortController();
+    let isRunning = true;
+    const release = beats.hold(claim, since, () => {
+      ours.abort();
+      if (isRunning) exchange.cut(lostKey());
+    });
+    const letGo = () => {
+      isRunning = false;
+      release();
+    };
     const recording = exchange.record(mostBytes);
     const giveUp = () => {
       letGo();
@@ -133,28 +148,47 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       giveUp();
       throw error;
     }
+    isRunning = false;
     const { sent } = recording;
     if (!sent || sent.status < 200 || sent.status > 299) {
       exchange.release(recording.isTooLarge ? ['x-dragoman-warnings', 'Idempotency-Key: the answer is too large to be kept'] : []);
       return giveUp();
     }
     const kept: Kept = { ...sent, requestId: exchange.id };
-    const keeping = keep(request, claim, kept).finally(letGo);
+    const keeping = keep(request, claim, kept, ours.signal).finally(letGo);
     ending(keeping);
     await within(patienceMilliseconds, keeping);
     exchange.release();
     end(kept);
   }
 
-  /** Never rejects: an answer that cannot be kept is an answer all the same. */
-  async function keep(request: Keyed, claim: string, kept: Kept): Promise<void> {
+  /** Never rejects: an answer that cannot be kept is an answer all the same. @param ours aborted when the claim may be another's */
+  async function keep(request: Keyed, claim: string, kept: Kept, ours: AbortSignal): Promise<void> {
     try {
       const sealed = seal.seal(pack(kept), contextOf(request));
       room.took(request.userId, sealed.length);
-      if (!(await claims.keep(claim, sealed))) throw new Error('The claim was over: it could not be renewed in time.');
+      if (!(await patiently(() => claims.keep(claim, sealed), sealed.length, ours))) throw new Error('The claim was over: it could not be renewed in time.');
     } catch (error) {
       log('An idempotent answer was not kept.', error);
       await freed(claim);
+    }
+  }
+
+  /** Asks a database that is away again and again, while the claim is ours and not too much waits. */
+  async function patiently(work: () => Promise<boolean>, bytes: number, ours: AbortSignal): Promise<boolean> {
+    waitingBytes += bytes;
+    try {
+      for (;;) {
+        try {
+          return await work();
+        } catch (error) {
+          const isAway = error instanceof Fault && error.code === 'overloaded';
+          if (!isAway || isClosed || ours.aborted || waitingBytes > mostWaitingBytes) throw error;
+          await clock.sleep(sorryMilliseconds);
+        }
+      }
+    } finally {
+      waitingBytes -= bytes;
     }
   }
 
@@ -178,12 +212,22 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
   return {
     once,
     async close() {
+      isClosed = true;
       await within(patienceMilliseconds, Promise.all(Array.from(turns.values(), ({ outcome }) => outcome)));
       beats.stop();
       await Promise.all(endings);
     },
   };
 }
+
+/** The key is ours, and was asked for at this time (monotonic milliseconds). */
+interface Mine {
+  readonly claim: string;
+  readonly since: number;
+}
+
+const lostKey = () =>
+  new Fault('overloaded', 'The database was away for too long to hold the Idempotency-Key of this request: please try again.', { retryAfter: 1 });
 
 const placeOf = ({ userId, name }: Keyed) => `${userId}/${name.toString('base64url')}`;
 const contextOf = (request: Keyed) => `idempotency/${placeOf(request)}`;

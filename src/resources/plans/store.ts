@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock';
 import type { Actor } from '#model/audit';
 import { Fault } from '#model/fault';
 import { areLimits, type Plan } from '#model/plan';
+import { absences, notYet } from '#store/absent';
 import type { Audit } from '#store/auditing';
 import { keep } from '#store/kept';
 import type { Store } from '#store/open';
@@ -13,6 +14,10 @@ export type PlanSource = 'settings' | 'database' | 'built-in';
 export interface Plans {
   /** At once, from memory. */
   find(name: string): Plan | undefined;
+  /** The same for somebody who has this plan. @throws Fault `overloaded` where another process may have made it a moment ago: the database is being asked */
+  of(name: string): Plan | undefined;
+  /** Makes sure that `of` knows. @throws Fault `overloaded` while the database is away */
+  meet(name: string): Promise<void>;
   /** Asks the database about a name that memory does not know: another process may just have made it. */
   has(name: string): Promise<boolean>;
   list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
@@ -35,14 +40,25 @@ export interface PlansParts {
 }
 
 export async function openPlans({ store, audit, clock, fromSettings }: PlansParts): Promise<Plans> {
-  const read = async () => {
+  const read = async (before: ReadonlyMap<string, Plan> = new Map()) => {
     const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
-    return new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
+    const plans = new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
+    for (const name of before.keys()) if (!plans.has(name)) absent.note(name);
+    return plans;
   };
+  const absent = absences(clock, () => stored.again());
   const stored = await keep({ store, topic: 'plans', clock, read });
   const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
   return {
     find,
+    of(name) {
+      const plan = find(name);
+      if (plan === undefined && !absent.isCertain(name)) throw notYet();
+      return plan;
+    },
+    async meet(name) {
+      if (find(name) === undefined) await absent.ask(name);
+    },
     async has(name) {
       if (find(name) === undefined) await stored.again();
       return find(name) !== undefined;

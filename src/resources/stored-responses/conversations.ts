@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
+import { secondsAhead } from '#store/time';
 import type { Entry, StoredParts, StoredResponses } from './store.ts';
 
 export interface Conversation {
@@ -32,20 +33,19 @@ interface Row {
   readonly created_at: Date;
 }
 
-const dayMilliseconds = 86_400_000;
+const daySeconds = 86_400;
 
-export function openConversations<Body>({ store, seal, clock, retentionDays }: StoredParts, responses: StoredResponses<Body>): Conversations<Body> {
-  const expiry = () => new Date(clock.now() + retentionDays() * dayMilliseconds);
+export function openConversations<Body>({ store, seal, retentionDays }: StoredParts, responses: StoredResponses<Body>): Conversations<Body> {
+  const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const sealed = (userId: number, id: string, metadata: object) => seal.seal(Buffer.from(JSON.stringify(metadata)), contextOf(userId, id));
 
   return {
     async make(userId, metadata) {
       const id = `conv_${randomText(22)}`;
-      const createdAt = new Date(clock.now());
-      await sql`
+      const { rows } = await sql<Pick<Row, 'created_at'>>`
         insert into conversation (user_id, id, metadata, created_at, expires_at)
-        values (${userId}, ${id}, ${sealed(userId, id, metadata)}, ${createdAt}, ${expiry()})`.execute(store.db);
-      return { id, head: null, metadata, createdAt };
+        values (${userId}, ${id}, ${sealed(userId, id, metadata)}, now(), ${expiry()}) returning created_at`.execute(store.db);
+      return { id, head: null, metadata, createdAt: rows[0]!.created_at };
     },
 
     async find(userId, id) {

@@ -4,6 +4,7 @@ import type { Sealer } from '#kit/sealing';
 import { Fault } from '#model/fault';
 import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
+import { secondsAhead } from '#store/time';
 import { together } from '#store/together';
 
 /** A response of a user, or what else stands in a conversation. */
@@ -41,7 +42,7 @@ export interface StoredResponses<Body> {
 const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
 const purgeRows = 500;
-const dayMilliseconds = 86_400_000;
+const daySeconds = 86_400;
 
 export interface StoredParts {
   readonly store: Store;
@@ -69,7 +70,7 @@ interface Row {
 
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
 export function openStoredResponses<Body>({ store, seal, clock, retentionDays }: StoredParts): StoredResponses<Body> {
-  const expiry = () => new Date(clock.now() + retentionDays() * dayMilliseconds);
+  const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const entryOf = (userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> => ({
     userId,
     id,
@@ -168,13 +169,12 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     },
 
     async purge() {
-      const now = new Date(clock.now());
-      await sql`delete from conversation where expires_at <= ${now}`.execute(store.db);
+      await sql`delete from conversation where expires_at <= now()`.execute(store.db);
       for (let gone = 1n; gone > 0n;) {
         const deleted = await sql`
           delete from stored_response where (user_id, id) in (
             select old.user_id, old.id from stored_response old
-            where old.expires_at <= ${now}
+            where old.expires_at <= now()
               and not exists (select from stored_response younger where younger.user_id = old.user_id and younger.previous_id = old.id)
               and not exists (select from conversation where conversation.user_id = old.user_id and conversation.head = old.id)
             limit ${purgeRows} for update skip locked)`.execute(store.db);

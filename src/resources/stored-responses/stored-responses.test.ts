@@ -102,16 +102,38 @@ onBothDatabases('stored responses', ({ shared }) => {
     await expect(responses.chain(ada, 'big2', 'id')).rejects.toMatchObject({ code: 'invalid' });
   });
 
+  /** As if so much time had passed. */
+  const older = async (interval: string) => {
+    for (const table of ['stored_response', 'conversation'])
+      await sql`update ${sql.table(table)} set expires_at = expires_at - ${interval}::interval`.execute(store().db);
+  };
+
+  test.each([400, -400])('what is young stays although the clock of the machine that keeps or purges is %i days ahead', async (days) => {
+    const astray = { ...clock, now: () => clock.now() + days * day };
+    const parts = { store: store(), seal, clock: astray, retentionDays: () => 30 };
+    const elsewhere = openStoredResponses<Body>(parts);
+    await elsewhere.keep(entry('there'));
+    await responses.keep(entry('here'));
+    const { id, createdAt } = await openConversations(parts, elsewhere).make(ada, {});
+    expect(Math.abs(createdAt.getTime() - Date.now())).toBeLessThan(60_000);
+    await Promise.all([elsewhere.purge(), responses.purge()]);
+    for (const one of ['there', 'here']) expect(await responses.find(ada, one)).toBeDefined();
+    expect(await conversations.find(ada, id)).toBeDefined();
+    await older('30 days');
+    await responses.purge();
+    for (const one of ['there', 'here']) expect(await responses.find(ada, one)).toBeUndefined();
+  });
+
   test('what is old is deleted, but not what something younger goes on from', async () => {
     await keepChain(2);
     await responses.keep(entry('alone'));
-    clock.advance(29 * day);
+    await older('29 days');
     await responses.keep(entry('r2', { previousId: 'r1' }));
-    clock.advance(2 * day);
+    await older('2 days');
     await responses.purge();
     expect(await responses.find(ada, 'alone')).toBeUndefined();
     expect(await responses.chain(ada, 'r2', 'id')).toHaveLength(3);
-    clock.advance(30 * day);
+    await older('30 days');
     await responses.purge();
     for (const id of ['r0', 'r1', 'r2']) expect(await responses.find(ada, id)).toBeUndefined();
   });

@@ -2,6 +2,7 @@ import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/clock';
 import type { Actor } from '#model/audit';
 import { Fault } from '#model/fault';
+import { notYet } from '#store/absent';
 import type { Audit } from '#store/auditing';
 import { keep } from '#store/kept';
 import type { Access, Store } from '#store/open';
@@ -19,8 +20,13 @@ export type TeamChange = Partial<Omit<Team, 'id'>>;
 
 /** Users whose spending counts together as well. */
 export interface Teams {
-  /** The name of a team's plan, at once, from memory. A team that is gone keeps its plan for the calls that began before. */
-  planOf(id: number): string | undefined;
+  /**
+   * The name of a team's plan, at once, from memory. A team that is gone keeps its plan for the calls that began before.
+   * @throws Fault `overloaded` where another process may have made the team a moment ago: the database is being asked
+   */
+  planOf(id: number): string;
+  /** Makes sure that `planOf` knows these. @throws Fault `overloaded` while the database is away */
+  meet(ids: readonly number[]): Promise<void>;
   find(id: number): Promise<Team | undefined>;
   /** By id, those behind `after`. */
   list(asked: { after: number; limit: number }): Promise<readonly Team[]>;
@@ -74,7 +80,15 @@ export async function openTeams({ store, audit, clock, changed }: TeamsParts): P
   }
 
   return {
-    planOf: (id) => plans.value.get(id),
+    planOf(id) {
+      const plan = plans.value.get(id);
+      if (plan !== undefined) return plan;
+      void plans.again();
+      throw notYet();
+    },
+    async meet(ids) {
+      if (ids.some((id) => !plans.value.has(id)) && !(await plans.again())) throw notYet();
+    },
     find: (id) => select(store).where('id', '=', id).executeTakeFirst(),
     list: ({ after, limit }) => select(store).where('id', '>', after).orderBy('id').limit(limit).execute(),
     add: ({ name, plan, members }, by) =>

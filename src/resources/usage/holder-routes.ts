@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
 import type { Audit } from '#store/auditing';
 import type { Holder, Holders, Taken } from './holders.ts';
 
 /** A holder says every ten seconds that it lives. */
-const silentSeconds = 60;
+const presumedAliveSeconds = 60;
 
 const timeOrNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
 
@@ -25,7 +24,7 @@ const root = '/server/admin/holders';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The processes that hold leases, and what is to be done about one that is gone for good with its journal. */
-export function holderRoutes(holders: Holders, audit: Audit, clock: Clock): readonly NounRoute[] {
+export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute[] {
   const find = async (id: string): Promise<Holder> => {
     const found = (await holders.list()).find((one) => one.id === id);
     if (!found) throw unknownThing('holder');
@@ -47,9 +46,9 @@ export function holderRoutes(holders: Holders, audit: Audit, clock: Clock): read
       summary: 'Frees what a process holds that is gone for good with its journal: what it had not booked yet never will be.',
       output: HolderObject,
       async answer({ caller, by, params: { id = '' } }) {
-        const { seenAt, closedAt, machine, accounts } = await find(id);
-        if (closedAt === null && clock.now() - seenAt.getTime() < silentSeconds * 1000)
-          throw new Fault('conflict', `This holder was alive less than ${silentSeconds} seconds ago: stop it, and it frees by itself what it holds.`);
+        const { silentSeconds, closedAt, machine, accounts } = await find(id);
+        if (closedAt === null && silentSeconds < presumedAliveSeconds)
+          throw new Fault('conflict', `This holder was alive less than ${presumedAliveSeconds} seconds ago: stop it, and it frees by itself what it holds.`);
         const after = { how: 'written-off', machine, accounts };
         const noted: Taken['noted'] = (inside) => audit(inside, { by, action: 'holder.write-off', target: { kind: 'holder', id }, after });
         await holders.writeOff(id, { by: caller.email || caller.keyName, noted });
@@ -59,6 +58,6 @@ export function holderRoutes(holders: Holders, audit: Audit, clock: Clock): read
   ];
 }
 
-function shown({ startedAt, seenAt, closedAt, ...holder }: Holder) {
+function shown({ startedAt, seenAt, closedAt, silentSeconds: _, ...holder }: Holder) {
   return { ...holder, startedAt: startedAt.toISOString(), seenAt: seenAt.toISOString(), closedAt: closedAt?.toISOString() ?? null };
 }

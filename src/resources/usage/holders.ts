@@ -10,6 +10,8 @@ export interface Holder {
   readonly machine: string;
   readonly startedAt: Date;
   readonly seenAt: Date;
+  /** Since it was seen, by the database's clock. */
+  readonly silentSeconds: number;
   readonly closedAt: Date | null;
   /** closed by itself, adopted by another machine that shipped its journal, or written off by an administrator, `by` whom. */
   readonly how: 'closed' | 'adopted' | 'written-off' | null;
@@ -77,7 +79,7 @@ export function openHolders(store: Store): Holders {
     },
     async list() {
       const { rows } = await sql<Omit<Holder, 'accounts'> & { accounts: number }>`
-        select id, machine, started_at as "startedAt", seen_at as "seenAt", closed_at as "closedAt", closed_how as how, closed_by as by,
+        select id, machine, started_at as "startedAt", seen_at as "seenAt", extract(epoch from now() - seen_at)::double precision as "silentSeconds", closed_at as "closedAt", closed_how as how, closed_by as by,
           (select count(*) from leases where holder = id and granted > settled) as accounts
         from holders where closed_at is null or id in (select id from holders order by started_at desc limit 100)
         order by started_at desc, id`.execute(store.db);

@@ -10,7 +10,7 @@ import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { dropMonthsBefore, makeMonths, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
-import { booksOf } from '../../../test/books-of.ts';
+import { asOld, booksOf } from '../../../test/books-of.ts';
 import { fold, keepBooks } from './upkeep.ts';
 
 const migrations = [new URL('.', import.meta.url)];
@@ -34,6 +34,7 @@ onBothDatabases('months', ({ open }) => {
         ...(table === 'spent' ? ['spent_always'] : []),
       ]),
     );
+    await asOld(store);
     expect(await dropMonthsBefore(store, '2026-02')).toHaveLength(6);
     expect(await dropMonthsBefore(store, '2026-02')).toEqual([]);
     expect((await usage.logs({ limit: 10 })).items.map(({ at }) => at)).toEqual(['2026-02-01T00:00:00.000Z']);
@@ -45,6 +46,7 @@ onBothDatabases('months', ({ open }) => {
     const store = await open({ migrations });
     if (store.kind === 'embedded') return; // one connection: nobody else reads meanwhile
     await booksOf(store).record([usageRow({ at: Date.UTC(2025, 0, 1) })]);
+    await asOld(store);
     let worst = 0;
     await store.transaction(async ({ db }) => {
       await sql`select count(*) from usage`.execute(db);
@@ -98,6 +100,7 @@ onBothDatabases('months', ({ open }) => {
     expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
     expect(await partitions(store)).toContain('usage_hour_2020_01');
     await usage.record([usageRow({ at: Date.UTC(2020, 0), requestId: 'late' })]);
+    await asOld(store);
     await dropMonthsBefore(store, '2020-02');
     expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
   });
@@ -123,6 +126,7 @@ onBothDatabases('months', ({ open }) => {
     const store = await open({ migrations });
     const now = systemClock.now();
     await booksOf(store).record([usageRow({ at: now }), usageRow({ at: Date.UTC(2020, 0) })]);
+    await asOld(store);
     const work = jobs({ store, clock: systemClock });
     const said: unknown[] = [];
     const log = { info: () => {}, debug: () => {}, warn: (what: object) => said.push(what), error: (what: object) => said.push(what) };
@@ -144,6 +148,64 @@ onBothDatabases('months', ({ open }) => {
     expect(made.filter((name) => name.startsWith('usage_2'))).toHaveLength(2);
     expect((await sql`select from usage_fresh`.execute(store.db)).rows).toEqual([]);
     expect(said).toEqual([]);
+  });
+});
+
+onBothDatabases('a clock that is wrong', ({ open }) => {
+  /** One round of the books of a machine whose clock is so many days ahead. @returns what it warned of */
+  async function round(store: Store, daysAhead: number): Promise<readonly string[]> {
+    const clock = { ...systemClock, now: () => systemClock.now() + daysAhead * 86_400_000 };
+    const work = jobs({ store, clock });
+    const said: string[] = [];
+    const tell = (_: object, text: string) => void said.push(text);
+    const end = keepBooks({ store, jobs: work, clock, log: { info: () => {}, warn: tell, error: tell }, months: () => 13 });
+    await expect.poll(async () => (await sql`select from job where kind = 'usage-reconcile'`.execute(store.db)).rows.length, { timeout: 10_000 }).toBe(2);
+    end();
+    await work.close();
+    return said;
+  }
+  const reconciliations = async (store: Store) =>
+    (await sql<{ month: string; isSoon: boolean }>`
+      select payload ->> 'month' as month, run_at between now() and now() + interval '11 minutes' as "isSoon" from job order by 1`.execute(store.db)).rows;
+  const monthsFrom = (ahead: number) =>
+    [ahead, ahead + 1].map((one) => new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + one)).toISOString().slice(0, 7));
+
+  test.each([800, -800])('by %i days drops no month, makes none of its own, and says so once a round', async (days) => {
+    const store = await open({ migrations });
+    await booksOf(store).record([usageRow({ at: systemClock.now() }), usageRow({ at: Date.UTC(2020, 0) })]);
+    await asOld(store);
+    const before = await partitions(store);
+    const warned = await round(store, days);
+    expect(warned).toEqual([expect.stringContaining('a day or more apart')]);
+    const after = await partitions(store);
+    expect(after).toEqual(expect.arrayContaining(before));
+    expect(after.filter((name) => name.startsWith('usage_2')).map((name) => name.slice(6).replace('_', '-'))).toEqual(['2020-01', ...monthsFrom(0)]);
+    expect(await reconciliations(store)).toEqual(monthsFrom(-1).map((month) => ({ month, isSoon: true })));
+  });
+
+  test('by some hours still drops what is old by the clock of the database', async () => {
+    const store = await open({ migrations });
+    await booksOf(store).record([usageRow({ at: Date.UTC(2020, 0) })]);
+    await asOld(store);
+    expect(await round(store, 0.5)).toEqual([]);
+    expect(await partitions(store)).not.toContain('usage_2020_01');
+  });
+
+  test('loses no row that was booked by it: what came to be in 1970 or 2038 stays for as long as what was booked on the same day', async () => {
+    const store = await open({ migrations });
+    const usage = booksOf(store);
+    const ats = [0, Date.UTC(2038, 0, 19)];
+    await usage.record([...ats.map((at) => usageRow({ at, userId: 7 })), usageRow({ at: systemClock.now(), userId: 7 })]);
+    expect(await round(store, 0)).toEqual([]);
+    expect((await usage.logs({ limit: 10, userId: 7 })).items).toHaveLength(3);
+    for (const at of ats) {
+      const month = new Date(at).toISOString().slice(0, 7);
+      expect(await usage.spentOf('user:7', month)).toMatchObject({ requests: 1 });
+      expect(await reconcile(store, month)).toEqual([]);
+    }
+    await dropMonthsBefore(store, monthsFrom(1)[0]!);
+    expect((await usage.logs({ limit: 10, userId: 7 })).items.map(({ at }) => at.slice(0, 4))).toEqual(['2038']);
+    expect((await sql`select from usage_fresh where month < '2038'`.execute(store.db)).rows).toEqual([]);
   });
 });
 

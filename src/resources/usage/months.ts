@@ -28,7 +28,7 @@ export async function makeMonths(store: Store, months: readonly string[]): Promi
   }
 }
 
-/** Makes those of the month of this instant and of the next month. */
+/** Makes those of the month of this instant, by the database's clock, and of the next month. */
 export function makeMonthsAhead(store: Store, milliseconds: number): Promise<void> {
   const date = new Date(milliseconds);
   return makeMonths(
@@ -49,19 +49,21 @@ export async function withMonths<Result>(store: Store, months: () => Promise<rea
 }
 
 /**
- * Drops the months before this one, whole. One that somebody is reading stays for the next time.
+ * Drops the months before this one, whole. One that somebody is reading stays for the next time. One that was made later than that stays too: a machine whose
+ * clock is wrong has booked calls into it that are no older than the partition.
  *
  * @returns the names of the partitions that went
  */
 export async function dropMonthsBefore(store: Store, month: string): Promise<string[]> {
   const dropped: string[] = [];
   for (const table of tables) {
-    for (const name of await partitionsOf(store, table)) {
+    for (const { name, made } of await partitionsOf(store, table)) {
       const its = name.slice(table.length + 1).replace('_', '-');
-      if (monthForm.test(its) && its < month && (await isDropped(store, name))) dropped.push(name);
+      if (monthForm.test(its) && its < month && !(made !== null && made >= month) && (await isDropped(store, name))) dropped.push(name);
     }
   }
-  await sql`delete from usage_fresh where month < ${month}`.execute(store.db); // their sums have no place any more
+  await sql`
+    delete from usage_fresh where month < ${month} and to_regclass('usage_hour_' || replace(month, '-', '_')) is null`.execute(store.db); // no place any more
   return dropped;
 }
 
@@ -79,6 +81,8 @@ async function makePartition(store: Store, table: string, month: string): Promis
     if ((await sql`select from pg_class where oid = to_regclass(${name})`.execute(db)).rows.length > 0) return; // another one was quicker
     await sql.raw(`create table ${name} (like ${table} including defaults including constraints) with (${storage(table)})`).execute(db);
     await sql.raw(`alter table ${table} attach partition ${name} for values in ('${month}')`).execute(db);
+    const made = await sql<{ month: string }>`select to_char(now() at time zone 'UTC', 'YYYY-MM') as month`.execute(db);
+    await sql.raw(`comment on table ${name} is '${made.rows[0]!.month}'`).execute(db);
   });
 }
 
@@ -87,10 +91,17 @@ function storage(table: string): string {
   return table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70';
 }
 
-async function partitionsOf(store: Store, table: string): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select relname as name from pg_inherits join pg_class on oid = inhrelid where inhparent = ${table}::regclass order by 1`.execute(store.db);
-  return rows.map(({ name }) => name);
+interface Partition {
+  readonly name: string;
+  /** The month in which it was made, by the database's clock; null where that was not noted. */
+  readonly made: string | null;
+}
+
+async function partitionsOf(store: Store, table: string): Promise<readonly Partition[]> {
+  const { rows } = await sql<Partition>`
+    select relname as name, obj_description(oid, 'pg_class') as made
+    from pg_inherits join pg_class on oid = inhrelid where inhparent = ${table}::regclass order by 1`.execute(store.db);
+  return rows;
 }
 
 async function isDropped(store: Store, name: string): Promise<boolean> {

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import type { Clock } from '#kit/clock';
 import { instantOf } from '#kit/instant';
 import { Fault } from '#model/fault';
 import type { LogDetail, Logs } from './logs.ts';
@@ -98,8 +97,8 @@ const Detail = Type.Object({
 
 const common = { method: 'GET', scope: 'admin', owner: 'admin' } as const;
 
-/** What was used, and the log of requests, for administrators. */
-export function usageRoutes(reading: UsageReading, clock: Clock): readonly NounRoute[] {
+/** What was used, and the log of requests, for administrators. @param timeNow milliseconds since 1970: says which month this is */
+export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -108,7 +107,7 @@ export function usageRoutes(reading: UsageReading, clock: Clock): readonly NounR
       query: UsageQuery,
       output: Type.Object({ items: Type.Array(UsageItem) }),
       async answer({ query: { from, to, groupBy } }) {
-        const now = new Date(clock.now());
+        const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
         const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
         const begin = from === undefined ? Date.UTC(year, month) : instant(from, 'from');
         const end = to === undefined ? Date.UTC(year, month + 1) : instant(to, 'to');

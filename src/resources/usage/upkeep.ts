@@ -5,6 +5,7 @@ import { monthOf } from '#model/plan';
 import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
 import type { Store } from '#store/open';
+import { databaseNow } from '#store/time';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -24,10 +25,12 @@ const roundMilliseconds = 3_600_000;
 const foldSize = 20_000;
 const foldSeconds = 60;
 const reconcileKind = 'usage-reconcile';
+/** Where the clocks of the machine and of the database are further apart, one of them is wrong, and it may be the one that retention goes by. */
+const mostApartMilliseconds = 86_400_000;
 
 /**
  * The daily round of the books: what was booked last goes to the sums of its hour, the next month is made ahead, old months are dropped, and once a day a job
- * holds the sums of this and the last month against the rows. Any number of machines may do it.
+ * holds the sums of this and the last month against the rows. Any number of machines may do it, by the database's clock.
  *
  * @returns what ends it
  */
@@ -35,16 +38,22 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
   let ended = false;
   let cancel = () => {};
   let rounded = -Infinity;
+  let warned = -Infinity;
   let reconciled = '';
 
   async function look(): Promise<void> {
     await done('folding', () => fold(store));
     if (ended || clock.monotonic() - rounded < roundMilliseconds) return;
-    const now = clock.now();
+    let now = 0;
+    const isTimeKnown = await done('asking the database for the time', async () => {
+      now = await databaseNow(store.db);
+    });
+    if (ended || !isTimeKnown) return;
+    const isSure = agrees(now);
     const all = [
       await done('making months', () => makeMonthsAhead(store, now)),
-      await done('dropping months', () => drop(now)),
-      await done('pruning', () => prune(store, months())),
+      !isSure || (await done('dropping months', () => drop(now))),
+      !isSure || (await done('pruning', () => prune(store, months()))),
       await done('asking for the reconciliation', () => askForReconciliation(now)),
     ];
     if (all.every(Boolean)) rounded = clock.monotonic();
@@ -59,6 +68,20 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
       if (!ended) log.warn({ err: error, step }, 'a step of the round of the books failed');
       return false;
     }
+  }
+
+  /** Is it the same day here? Where it is not, what would be removed stays, which is said once a round. */
+  function agrees(now: number): boolean {
+    const apart = clock.now() - now;
+    if (Math.abs(apart) < mostApartMilliseconds) return true;
+    if (clock.monotonic() - warned >= roundMilliseconds) {
+      log.warn(
+        { aheadSeconds: Math.round(apart / 1000) },
+        "nothing of the books is removed: this machine's clock and the database's are a day or more apart",
+      );
+      warned = clock.monotonic();
+    }
+    return false;
   }
 
   async function drop(now: number): Promise<void> {
