@@ -274,6 +274,7 @@ export async function startServer({
       }),
     ]),
     watch({
+      clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
       missing: async () => {
