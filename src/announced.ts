@@ -11,7 +11,7 @@ import { version } from './version.ts';
  */
 export async function announced(folder: string, { url, localToken }: { url: string; localToken: string }, clock: Clock): Promise<() => Promise<void>> {
   const place = join(folder, 'server.json');
-  await writeFile(place, `${JSON.stringify({ pid: process.pid, url, startedAt: new Date(clock.now()).toISOString(), version })}\n`);
+  await writeFile(place, `${JSON.stringify({ pid: process.pid, url, startedAt: new Date(clock.now()).toISOString(), version })}\n`, { mode: 0o600 });
   await writeLocalToken(folder, localToken);
   return async () => {
     await rm(place, { force: true });

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '#config';
 import type { Clock } from './kit/clock.ts';
@@ -7,6 +6,7 @@ import { sealer, type Sealer } from './kit/sealing.ts';
 import type { Log } from './log.ts';
 import { masterKey } from './store/master-key.ts';
 import { openStore, type Store } from './store/open.ts';
+import { makePrivate } from './store/private-folder.ts';
 import { checkMasterKey, secretRow } from './store/secrets.ts';
 
 /** The folders that hold the nouns' migrations. */
@@ -23,7 +23,7 @@ export interface Database {
 
 /** Opens the data folder, or the server of `databaseUrl`, with the key that seals what is secret in it. @throws WrongMasterKey, and what `openStore` throws */
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
-  await mkdir(settings.data, { recursive: true });
+  makePrivate(settings.data);
   const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
   const { data: folder, databaseUrl } = settings;
   const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });

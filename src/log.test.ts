@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { logLevels } from './kit/log-levels.ts';
+import { causeOf } from './log.ts';
 
 /** What a process with this level says when it says one thing of each kind. */
 function saidAt(level: string, change = ''): unknown[] {
@@ -25,3 +26,34 @@ test('every level that the settings know is one of the log: it and what is worse
   expect(saidAt('silent')).toEqual(['']);
   expect(saidAt('info', "log.level('fatal')")).toEqual(['fatal']);
 }, 60_000);
+
+test('what an error of the runtime or of the database quotes is not repeated in the log', () => {
+  const secret = 'swordfish';
+  const thrown = (work: () => unknown): unknown => {
+    try {
+      return work();
+    } catch (error) {
+      return error;
+    }
+  };
+  const errors = [
+    thrown(() => JSON.parse(`{"a": ${secret}}`)),
+    thrown(() => JSON.parse(secret)),
+    thrown(() => new RegExp(`(${secret}`)),
+    thrown(() => BigInt(secret)),
+    thrown(() => Buffer.alloc(secret as unknown as number)),
+    Object.assign(new Error(`invalid input syntax for type bigint: "${secret}"`), { code: '22P02' }),
+    new Error('It failed.', { cause: thrown(() => JSON.parse(secret)) }),
+  ];
+  for (const error of errors) {
+    expect(String((error as Error).cause ?? (error as Error).message)).toContain(secret);
+    const said = JSON.stringify(causeOf(error));
+    expect(said).not.toContain(secret);
+    expect(said).toContain('log.test.ts');
+  }
+});
+
+test('an error that quotes nothing is told in its own words', () => {
+  const error = Object.assign(new Error('relation "users" does not exist'), { code: '42P01' });
+  expect(causeOf(error)).toMatchObject({ message: error.message, stack: error.stack });
+});

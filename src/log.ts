@@ -79,16 +79,30 @@ function timestamp(): string {
 let lastSecond = 0;
 let lastText = '';
 
-/** What an error says for the log: its kind, code and words and those of its causes, no stack of a fault. */
+/** What an error says for the log: its kind, code and words and those of its causes, no stack of a fault. What its words quote is left out. */
 export function causeOf(error: unknown): object {
   if (!(error instanceof Error)) return { cause: String(error) };
-  const { name, message, cause } = error;
+  const { name, message, cause, stack } = error;
   const code = (error as { code?: unknown }).code;
+  const words = unquoted(error);
   return {
     name,
-    message,
+    message: words,
     ...(typeof code === 'string' ? { code } : {}),
     ...(cause === undefined ? {} : { cause: causeOf(cause) }),
-    ...(name === 'Fault' ? {} : { stack: error.stack }),
+    ...(name === 'Fault' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
   };
+}
+
+/**
+ * An error's words without the value they are about: V8 quotes the text that is no JSON, no pattern or no number, Node what it received, and PostgreSQL what is
+ * no value of a type (class 22). Any of them may be a prompt or a key.
+ */
+function unquoted(error: Error): string {
+  const { name, message } = error;
+  const { code } = error as { code?: unknown };
+  if (name === 'SyntaxError') return message.startsWith('The requested module') ? message : 'A text could not be parsed.';
+  if (typeof code !== 'string') return message;
+  if (code.startsWith('ERR_INVALID_')) return message.replace(/\bReceived\b[^]*$/, '').trimEnd();
+  return /^22...$/.test(code) ? message.replace(/: "[^]*$/, '.') : message;
 }

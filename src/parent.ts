@@ -12,6 +12,7 @@ import { systemClock, type Clock } from './kit/clock.ts';
 import { allInTurn } from './kit/in-turn.ts';
 import { causeOf, type Log } from './log.ts';
 import { newLocalToken } from './local-token.ts';
+import { reloadAll, type Reloading } from './reloading.ts';
 import { unchangeable, type Server } from './server.ts';
 import type { LeaseSource } from './model/lease.ts';
 import type { ParentAnswers } from './worker-words.ts';
@@ -116,21 +117,12 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     first: made,
     models: () => models,
     async change(changed) {
-      const before = settings;
-      settings = { ...changed, ...unchangeable(first), port };
-      const changing = workers.all.map((worker) => ({ worker, answer: worker.channel.ask('change', settings) }));
-      log.level(settings.logLevel);
-      for (const { worker, answer } of changing) {
-        try {
-          models = await answer;
-        } catch (error) {
-          if (!workers.all.includes(worker)) continue; // it died, and not of this
-          settings = before;
-          log.level(settings.logLevel);
-          await Promise.allSettled(workers.all.map(({ channel }) => channel.ask('change', before))); // some have taken the new ones already
-          throw error;
-        }
-      }
+      const hold = (held: Settings) => {
+        settings = held;
+        log.level(held.logLevel);
+      };
+      const after = { ...changed, ...unchangeable(first), port };
+      models = (await reloadAll(() => workers.all.map(reloading), { before: settings, after }, hold, clock)) ?? models;
     },
     async close(graceSeconds) {
       stopping = true;
@@ -145,6 +137,14 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     },
   };
 }
+
+const reloading = (worker: Serving): Reloading => ({
+  get isGone() {
+    return worker.isGone;
+  },
+  change: (settings) => worker.channel.ask('change', settings),
+  replace: () => worker.kill(),
+});
 
 /** Makes sure that the port is free, and finds one where any will do: the workers must agree on it. @throws Error as `listen` does */
 async function freePort({ host, port }: Settings): Promise<number> {

@@ -40,8 +40,9 @@ export async function run(args: SettingsArgs): Promise<void> {
     changed({ reading, changed, restart }) {
       const said = () => log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
       const changing = server.change(reading.settings);
-      if (changing) changing.then(said, failed);
-      else said();
+      if (changing) return changing.then(said);
+      said();
+      return undefined;
     },
     failed,
   });

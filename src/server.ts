@@ -15,7 +15,7 @@ import { gateway } from './gateway/index.ts';
 import { KeptAnswers } from './gateway/kept-answers.ts';
 import { openHealth } from './gateway/health.ts';
 import { regionStates, type RegionState } from './gateway/regions.ts';
-import { modelsFor, modelsWithin } from './gateway/resolve.ts';
+import { modelsFor, modelsWithin, type Models } from './gateway/resolve.ts';
 import { openLedger } from './gateway/ledger/index.ts';
 import { passing } from './gateway/pass.ts';
 import { searching } from './gateway/searching/index.ts';
@@ -42,7 +42,7 @@ import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
 import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
-import { openProviders, type Providers } from './providers/index.ts';
+import { openProviders } from './providers/index.ts';
 import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
 import { openApiKeys } from './resources/api-keys/store.ts';
@@ -150,15 +150,14 @@ export async function startServer({
   const outward = { clock, ...outwardOf(settings), outside };
   const media = openGuardedFetch({ ...outward, allow });
   const sentences = openSentences();
-  let providers: Providers;
-  const assemble = () => {
-    providers = openProviders(settings.providers, { upstreams, clock, door: media });
+  const assembled = (settings: Settings) => {
+    const providers = openProviders(settings.providers, { upstreams, clock, door: media });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
-    return modelsOf({ settings, builtIn: own.target, targets: providers.targets, created });
+    return { providers, models: modelsOf({ settings, builtIn: own.target, targets: providers.targets, created }) };
   };
-  let models = assemble();
+  let { providers, models } = assembled(settings);
 
   const countTokens: CountTokens = async (texts, asking) => {
     try {
@@ -197,8 +196,9 @@ export async function startServer({
   const health = openHealth(() => settings.routing, clock, chance);
   let answers = new KeptAnswers(clock);
   // A model that was named by an alias is asked by its other names too.
-  const ttlsOf = () => new Map(Object.entries(settings.cache).map(([name, { ttlSeconds }]) => [models.find(name)?.name ?? name, ttlSeconds]));
-  let ttls = ttlsOf();
+  const ttlsOf = ({ cache }: Settings, found: Models) =>
+    new Map(Object.entries(cache).map(([name, { ttlSeconds }]) => [found.find(name)?.name ?? name, ttlSeconds]));
+  let ttls = ttlsOf(settings, models);
   const { generate, booked } = gateway({
     models: modelsSeen,
     ledger,
@@ -211,9 +211,9 @@ export async function startServer({
     ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
   const finding = openFinding(clock);
-  const guardsOf = (): Guards =>
-    openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
-  let guards = guardsOf();
+  const guardsOf = ({ guard }: Settings): Guards =>
+    openGuards(guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
+  let guards = guardsOf(settings);
   // The engine's address is the operator's, and nobody else's exception. Pages are asked for a shorter time: there are others.
   const pages = openGuardedFetch({ ...outward, allow, seconds: 6 });
   const engines = engineOf(({ search }) => {
@@ -283,6 +283,7 @@ export async function startServer({
       }),
     ]),
     watch({
+      clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
       missing: async () => {
@@ -318,14 +319,17 @@ export async function startServer({
     resetRegions,
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
-      settings = { ...changed, ...unchangeable(first) };
+      // All that may throw comes first: where something does, nothing has changed.
+      const next = { ...changed, ...unchangeable(first) };
+      const made = { ...assembled(next), standIns: standInsOf(next), guards: guardsOf(next) };
+      const nextTtls = ttlsOf(next, made.models);
+      engines(next);
+      settings = next;
+      ({ providers, models, standIns, guards } = made);
+      ttls = nextTtls;
       document = undefined;
-      standIns = standInsOf(settings);
-      log.level(settings.logLevel);
-      models = assemble();
-      guards = guardsOf();
-      ttls = ttlsOf();
       answers = new KeptAnswers(clock);
+      log.level(settings.logLevel);
     },
     async close(graceSeconds) {
       stopping = true;

@@ -20,6 +20,10 @@ export interface Serving {
   /** Never used again in this process's life. */
   readonly name: string;
   readonly channel: Channel<WorkerAnswers>;
+  /** Its channel is closed, or has never been open. */
+  readonly isGone: boolean;
+  /** Ends it at once; another takes its place. */
+  kill(): void;
 }
 
 export interface WorkersParts {
@@ -71,7 +75,14 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
       answers(name, () => channel),
       refusals,
     );
-    const one = { name, channel };
+    const one: Serving = {
+      name,
+      channel,
+      get isGone() {
+        return !worker.isConnected();
+      },
+      kill: () => kill([worker]),
+    };
     alive.set(one, worker);
     worker.once('exit', () => {
       alive.delete(one);

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   always,
   badKey,
@@ -200,6 +200,15 @@ describe('a request', () => {
     const { data } = await listOf(await embed({ model: 'text-embedding-3-small', input: inputs }));
     expect(data.map(({ embedding }) => embedding)).toEqual(inputs.map(vectorOf));
     expect(upstream.requests.length).toBe(5);
+  });
+
+  test('whose time is over while a part waits for its second try is 504, not a mistake of ours', async () => {
+    const own = await openHouse({ upstream: upstream.url, yaml: 'limits: { requestSeconds: 1 }\n' });
+    onTestFinished(own.close);
+    upstream.script(vectors(), tooMany({ retryAfter: 10 }));
+    const answer = await own.ask(path, { model: 'text-embedding-3-small', input: Array.from({ length: 8 }, () => 'x'.repeat(250_000)) });
+    expect([answer.status, await answer.json()]).toMatchObject([504, { error: { code: 'timeout' } }]);
+    expect(upstream.requests.length).toBe(2);
   });
 
   test.each([

@@ -8,7 +8,10 @@ import { folderWith } from '../../test/settings-folder.ts';
 const model = (name: string) => `models: { ${name}: { targets: [{ provider: built-in }] } }`;
 
 /** Watches a file with a clock and a folder that the test moves. */
-function watching(yaml: string | undefined, { env = {}, port }: { env?: Record<string, string>; port?: string } = {}) {
+function watching(
+  yaml: string | undefined,
+  { env = {}, port, taking }: { env?: Record<string, string>; port?: string; taking?: (change: Change) => Promise<void> } = {},
+) {
   const cwd = folderWith(yaml);
   const clock = testClock();
   const read = vi.fn<() => Reading>(() => readSettings({ cwd, env, args: { port } }));
@@ -18,7 +21,10 @@ function watching(yaml: string | undefined, { env = {}, port }: { env?: Record<s
   const watched = watchSettings({
     start: read(),
     read,
-    changed: (change) => changes.push(change),
+    changed: (change) => {
+      changes.push(change);
+      return taking?.(change);
+    },
     failed: (error) => failures.push(error),
     clock,
     watchFolder(folder, happened) {
@@ -43,6 +49,41 @@ function watching(yaml: string | undefined, { env = {}, port }: { env?: Record<s
     },
   };
 }
+
+describe('a change that takes its time', () => {
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('is over before the next one begins, and what was written meanwhile is taken then', async () => {
+    const taking: PromiseWithResolvers<void>[] = [];
+    const take = () => {
+      taking.push(Promise.withResolvers());
+      return taking.at(-1)!.promise;
+    };
+    const { write, settle, clock, changes, watched } = watching(model('a'), { taking: take });
+    write(model('second'));
+    settle();
+    write(model('third'));
+    settle();
+    expect([changes.length, Object.keys(watched.reading.settings.models)]).toEqual([1, ['a']]);
+    taking[0]!.resolve();
+    await settled();
+    clock.advance(100);
+    expect([changes.length, Object.keys(watched.reading.settings.models)]).toEqual([2, ['second']]);
+    taking[1]!.resolve();
+    await settled();
+    expect(Object.keys(watched.reading.settings.models)).toEqual(['third']);
+  });
+
+  test('and is refused in the end does not hold, and the same again is tried again', async () => {
+    const { write, settle, changes, failures, watched } = watching(model('a'), { taking: () => Promise.reject(new Error('A worker refused.')) });
+    for (const times of [1, 2]) {
+      write(model('second'));
+      settle();
+      await settled();
+      expect([changes.length, failures.length, Object.keys(watched.reading.settings.models)]).toEqual([times, times, ['a']]);
+    }
+  });
+});
 
 describe('a change of the file', () => {
   test('holds once the file has been quiet for 100 ms', () => {

@@ -30,8 +30,11 @@ interface Watching {
   readonly start: Reading;
   /** Reads everything again. */
   readonly read: () => Reading;
-  /** Takes the new settings over; if it throws they do not hold. Called for a `reload` also when nothing has changed. */
-  readonly changed: (change: Change) => void;
+  /**
+   * Takes the new settings over; if it throws, or rejects, they do not hold. Called for a `reload` also when nothing has changed, and never again before the
+   * last one is done.
+   */
+  readonly changed: (change: Change) => void | Promise<void>;
   /** The running settings stay: BadSettings, what `changed` threw, or why the file cannot be watched. */
   readonly failed: (error: Error) => void;
   readonly clock?: Clock;
@@ -47,6 +50,8 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   let reading = start;
   let seen = stampOf(path);
   let asked = false;
+  let changing = false;
+  let again = false;
   let cancel = () => {};
   let closed = false;
   let watched: readonly (() => void)[] = [];
@@ -60,7 +65,11 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     if (closed) return;
     seen = stampOf(path);
     cancel();
-    cancel = clock.after(settleMilliseconds, () => (stampOf(path) === seen ? reread() : settle()));
+    cancel = clock.after(settleMilliseconds, () => {
+      if (changing) again = true;
+      else if (stampOf(path) === seen) reread();
+      else settle();
+    });
   };
 
   const reread = () => {
@@ -76,11 +85,25 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
       // Who empties a file is about to write it, or did not mean to.
       if (names.length > 0 && next.file !== undefined && isEmpty(next.file)) throw new BadSettings([{ place: next.file, message: 'This file is empty.' }]);
       const restart = differing(start.settings, next.settings).filter(needsRestart);
-      if (names.length > 0 || isAsked) changed({ reading: next, changed: names, restart });
+      const taken = names.length > 0 || isAsked ? changed({ reading: next, changed: names, restart }) : undefined;
+      if (taken) void takeOver(next, taken);
+      else reading = next;
+    } catch (error) {
+      failed(error as Error);
+    }
+  };
+
+  const takeOver = async (next: Reading, taken: Promise<void>) => {
+    changing = true;
+    try {
+      await taken;
       reading = next;
     } catch (error) {
       failed(error as Error);
     }
+    changing = false;
+    if (again) settle();
+    again = false;
   };
 
   /** Links may lead elsewhere now, and a folder that was made anew is another. */

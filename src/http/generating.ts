@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock';
 import type { GenerateCall } from '#model/call';
 import { choiceHeaders } from '#model/choices';
 import type { GenerateEvent, Started } from '#model/event';
-import { Fault, faultOf } from '#model/fault';
+import { Fault, faultOf, reasonOf } from '#model/fault';
 import { fold, type GenerateResult } from '#model/fold';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
@@ -158,7 +158,7 @@ async function stream({ generate, clock, limits }: GeneratingParts, exchange: Ex
     out.end(passing ? words.passedEnd : await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
-    out.write(words.fault(faultOf(error)));
+    out.write(words.fault(faultOf(reasonOf(error, exchange.signal))));
     exchange.end();
     throw error;
   } finally {

@@ -1,7 +1,7 @@
 import { METHODS, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { Fault, faultOf } from '#model/fault';
+import { Fault, faultOf, reasonOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
 import { OpenList } from '#kit/open-list';
@@ -97,7 +97,8 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
       await answer(route, exchange, caller ?? nobody);
-    } catch (error) {
+    } catch (thrown) {
+      const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
       if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
     } finally {

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** Time as an argument, so that tests never wait. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
@@ -8,7 +6,7 @@ export interface Clock {
   monotonic(): number;
   /** Calls back once; the answer cancels. Does not keep the process alive. */
   after(milliseconds: number, then: () => void): () => void;
-  /** Rejects when the signal is aborted. */
+  /** Rejects with the signal's reason when it is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -20,5 +18,17 @@ export const systemClock: Clock = {
     timer.unref();
     return () => clearTimeout(timer);
   },
-  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal ? { signal } : {}),
+  sleep: (milliseconds, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason as Error);
+      const aborted = () => {
+        clearTimeout(timer);
+        reject(signal!.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', aborted);
+        resolve();
+      }, milliseconds);
+      signal?.addEventListener('abort', aborted, { once: true });
+    }),
 };

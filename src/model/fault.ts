@@ -62,6 +62,11 @@ export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault
     : new Fault('overloaded', 'The server has too much of this work to do at the moment.', { retryAfter: 1 });
 }
 
+/** What ended the work: the reason of the aborted signal, where a library threw an AbortError of its own in its place. */
+export function reasonOf(error: unknown, signal: AbortSignal): unknown {
+  return signal.aborted && error instanceof Error && error.name === 'AbortError' ? signal.reason : error;
+}
+
 /** Anything thrown, as a fault: what is not one already is our own mistake. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });

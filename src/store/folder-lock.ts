@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Fault } from '#model/fault';
+import { hasCode } from '#store/files';
+import { tighten } from '#store/private-folder';
 
 /**
  * Keeps a data folder for one process: two on one embedded database would destroy it in silence. The lock is an exclusive transaction of SQLite on `lock`,
@@ -14,7 +16,7 @@ import { Fault } from '#model/fault';
 export function lockFolder(folder: string): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const owner = join(folder, 'lock.owner');
-  const lock = new DatabaseSync(join(folder, 'lock'));
+  const lock = new DatabaseSync(privateFile(join(folder, 'lock')));
   try {
     lock.exec('begin exclusive');
   } catch (error) {
@@ -34,6 +36,17 @@ export function lockFolder(folder: string): () => void {
     rmSync(owner, { force: true });
     lock.close();
   };
+}
+
+/** Made here, and not by SQLite, which would let everybody read it and so hold a lock on it. One that exists is not opened: this process may have it locked. */
+function privateFile(path: string): string {
+  try {
+    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+    tighten(path);
+  }
+  return path;
 }
 
 /** Is the folder on a file system that nobody can write to from here? Then it cannot be locked either, and whoever has it elsewhere is not seen. */

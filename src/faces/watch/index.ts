@@ -1,3 +1,5 @@
+import type { Clock } from '#kit/clock';
+import { spaced } from '#kit/spaced';
 import { nativeRefusal } from '#http/native-refusal';
 import type { Exchange } from '#http/exchange';
 import type { Metrics } from '#http/metrics';
@@ -5,17 +7,23 @@ import type { Face, Route } from '#http/route';
 import { docsPage, docsStyle } from './docs.ts';
 
 export interface WatchParts {
+  readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
   /** What is missing before requests can be taken; empty when nothing is. */
   readonly missing: () => Promise<readonly string[]>;
-  /** The OpenAPI document. */
+  /** The OpenAPI document: the same object until it changes. */
   readonly document: () => OpenApiDocument;
 }
 
 export type OpenApiDocument = Parameters<typeof docsPage>[0];
 
 /** What operators and their tools look at; it also answers for every address that is nobody's. */
-export function watch({ metrics, missing, document }: WatchParts): Face {
+export function watch({ clock, metrics, missing, document }: WatchParts): Face {
+  // Anybody may ask, and each of these takes milliseconds: all who ask at a time share one answer.
+  const lacking = spaced(clock, readyMilliseconds, missing);
+  const figures = spaced(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));
+  const json = keptWhile(document, (shown) => Buffer.from(JSON.stringify(shown)));
+  const html = keptWhile(document, (shown) => Buffer.from(docsPage(shown)));
   const page = (path: string, summary: string, answer: (exchange: Exchange) => unknown): Route => ({
     method: 'GET',
     path,
@@ -31,20 +39,32 @@ export function watch({ metrics, missing, document }: WatchParts): Face {
     routes: [
       page('/healthz', 'The process is up.', () => ({ status: 'ok' })),
       page('/readyz', 'Requests can be taken; if not, 503 with what is missing.', async (exchange) => {
-        const lacking = await missing();
+        const lacks = await lacking();
         exchange.sendJson(
-          lacking.length === 0 ? 200 : 503,
-          { status: lacking.length === 0 ? 'ok' : 'unready', missing: lacking },
-          lacking.length === 0 ? [] : ['retry-after', '1'],
+          lacks.length === 0 ? 200 : 503,
+          { status: lacks.length === 0 ? 'ok' : 'unready', missing: lacks },
+          lacks.length === 0 ? [] : ['retry-after', '1'],
         );
       }),
-      page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await metrics.text())),
-      page('/openapi.json', 'This document.', document),
-      page('/docs', 'This document, to be read.', (exchange) =>
-        exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], docsPage(document())),
-      ),
+      page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await figures())),
+      page('/openapi.json', 'This document.', (exchange) => exchange.send(200, ['content-type', 'application/json; charset=utf-8'], json())),
+      page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], html())),
       page('/docs.css', 'The style sheet of that page.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
     ],
+  };
+}
+
+/** Milliseconds between two runs at least. Measured (Node 26): the figures of a process with 400 connections take 22 ms. */
+const metricsMilliseconds = 250;
+const readyMilliseconds = 100;
+
+/** What is made of a value, made anew only when that is another. */
+function keptWhile<Value, Made>(current: () => Value, make: (value: Value) => Made): () => Made {
+  let kept: { readonly of: Value; readonly made: Made } | undefined;
+  return () => {
+    const value = current();
+    if (kept?.of !== value) kept = { of: value, made: make(value) };
+    return kept.made;
   };
 }
 

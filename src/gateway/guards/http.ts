@@ -1,3 +1,4 @@
+import { parseJson } from '#kit/json-scan';
 import type { Upstreams } from '#kit/pool';
 import { Fault } from '#model/fault';
 import { isObject } from '#model/json';
@@ -40,7 +41,7 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
     });
     try {
       if (answering.status !== 200) throw new Error(`The check's address answered with status ${answering.status}.`);
-      return verdictOf(JSON.parse(Buffer.from(await answering.whole(answerBytes)).toString()), text);
+      return verdictOf(parseJson(await answering.whole(answerBytes)), text);
     } finally {
       answering.leave();
     }

@@ -1,4 +1,4 @@
-import { scan } from '#kit/json-scan';
+import { parseJson, scan } from '#kit/json-scan';
 import type { Call, GenerateCall } from '#model/call';
 import { fold } from '#model/fold';
 import type { Generate } from '#model/generate';
@@ -29,6 +29,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
       const input = texts.slice(at, at + mostInputs);
       const bytes = Buffer.from(JSON.stringify({ model, input }));
       const answer: Uint8Array[] = [];
+      let size = 0;
       await pass(
         {
           model,
@@ -39,12 +40,15 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
           tokens: 0,
           saysText: false,
           open: () => {},
-          write: (piece) => answer.push(piece) > 0,
+          write(piece) {
+            if ((size += piece.length) > mostBytes) throw new Error('The moderating model gave more results than it was asked for.');
+            return answer.push(piece) > 0;
+          },
           drained: () => Promise.resolve(),
         },
         ownContext(looking),
       );
-      if (flaggedIn(JSON.parse(Buffer.concat(answer).toString()))) return true;
+      if (flaggedIn(parseJson(Buffer.concat(answer)))) return true;
     }
     return false;
   }
@@ -54,7 +58,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // it does not even want to judge it
     const text = candidate?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
-    const verdict: unknown = JSON.parse(/\{[^{}]*\}/.exec(text)?.[0] ?? '');
+    const verdict: unknown = parseJson(Buffer.from(/\{[^{}]*\}/.exec(text)?.[0] ?? ''));
     if (!isObject(verdict) || typeof verdict['flagged'] !== 'boolean') throw new Error('The moderating model gave no verdict.');
     return verdict['flagged'];
   }
@@ -62,6 +66,8 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
 
 /** What the interface takes at once. */
 const mostInputs = 32;
+/** Of one answer: a result has under 4 KiB. */
+const mostBytes = 1_048_576;
 
 function flaggedIn(answer: unknown): boolean {
   const results = isObject(answer) ? answer['results'] : undefined;

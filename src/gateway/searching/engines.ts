@@ -1,4 +1,5 @@
 import type { GuardedFetch } from '#kit/guarded-fetch';
+import { parseJson } from '#kit/json-scan';
 import type { WebSearch } from '#model/conversation';
 import { isObject, textOf } from '#model/json';
 
@@ -104,7 +105,7 @@ export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine
       const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
       const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
       const { bytes } = await door.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
-      return foundIn(kind, JSON.parse(Buffer.from(bytes).toString('utf8')), bounds);
+      return foundIn(kind, parseJson(bytes), bounds);
     },
   };
 }

@@ -61,17 +61,8 @@ export async function* speak(answers: readonly Answer[], manner: Manner, spoken:
     if (tokensPerSecond) {
       due += (most * 1000) / tokensPerSecond;
       const wait = due - clock.monotonic();
-      if (wait > 0) await waited(clock, wait, signal);
+      if (wait > 0) await clock.sleep(wait, signal);
     } else if (round % 32 === 0) await setImmediate();
-  }
-}
-
-async function waited(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await clock.sleep(milliseconds, signal);
-  } catch (error) {
-    signal.throwIfAborted(); // Node's own timer throws an AbortError around the reason
-    throw error;
   }
 }
 

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '#kit/clock';
+import { parseJson } from '#kit/json-scan';
 import type { Upstreams } from '#kit/pool';
 import { isObject, textOf } from '#model/json';
 
@@ -26,7 +27,7 @@ const assertionSeconds = 3600;
 
 /** A token for the account of a key file: of a service account, or of a user as `gcloud auth application-default login` leaves it. Read anew each time, since keys are changed. */
 export async function fileToken(file: string, asking: Asking): Promise<Token> {
-  const account: unknown = JSON.parse(await readFile(file, 'utf8'));
+  const account: unknown = parseJson(await readFile(file));
   if (!isObject(account)) throw new Error('The key file of the account is no JSON object.');
   const text = (name: string): string => {
     const value = textOf(account[name]);
@@ -75,7 +76,7 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
     quietSeconds: 10,
   });
   try {
-    return tokenIn(answering.status, Buffer.from(await answering.whole(mostBytes)).toString('utf8'));
+    return tokenIn(answering.status, await answering.whole(mostBytes));
   } finally {
     answering.leave();
   }
@@ -83,9 +84,9 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
 
 const mostBytes = 65_536;
 
-function tokenIn(status: number, text: string): Token {
+function tokenIn(status: number, bytes: Uint8Array): Token {
   if (status !== 200) throw new Error(`The address for tokens answered ${status}.`);
-  const said: unknown = JSON.parse(text);
+  const said: unknown = parseJson(bytes);
   const value = isObject(said) ? textOf(said['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
   const told = isObject(said) ? said['expires_in'] : undefined;
@@ -105,5 +106,5 @@ export async function metadataToken(signal: AbortSignal): Promise<Token> {
     redirect: 'error',
     signal,
   });
-  return tokenIn(answer.status, await answer.text());
+  return tokenIn(answer.status, await answer.bytes());
 }

@@ -6,7 +6,7 @@ import type { Exchange } from '#http/exchange';
 import type { GeneratingParts } from '#http/generating';
 import type { GenerateCall } from '#model/call';
 import { speaks } from '#model/event';
-import { Fault, faultOf } from '#model/fault';
+import { Fault, faultOf, reasonOf } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
@@ -136,7 +136,7 @@ export function openBackground(parts: BackgroundParts): Background {
     } catch (error) {
       if (signal.aborted && !(await isCancelled(entry))) throw error;
       if (signal.aborted) encoder.cancel();
-      else encoder.fail(encodeFault(faultOf(error)).error);
+      else encoder.fail(encodeFault(faultOf(reasonOf(error, over.signal))).error);
     } finally {
       cancelTimer();
     }
