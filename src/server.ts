@@ -35,6 +35,7 @@ import { causeOf, type Log } from './log.ts';
 import type { Kept } from './faces/chatcompat/responses/kept.ts';
 import type { Generate, Caller } from './model/generate.ts';
 import type { LeaseSource } from './model/lease.ts';
+import { steps } from './model/steps.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
@@ -253,7 +254,7 @@ export async function startServer({
     }),
     messages({ generate: generateSearched, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: searched(200, conforming({ conforms: keepsTo }, generate)),
+      generate: searched(steps.round, conforming({ conforms: keepsTo }, generate)),
       clock,
       models: modelsSeen,
       limits: () => settings.limits,

@@ -49,6 +49,8 @@ export interface RunningJob {
   readonly payload: Json;
   /** 1 the first time. */
   readonly tries: number;
+  /** How often it was taken: a try that an orderly stop interrupts is not counted in `tries`, and is here. */
+  readonly taken: number;
   /** Aborted when the job is cancelled, its lease is lost, or the process stops. */
   readonly signal: AbortSignal;
   progress(value: Json): Promise<void>;
@@ -150,6 +152,7 @@ interface Taken {
   readonly id: string;
   readonly payload: Json;
   readonly tries: number;
+  readonly taken: number;
   readonly most_tries: number;
   /** Another one each time a job is taken: what a former holder still writes touches nothing. */
   readonly holder: string;
@@ -213,9 +216,9 @@ function workOn(working: Working): () => Promise<void> {
         select id from job where kind = ${kind} and state = 'waiting' and run_at <= now()
         order by run_at, id limit ${count} for update skip locked
       )
-      update job set state = 'running', tries = tries + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
+      update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
       from next where job.id = next.id
-      returning job.id, payload, tries, most_tries`.execute(store.db);
+      returning job.id, payload, tries, taken, most_tries`.execute(store.db);
     return rows.map((row) => ({ ...row, holder }));
   }
 
@@ -263,7 +266,7 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
 
   async function end(): Promise<void> {
     try {
-      const result = await handler({ id: job.id, payload: job.payload, tries: job.tries, signal: aborting.signal, progress: renew });
+      const result = await handler({ id: job.id, payload: job.payload, tries: job.tries, taken: job.taken, signal: aborting.signal, progress: renew });
       await settle(sql`state = 'done', result = ${JSON.stringify(result ?? null)}::jsonb, ended_at = now()`);
     } catch (error) {
       const fault = faultOf(error);

@@ -15,8 +15,8 @@ export interface Runs<Body> {
 export interface Running {
   readonly userId: number;
   readonly id: string;
-  /** 1 the first time. */
-  readonly tries: number;
+  /** How often it was taken up: 1 the first time. */
+  readonly taken: number;
   /** Aborted when the run is cancelled, or the process stops. */
   readonly signal: AbortSignal;
 }
@@ -40,9 +40,9 @@ export function openRuns<Body>(store: Store, jobs: Jobs, responses: StoredRespon
     work(handler) {
       jobs.work(
         kind,
-        async ({ payload, tries, signal }) => {
+        async ({ payload, taken, signal }) => {
           const { userId, id } = payload as { readonly userId: number; readonly id: string };
-          await handler({ userId, id, tries, signal });
+          await handler({ userId, id, taken, signal });
         },
         { concurrency, leaseSeconds },
       );

@@ -10,6 +10,7 @@ import { Fault, faultOf } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
+import { steps } from '#model/steps';
 import { entryOf, givesEncrypted } from './create.ts';
 import { isRunning, turnsIn, type Ground } from './ground.ts';
 import type { Entry, KeepingParts, Run } from './kept.ts';
@@ -81,15 +82,15 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   /** Where a run was killed: it begins again, unless something was said. */
-  async function work({ userId, id, tries, signal }: { userId: number; id: string; tries: number; signal: AbortSignal }): Promise<void> {
+  async function work({ userId, id, taken, signal }: { userId: number; id: string; taken: number; signal: AbortSignal }): Promise<void> {
     const entry = await responses.find(userId, id);
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return;
     const now = () => Math.floor(clock.now() / 1000);
     const encoder = new Encoder({ response: entry.body.response, encrypted: givesEncrypted(run.request), now, frame: noFrame });
     if (run.cancelWanted) encoder.cancel();
-    else if (run.spoke) encoder.fail(restarted);
-    else return speak({ entry, run, encoder, tries, signal });
+    else if (run.spoke || taken > steps.mostTakes) encoder.fail(restarted);
+    else return speak({ entry, run, encoder, taken, signal });
     await conclude(entry, run, encoder, new Live());
   }
 
@@ -97,7 +98,7 @@ export function openBackground(parts: BackgroundParts): Background {
     readonly entry: Entry;
     readonly run: Run;
     readonly encoder: Encoder;
-    readonly tries: number;
+    readonly taken: number;
     readonly signal: AbortSignal;
   }
 
@@ -115,11 +116,11 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   /** Takes down what is said, until it has ended one way or another. @throws what stops the process: another one goes on then */
-  async function listen({ entry, run, encoder, tries, signal }: Speaking, live: Live): Promise<void> {
+  async function listen({ entry, run, encoder, taken, signal }: Speaking, live: Live): Promise<void> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     try {
-      const context = contextOf(run, tries, AbortSignal.any([signal, over.signal]));
+      const context = contextOf(run, taken, AbortSignal.any([signal, over.signal]));
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
@@ -187,11 +188,8 @@ export function openBackground(parts: BackgroundParts): Background {
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
-/** More than one try takes. */
-const stepsEach = 100;
-
-/** Inner steps of a request count on, so that each try is booked by itself. */
-function contextOf({ requestId, caller, app, strict, targets, tags, headers, cacheSeconds }: Run, tries: number, signal: AbortSignal): Context {
-  const step = (tries - 1) * stepsEach;
+/** Inner steps of a request count on, so that each time a run is taken up is booked by itself. */
+function contextOf({ requestId, caller, app, strict, targets, tags, headers, cacheSeconds }: Run, taken: number, signal: AbortSignal): Context {
+  const step = (taken - 1) * steps.take;
   return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
 }

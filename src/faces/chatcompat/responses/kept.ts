@@ -71,7 +71,7 @@ export interface Conversations {
 export interface Runs {
   begin(make: (job: string) => Entry): Promise<void>;
   cancel(job: string): Promise<void>;
-  work(handler: (run: { readonly userId: number; readonly id: string; readonly tries: number; readonly signal: AbortSignal }) => Promise<void>): void;
+  work(handler: (run: { readonly userId: number; readonly id: string; readonly taken: number; readonly signal: AbortSignal }) => Promise<void>): void;
 }
 
 /** What these routes need from the rest of the house, besides what answering takes. */
