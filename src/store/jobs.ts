@@ -17,6 +17,8 @@ export interface Jobs {
    */
   add(kind: string, payload: Json, options?: AddOptions): Promise<string>;
   find(id: string): Promise<Job | undefined>;
+  /** The jobs of a kind and an owner that nobody has taken, oldest first. */
+  waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
   /** A waiting job never runs; a running one has its signal aborted and ends cancelled if its handler then throws. @returns false when it was over or is unknown */
   cancel(id: string): Promise<boolean>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
@@ -28,6 +30,8 @@ export interface Jobs {
 export interface AddOptions {
   readonly runAt?: Date;
   readonly unique?: string;
+  /** Whose it is: owners take turns. */
+  readonly owner?: string;
   readonly tries?: number;
   readonly inside?: Access;
 }
@@ -98,6 +102,12 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
       return rows[0];
     },
 
+    async waiting(kind, owner) {
+      const { rows } = await sql<Pick<RunningJob, 'id' | 'payload'>>`
+        select id, payload from job where kind = ${kind} and owner = ${owner} and state = 'waiting' order by run_at, id`.execute(store.db);
+      return rows;
+    },
+
     async cancel(id) {
       const { rows } = await sql<{ state: string }>`
         update job set cancel_wanted = true,
@@ -121,13 +131,13 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
   };
 }
 
-async function addWithin({ db, publish }: Access, kind: string, payload: Json, { runAt, unique, tries = 5 }: AddOptions): Promise<string> {
+async function addWithin({ db, publish }: Access, kind: string, payload: Json, { runAt, unique, owner = '', tries = 5 }: AddOptions): Promise<string> {
   const id = `job_${randomText(22)}`;
   const key = unique ?? null;
   for (;;) {
     const added = await sql`
-      insert into job (id, kind, payload, unique_key, run_at, most_tries)
-      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries})
+      insert into job (id, kind, payload, unique_key, owner, run_at, most_tries)
+      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, ${owner}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries})
       on conflict (kind, unique_key) where state in ('waiting', 'running') and unique_key is not null do nothing`.execute(db);
     if (added.numAffectedRows === 1n) {
       await publish(wakeTopic, kind);
