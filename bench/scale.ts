@@ -157,7 +157,7 @@ async function timed(what: string, times: number, work: () => Promise<unknown>):
   console.log(`  ${what}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, CPU of the database ${((databaseMilliseconds() - before) / times).toFixed(2)} ms`);
 }
 
-async function during(what: string, traffic: () => Promise<void>, work: () => Promise<void>): Promise<void> {
+async function during(what: string, traffic: () => Promise<unknown>, work: () => Promise<void>): Promise<void> {
   let worst = 0;
   let isDone = false;
   const flowing = (async () => {

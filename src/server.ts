@@ -38,6 +38,7 @@ import type { Generate, Caller } from './model/generate.ts';
 import { queueFull } from './model/fault.ts';
 import type { LeaseSource } from './model/lease.ts';
 import type { CountTokens } from './model/measure.ts';
+import { steps } from './model/steps.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
@@ -45,7 +46,8 @@ import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
 import { openProviders } from './providers/index.ts';
 import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
-import { openApiKeys } from './resources/api-keys/store.ts';
+import { openRights, type Ongoing } from './resources/api-keys/rights.ts';
+import { openApiKeys, type Found } from './resources/api-keys/store.ts';
 import { announced } from './announced.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
@@ -128,13 +130,27 @@ export async function startServer({
   const { store, seal, pepper } = database;
 
   const keys = openApiKeys(store, pepper);
-  const find: typeof keys.find = async (credentials) => {
-    const found = await keys.find(credentials);
+  const met = async <Some extends Iterable<Found | undefined>>(found: Some): Promise<Some> => {
     for (const one of found) if (one) await administration.meets(one.caller);
     return found;
   };
+  const find: typeof keys.find = async (credentials) => met(await keys.find(credentials));
   const identity = openIdentity({ find }, store, clock, () => settings.limits.staleCredentialSeconds);
   const administration = await openAdministration({ database, settings: () => settings, clock, teamsChanged: identity.forget });
+  let ongoing = (): readonly Ongoing[] => [];
+  const rights = openRights({
+    keys: {
+      async callers(keyIds) {
+        const found = await keys.callers(keyIds);
+        await met(found.values());
+        return found;
+      },
+    },
+    store,
+    clock,
+    ongoing: () => ongoing(),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
   const localToken = parent?.localToken ?? newLocalToken();
 
   const keeping = openKeeping<Kept>({
@@ -251,6 +267,7 @@ export async function startServer({
   const faces: readonly Face[] = [
     chatcompat({
       ...keeping,
+      rights,
       storing: () => settings.responses.store,
       generate: generateSearched,
       embed: embedding(generate),
@@ -262,7 +279,7 @@ export async function startServer({
     }),
     messages({ generate: generateSearched, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: searched(200, conforming({ conforms: keepsTo }, generate)),
+      generate: searched(steps.round, conforming({ conforms: keepsTo }, generate)),
       clock,
       models: modelsSeen,
       limits: () => settings.limits,
@@ -306,6 +323,7 @@ export async function startServer({
     },
     { host: settings.host, port: settings.port },
   );
+  ongoing = door.ongoing;
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
   const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
@@ -335,6 +353,7 @@ export async function startServer({
       stopping = true;
       await allInTurn([
         () => door.close(graceSeconds),
+        () => rights.close(),
         () => keeping.close(),
         () => idempotency.close(),
         () => ledger.close(),

@@ -28,7 +28,7 @@ export interface Books extends Shipping, Logs, Sums {
   /** What an owner has spent in a month such as `2026-11`. */
   spentOf(owner: Owner, month: string): Promise<Booked>;
   /** Books rows as the journal of a holder that nobody knows. */
-  record(rows: readonly UsageRow[]): Promise<void>;
+  record(rows: readonly UsageRow[]): Promise<readonly number[]>;
 }
 
 export function booksOf(store: Store): Books {

@@ -59,6 +59,35 @@ test('a run that has said nothing begins again after a restart', async () => {
   await after.close();
 });
 
+interface Row {
+  readonly step: number;
+  readonly end: string;
+}
+
+test('a run that goes on after two orderly restarts is booked for each part of it, under a step of its own', { timeout: 60_000 }, async () => {
+  const open = await folder();
+  const first = await open();
+  upstream.script(hang(), hang(), ok());
+  const { id } = await ask(first, path, { model: 'gpt-4o-mini', input: 'one two', background: true });
+  await upstream.arrived(0);
+  await first.close();
+  const again = await open();
+  await upstream.arrived(1);
+  await again.close();
+  const last = await open();
+  await ended(last, id, 'completed');
+  const rows = async () => {
+    const { steps = [], ...row } = (await (await last.ask(`/server/admin/logs/req_${id.slice(5)}`)).json()) as Row & { readonly steps?: readonly Row[] };
+    return [row, ...steps].map(({ step, end }) => [step, end]);
+  };
+  await expect.poll(rows, { timeout: 5000 }).toEqual([
+    [0, 'cancelled'],
+    [100, 'cancelled'],
+    [200, 'completed'],
+  ]);
+  await last.close();
+});
+
 test('a run that had begun to speak failed with gateway_restarted after a restart', async () => {
   const open = await folder();
   const before = await open();

@@ -1,12 +1,10 @@
 import type { Call } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Context, Generate, Said } from '#model/generate';
+import { steps } from '#model/steps';
 import type { Model } from '#model/target';
 import { allOut } from './all-out.ts';
 import type { RoutedCall } from './calls.ts';
-
-/** What one model's answer may take in steps of a request: the answer, repairs, others of its tier. */
-const stepsEach = 1_000_000;
 
 export interface Alternatives {
   /** In the order in which they are to be asked. */
@@ -27,9 +25,9 @@ export async function* alternating(call: Call, context: Context, { routes, model
   const faults: Fault[] = [];
   const notes: string[] = [];
   let tooLong: Fault | undefined;
-  for (let route = left.shift(); route; route = left.shift()) {
+  for (let route = left.shift(); route && asked.size < steps.mostAlternatives; route = left.shift()) {
     if (asked.has(route.name)) continue; // named twice, by an alias
-    const step = context.step + asked.size * stepsEach;
+    const step = context.step + asked.size * steps.alternative;
     asked.add(route.name);
     let begun = false;
     try {

@@ -1,8 +1,9 @@
 import { isConversation, type GenerateCall } from '#model/call';
 import type { Errand } from '#model/errand';
 import type { GenerateEvent } from '#model/event';
-import { faultOf, type Fault } from '#model/fault';
+import { Fault, faultOf } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
+import { steps } from '#model/steps';
 import type { RoutedCall } from './calls.ts';
 import { HeldAnswer, type Segment } from './guards/answer.ts';
 import { denied, lookedAt, type Check, type Looking, type Notes, type When } from './guards/check.ts';
@@ -55,13 +56,14 @@ export function guarded({ guards, refused }: GuardedParts, inner: Generate<Route
   }
 }
 
-/** Steps that a check takes are numbered behind all that a request takes itself (`alternatives`), so that each has its own row. */
-const firstStep = 1_000_000_000;
-const stepsEach = 10_000_000;
-
+/** Steps that a check takes are numbered behind all that a request takes itself, so that each has its own row. */
 function stepsOf({ step }: Context): () => number {
-  let next = firstStep + stepsEach * step;
-  return () => next++;
+  const first = steps.firstCheck + steps.check * step;
+  let taken = 0;
+  return () => {
+    if (taken === steps.mostChecks) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
+    return first + taken++;
+  };
 }
 
 /** The call as it may go on. What was looked at takes no short way: nobody would listen to the answer. */

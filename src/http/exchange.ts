@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import { requestId } from '#kit/ids';
 import type { Clock } from '#kit/clock';
 import { LightSignal } from '#kit/light-signal';
@@ -44,6 +45,8 @@ export class Exchange {
   left = false;
   status = 0;
   place = -1;
+  /** Who asks, as soon as it is known. */
+  caller: Caller | undefined = undefined;
   /**
    * Monotonic milliseconds: when the request is told `slow` if its body has not moved on. A figure and an event, not a callback kept here: V8 lets a closure
    * in such a field, with all it sees, outlive the young generation, 3 KB a request.
@@ -191,8 +194,8 @@ export class Exchange {
     this.#response.end();
   }
 
-  /** Ends the work, because the server stops where nothing else is said; the client is told in its own words where that is still possible. */
-  cut(reason = new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 })): void {
+  /** Ends the work; the client is told why in its own words where that is still possible. */
+  cut(reason: Fault): void {
     if (!this.signal.aborted) this.#stop(reason);
   }
 

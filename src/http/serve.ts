@@ -44,6 +44,8 @@ export interface Listening {
   readonly inFlight: () => number;
   /** Clients connected now. */
   readonly connections: () => number;
+  /** Requests being answered now whose callers are known. */
+  readonly ongoing: () => readonly Exchange[];
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -94,7 +96,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (odd) throw new Fault('invalid', odd);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
-      if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
+      if (route.scope !== 'public') exchange.caller = caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
       await answer(route, exchange, caller ?? nobody);
     } catch (thrown) {
@@ -111,6 +113,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock, route.takes) : new Uint8Array(0);
+    exchange.signal.throwIfAborted();
     const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
@@ -138,12 +141,17 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
     connections: () => crowd.connections,
+    ongoing() {
+      const all: Exchange[] = [];
+      open.forEach((exchange) => exchange.caller && all.push(exchange));
+      return all;
+    },
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
       app.server.closeIdleConnections();
       const cancel = door.clock.after(graceSeconds * 1000, () => {
-        open.forEach((exchange) => exchange.cut());
+        open.forEach((exchange) => exchange.cut(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 })));
         door.clock.after(1000, () => app.server.closeAllConnections());
       });
       await closed;

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/clock';
 import { Fault } from '#model/fault';
-import { jobs, type Handler, type WorkOptions } from '#store/jobs';
+import { jobs, type Handler, type RunningJob, type WorkOptions } from '#store/jobs';
 import type { Store } from '#store/open';
 import { onBothDatabases } from '../../test/databases.ts';
 
@@ -43,6 +43,28 @@ onBothDatabases('jobs', ({ open, shared }) => {
       endedAt: expect.any(Date),
     });
     expect(await all().find('job_unknown')).toBeUndefined();
+  });
+
+  test('are told how often they were taken, which grows also where a try does not count', async () => {
+    const kind = freshKind();
+    const seen: (readonly [number, number])[] = [];
+    const hung = async ({ tries, taken, signal }: RunningJob) => {
+      seen.push([tries, taken]);
+      await aborted(signal);
+    };
+    const id = await all().add(kind, null);
+    for (let round = 1; round <= 2; round++) {
+      const one = worker(kind, hung);
+      await expect.poll(() => seen.length, { interval: 10 }).toBe(round);
+      await one.close();
+    }
+    worker(kind, async ({ tries, taken }) => void seen.push([tries, taken]));
+    await expect.poll(stateOf(id), { interval: 10 }).toBe('done');
+    expect(seen).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 3],
+    ]);
   });
 
   test('run once each among many workers, at most so many at once, the oldest first', async () => {

@@ -17,6 +17,8 @@ export interface Jobs {
    */
   add(kind: string, payload: Json, options?: AddOptions): Promise<string>;
   find(id: string): Promise<Job | undefined>;
+  /** The jobs of a kind and an owner that nobody has taken, oldest first. */
+  waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
   /** A waiting job never runs; a running one has its signal aborted and ends cancelled if its handler then throws. @returns false when it was over or is unknown */
   cancel(id: string): Promise<boolean>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
@@ -28,6 +30,8 @@ export interface Jobs {
 export interface AddOptions {
   readonly runAt?: Date;
   readonly unique?: string;
+  /** Whose it is: owners take turns. */
+  readonly owner?: string;
   readonly tries?: number;
   readonly inside?: Access;
 }
@@ -49,6 +53,8 @@ export interface RunningJob {
   readonly payload: Json;
   /** 1 the first time. */
   readonly tries: number;
+  /** How often it was taken: a try that an orderly stop interrupts is not counted in `tries`, and is here. */
+  readonly taken: number;
   /** Aborted when the job is cancelled, its lease is lost, or the process stops. */
   readonly signal: AbortSignal;
   progress(value: Json): Promise<void>;
@@ -96,6 +102,12 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
       return rows[0];
     },
 
+    async waiting(kind, owner) {
+      const { rows } = await sql<Pick<RunningJob, 'id' | 'payload'>>`
+        select id, payload from job where kind = ${kind} and owner = ${owner} and state = 'waiting' order by run_at, id`.execute(store.db);
+      return rows;
+    },
+
     async cancel(id) {
       const { rows } = await sql<{ state: string }>`
         update job set cancel_wanted = true,
@@ -119,13 +131,13 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
   };
 }
 
-async function addWithin({ db, publish }: Access, kind: string, payload: Json, { runAt, unique, tries = 5 }: AddOptions): Promise<string> {
+async function addWithin({ db, publish }: Access, kind: string, payload: Json, { runAt, unique, owner = '', tries = 5 }: AddOptions): Promise<string> {
   const id = `job_${randomText(22)}`;
   const key = unique ?? null;
   for (;;) {
     const added = await sql`
-      insert into job (id, kind, payload, unique_key, run_at, most_tries)
-      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries})
+      insert into job (id, kind, payload, unique_key, owner, run_at, most_tries)
+      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, ${owner}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries})
       on conflict (kind, unique_key) where state in ('waiting', 'running') and unique_key is not null do nothing`.execute(db);
     if (added.numAffectedRows === 1n) {
       await publish(wakeTopic, kind);
@@ -150,6 +162,7 @@ interface Taken {
   readonly id: string;
   readonly payload: Json;
   readonly tries: number;
+  readonly taken: number;
   readonly most_tries: number;
   /** Another one each time a job is taken: what a former holder still writes touches nothing. */
   readonly holder: string;
@@ -213,9 +226,9 @@ function workOn(working: Working): () => Promise<void> {
         select id from job where kind = ${kind} and state = 'waiting' and run_at <= now()
         order by run_at, id limit ${count} for update skip locked
       )
-      update job set state = 'running', tries = tries + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
+      update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
       from next where job.id = next.id
-      returning job.id, payload, tries, most_tries`.execute(store.db);
+      returning job.id, payload, tries, taken, most_tries`.execute(store.db);
     return rows.map((row) => ({ ...row, holder }));
   }
 
@@ -263,7 +276,7 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
 
   async function end(): Promise<void> {
     try {
-      const result = await handler({ id: job.id, payload: job.payload, tries: job.tries, signal: aborting.signal, progress: renew });
+      const result = await handler({ id: job.id, payload: job.payload, tries: job.tries, taken: job.taken, signal: aborting.signal, progress: renew });
       await settle(sql`state = 'done', result = ${JSON.stringify(result ?? null)}::jsonb, ended_at = now()`);
     } catch (error) {
       const fault = faultOf(error);

@@ -89,10 +89,11 @@ onBothDatabases('the model of the books', ({ shared }) => {
           const at = Date.parse(oneOf(months)) + upTo(86_400_000);
           return usageRow({ at, userId: oneOf(users), teamIds: chance() < 0.5 ? teams : [], balance: oneOf(['inference', 'train']), ...numbers });
         });
-        const again = chance() < 0.2 ? model.rows.slice(0, 1) : [];
+        const again =
+          chance() < 0.2 ? model.rows.slice(0, 1).map((row) => (row.planTokens % 2 === 0 ? row : { ...row, outputTokens: row.outputTokens + 1 })) : [];
         const from = chance() < 0.9 ? pair.byte : Math.max(0, pair.byte - 5);
         const shipment = { journal: pair.journal, from, to: from + 10, rows: [...rows, ...again] };
-        await both(
+        await both<readonly number[]>(
           () => usage.ship({ ...shipment, holder: pair.id, rows: JSON.stringify(shipment.rows) }),
           async () => model.ship({ ...shipment, holder: pair.modelled }),
         );

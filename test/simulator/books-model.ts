@@ -3,6 +3,7 @@ import { Fault } from '#model/fault';
 import { grantOf, type Ask, type Grant, type LeaseSource, type Return } from '#model/lease';
 import { monthOf } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
+import { isSame } from '../fakes/shipped-books.ts';
 
 /** The rules of the books on disk, in memory: what the database must do, for the simulator and to hold the database against. */
 export interface BooksModel {
@@ -11,9 +12,9 @@ export interface BooksModel {
   close(holder: string): void;
   source(holder: string): LeaseSource;
   /** Books rows, each once: in the sums, and in the leases of who spent. */
-  book(holder: string, rows: readonly UsageRow[]): void;
+  book(holder: string, rows: readonly UsageRow[]): readonly number[];
   /** What `ship` of resources/usage does. @throws Fault `conflict` when the journal's position stands elsewhere */
-  ship(shipment: { holder: string; journal: string; from: number; to: number; rows: readonly UsageRow[] }): void;
+  ship(shipment: { holder: string; journal: string; from: number; to: number; rows: readonly UsageRow[] }): readonly number[];
   position(journal: string): number;
   spentOf(owner: Owner, month: string): BookedSums;
   readonly rows: readonly UsageRow[];
@@ -124,13 +125,18 @@ export function booksModel(now: () => number): BooksModel {
     return { granted, spent: booked, left: ask.limit - booked - others - Math.max(held + granted, 0) };
   }
 
-  function book(holder: string, booked: readonly UsageRow[]): void {
-    for (const row of booked) {
+  /** @returns which rows, by their places, were left out because another one has their key */
+  function book(holder: string, booked: readonly UsageRow[]): readonly number[] {
+    const leftOut: number[] = [];
+    for (const [place, row] of booked.entries()) {
       const name = `${row.requestId} ${row.step} ${monthOf(row.at)}`;
-      if (rows.has(name)) continue;
+      const before = rows.get(name);
+      if (before && !isSame(before, row)) leftOut.push(place);
+      if (before) continue;
       rows.set(name, row);
       for (const owner of [`user:${row.userId}` as const, ...row.teamIds.map((team) => `team:${team}` as const)]) bookFor(holder, owner, row);
     }
+    return leftOut;
   }
 
   return {
@@ -162,10 +168,10 @@ export function booksModel(now: () => number): BooksModel {
     }),
     ship({ holder, journal, from, to, rows: shipped }) {
       const stands = positions.get(journal) ?? 0;
-      if (stands >= to) return;
+      if (stands >= to) return [];
       if (stands !== from) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
       positions.set(journal, to);
-      book(holder, shipped);
+      return book(holder, shipped);
     },
     book,
     position: (journal) => positions.get(journal) ?? 0,

@@ -306,6 +306,7 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
           ship: (batch) =>
             shipped.ship(batch).catch((error: unknown) => {
               if (!(error instanceof Fault && error.code === 'overloaded')) throw error;
+              return [];
             }),
         },
       })),
@@ -316,7 +317,7 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
       spoilt((books) => ({
         ship(shipment) {
           if (books.position(shipment.journal) < shipment.to) return books.ship(shipment);
-          books.book(
+          return books.book(
             shipment.holder,
             shipment.rows.map((row) => ({ ...row, step: row.step + 1 })),
           );

@@ -116,6 +116,11 @@ export class Encoder {
     return start + said + this.#say('response.failed', this.#whole());
   }
 
+  /** The last frame of a stream that ends before its response does. */
+  cutShort(error: OpenAIError['error']): string {
+    return this.#say('error', `"error":${this.#json(error)}`);
+  }
+
   /** The response of a run that somebody ended. */
   cancel(): void {
     this.#leaveItems();

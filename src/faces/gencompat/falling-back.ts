@@ -1,8 +1,6 @@
 import { Fault } from '#model/fault';
 import type { Generate } from '#model/generate';
-
-/** What asking one model may take: an answer between searches, and a repair of each of its candidates, several times. */
-const stepsEach = 10_000;
+import { steps } from '#model/steps';
 
 /**
  * Asks for one model after the other while the one before is not available to us. What each takes is booked by itself, as steps of the same request.
@@ -11,11 +9,11 @@ const stepsEach = 10_000;
  */
 export function fallingBack(generate: Generate, tier: readonly string[]): Generate {
   return async function* (call, context) {
-    const names = context.targets ? tier.slice(0, 1) : tier;
+    const names = context.targets ? tier.slice(0, 1) : tier.slice(0, steps.mostOfTier);
     for (const [at, model] of names.entries()) {
       let begun = false;
       try {
-        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at * stepsEach })) {
+        for await (const said of generate({ ...call, model }, { ...context, step: context.step + at * steps.tier })) {
           begun = true;
           yield said;
         }

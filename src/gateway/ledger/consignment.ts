@@ -1,4 +1,5 @@
 import { Fault } from '#model/fault';
+import type { UsageRow } from '#model/usage-row';
 import { Bookings, type Booked } from './bookings.ts';
 import type { ShippedBooks } from './books.ts';
 import type { Disk } from './disk.ts';
@@ -127,8 +128,9 @@ export class Consignment {
   /** One row that can never be written holds up no other: halves are tried until it stands alone, and it is let go. */
   async #shipped(entries: readonly Entry[], to: number): Promise<void> {
     const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
+    let leftOut: readonly number[];
     try {
-      await this.#parts.books.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
+      leftOut = await this.#parts.books.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;
@@ -139,13 +141,26 @@ export class Consignment {
     }
     this.#stored = to;
     this.rows += entries.length;
+    for (const place of leftOut) await this.#leaveOut(entries[place]!);
+  }
+
+  /** Two rows of one key: somebody numbered two steps alike. */
+  async #leaveOut({ json }: Entry): Promise<void> {
+    const { requestId, step } = JSON.parse(json.toString()) as UsageRow;
+    const { refused, log } = this.#parts;
+    log(`Another row is booked under the request ${requestId} and its step ${step}: this one is left out, and kept in ${refused}.`, undefined);
+    await this.#keep(json);
   }
 
   async #refuse({ json }: Entry, to: number, why: Fault): Promise<void> {
-    await this.#parts.disk.append(this.#parts.refused, `${json.toString()}\n`);
+    await this.#keep(json);
     this.#parts.log(`A row cannot be written and is left out: it is kept in ${this.#parts.refused}.`, why);
     this.rows++;
     await this.#shipped([], to);
+  }
+
+  async #keep(json: Buffer): Promise<void> {
+    await this.#parts.disk.append(this.#parts.refused, `${json.toString()}\n`);
   }
 
   /** A file goes when all that is settled in it is in the books and nothing that began in it is running. */

@@ -40,6 +40,16 @@ describe('shipping', () => {
     expect(shipper.pendingRows).toBe(0);
   });
 
+  test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
+    const { books, clock, disk, journal, told } = await house();
+    await books.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
+    journal.settled({ ...settled(began('a')), outputTokens: 99 });
+    journal.settled(settled(began('b')));
+    await pass(clock, 1000);
+    expect(told).toEqual(['Another row is booked under the request a and its step 0: this one is left out, and kept in journal/refused.jsonl.']);
+    expect(JSON.parse(disk.bytes('journal/refused.jsonl').toString())).toMatchObject({ requestId: 'a', outputTokens: 99 });
+  });
+
   test('rows of workers that the database does not take count as pending until it does', async () => {
     const { books, clock, shipper, write } = await house();
     const worker = await write('w1');
@@ -240,9 +250,9 @@ describe('the end and a new start', () => {
       books.ship = async (batch) => {
         act();
         if (crashed) return never;
-        await shipped(batch);
+        const leftOut = await shipped(batch);
         act();
-        return crashed ? never : undefined;
+        return crashed ? never : leftOut;
       };
       const expected: string[] = [];
       for (let n = 0; n < 45 && !crashed; n++) {

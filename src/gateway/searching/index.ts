@@ -16,6 +16,7 @@ import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Caller, Context, Generate, Said } from '#model/generate';
 import { isObject, textOf } from '#model/json';
+import { steps } from '#model/steps';
 import { placesOf } from '#model/target';
 import type { Models } from '../resolve.ts';
 import { citationsIn, type Source } from './citing.ts';
@@ -33,9 +34,8 @@ export interface SearchingParts {
   readonly stepsEach: number;
 }
 
-/** Searches of one request; beyond, the model is told to do with what it has. Rounds are a few more: it may need telling. */
+/** Searches of one request; beyond, the model is told to do with what it has. Rounds (`steps.mostRounds`) are a few more: it may need telling. */
 const mostSearches = 8;
-const mostRounds = 11;
 /** Pages that are read for one search, the best first. */
 const mostPages = 3;
 const longestQuery = 400;
@@ -170,7 +170,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
       if (out.length > 0) yield out;
     }
     const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
-    if (ours.size === 0 || numbers.size > 0 || isCut || round === mostRounds) {
+    if (ours.size === 0 || numbers.size > 0 || isCut || round + 1 === steps.mostRounds) {
       // What only the search was called for is no call that the client could answer.
       const reason = finished?.reason === 'tool' && numbers.size === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
       yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];

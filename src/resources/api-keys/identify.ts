@@ -22,6 +22,8 @@ const freshMilliseconds = 60_000;
 const badMilliseconds = 10_000;
 const mostKnown = 100_000;
 const mostBad = 10_000;
+/** Of one question, where changes arrive meanwhile. */
+const mostTries = 5;
 /** A flood of unknown credentials is 100 queries a second. */
 const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
@@ -64,11 +66,17 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
-    const asked = epoch;
-    const startedAt = clock.monotonic();
+    let asked = epoch;
+    let startedAt = clock.monotonic();
     let found: Found | undefined;
     try {
       found = await find(credential);
+      // What was read before a revocation arrived lets nobody in after it: only what is going on then is looked through.
+      for (let tries = 1; asked !== epoch && found && tries < mostTries; tries++) {
+        asked = epoch;
+        startedAt = clock.monotonic();
+        found = await find(credential);
+      }
     } catch (error) {
       if (before && clock.monotonic() < before.staleUntil) return good(before, clock.monotonic());
       throw error;
@@ -113,7 +121,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   };
 }
 
-function userIn(payload: Json): number | undefined {
+/** Whom a change is about, where it says so. */
+export function userIn(payload: Json): number | undefined {
   const userId = payload !== null && typeof payload === 'object' && 'userId' in payload ? payload['userId'] : undefined;
   return typeof userId === 'number' ? userId : undefined;
 }

@@ -61,6 +61,8 @@ export interface ApiKeys {
   revoke(userId: number, id: number): Promise<ApiKey | undefined>;
   /** Whose keys these are, in their order; undefined for each that is not good. @throws Fault `overloaded` while the database is away */
   find(keys: readonly string[]): Promise<readonly (Found | undefined)[]>;
+  /** Whose keys those with these ids are, of the good ones. @throws Fault `overloaded` */
+  callers(keyIds: readonly number[]): Promise<ReadonlyMap<number, Found>>;
 }
 
 export interface Found {
@@ -72,6 +74,16 @@ export interface Found {
 /** @param pepper 32 bytes, the same on every machine */
 export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
   const db = access.db.$extendTables<Tables>();
+  const good = () =>
+    db
+      .selectFrom('api_keys')
+      .innerJoin('users', 'users.id', 'api_keys.user_id')
+      .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models'])
+      .select(sql<number | null>`(extract(epoch from expires_at - now()) * 1000)::double precision`.as('expiresIn'))
+      .select(['users.id as userId', 'email', 'role', 'plan', 'limits'])
+      .select(sql<number[]>`array(select team_id from team_members where user_id = users.id order by team_id)`.as('teamIds'))
+      .where('revoked_at', 'is', null)
+      .where('status', '=', 'active');
   return {
     async add({ userId, name, scopes, models, expiresAt, key }) {
       const made = key ?? newKey();
@@ -112,26 +124,31 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
       const digests = keys.map((key) => (isKey(key) ? digestOf(key, pepper) : undefined));
       const asked = digests.filter((digest) => digest !== undefined);
       if (asked.length === 0) return keys.map(() => undefined);
-      const rows = await db
-        .selectFrom('api_keys')
-        .innerJoin('users', 'users.id', 'api_keys.user_id')
-        .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models'])
-        .select(sql<number | null>`(extract(epoch from expires_at - now()) * 1000)::double precision`.as('expiresIn'))
-        .select(['users.id as userId', 'email', 'role', 'plan', 'limits'])
-        .select(sql<number[]>`array(select team_id from team_members where user_id = users.id order by team_id)`.as('teamIds'))
-        .where('digest', 'in', asked)
-        .where('revoked_at', 'is', null)
-        .where('status', '=', 'active')
-        .execute();
+      const rows = await good().where('digest', 'in', asked).execute();
       const found = new Map(rows.map((row) => [Buffer.from(row.digest).toString('base64'), row]));
       return digests.map((digest) => {
         const row = digest && found.get(digest.toString('base64'));
-        if (!row) return undefined;
-        const { userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models } = row;
-        const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
-        const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
-        return { caller, expiresIn: row.expiresIn ?? undefined };
+        return row && foundOf(row);
       });
     },
+    async callers(keyIds) {
+      const rows = await good()
+        .where(sql<boolean>`api_keys.id = any(${keyIds}::bigint[])`)
+        .execute();
+      return new Map(rows.map((row) => [row.keyId, foundOf(row)]));
+    },
   };
+}
+
+interface Row extends Omit<Caller, 'limits' | 'scopes' | 'models'> {
+  readonly limits: Plan;
+  readonly scopes: readonly string[] | null;
+  readonly models: readonly string[] | null;
+  readonly expiresIn: number | null;
+}
+
+function foundOf({ userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models, expiresIn }: Row): Found {
+  const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
+  const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
+  return { caller, expiresIn: expiresIn ?? undefined };
 }

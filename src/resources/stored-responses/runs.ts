@@ -5,11 +5,21 @@ import type { Entry, StoredResponses } from './store.ts';
 /** Responses that are worked on in the background: each is a job, which outlives the process. */
 export interface Runs<Body> {
   /** Keeps the entry and queues its run, both or neither. @param make the entry, from the id of its job */
-  begin(make: (job: string) => Entry<Body>): Promise<void>;
+  begin(make: (job: string) => Entry<Body>, keyId: number): Promise<void>;
   /** Ends a run, wherever it runs. */
   cancel(job: string): Promise<void>;
+  /** The runs of a user that have not been taken up. */
+  waiting(userId: number): Promise<readonly Waiting[]>;
   /** Takes runs from now on. */
   work(handler: (run: Running) => Promise<void>): void;
+}
+
+export interface Waiting {
+  readonly job: string;
+  /** Of the response. */
+  readonly id: string;
+  /** Of the key that it was asked with. */
+  readonly keyId: number;
 }
 
 export interface Running {
@@ -17,6 +27,8 @@ export interface Running {
   readonly id: string;
   /** 1 the first time. */
   readonly tries: number;
+  /** How often it was taken up: 1 the first time. Those that an orderly stop interrupted are not counted in `tries`. */
+  readonly taken: number;
   /** Aborted when the run is cancelled, or the process stops. */
   readonly signal: AbortSignal;
 }
@@ -24,28 +36,36 @@ export interface Running {
 const kind = 'response';
 const concurrency = 64;
 const leaseSeconds = 10;
+/** The handler says when it is enough: a response whose job has failed by itself would never end. */
+const mostTries = 1_000_000;
 
 export function openRuns<Body>(store: Store, jobs: Jobs, responses: StoredResponses<Body>): Runs<Body> {
   return {
-    async begin(make) {
+    async begin(make, keyId) {
       await store.transaction(async (inside) => {
         const { userId, id } = make('');
-        const job = await jobs.add(kind, { userId, id }, { inside });
+        const job = await jobs.add(kind, { userId, id, keyId }, { inside, owner: ownerOf(userId), tries: mostTries });
         await responses.keep(make(job), inside);
       });
     },
     async cancel(job) {
       await jobs.cancel(job);
     },
+    async waiting(userId) {
+      const found = await jobs.waiting(kind, ownerOf(userId));
+      return found.map(({ id: job, payload }) => ({ job, ...(payload as Omit<Waiting, 'job'>) }));
+    },
     work(handler) {
       jobs.work(
         kind,
-        async ({ payload, tries, signal }) => {
+        async ({ payload, tries, taken, signal }) => {
           const { userId, id } = payload as { readonly userId: number; readonly id: string };
-          await handler({ userId, id, tries, signal });
+          await handler({ userId, id, tries, taken, signal });
         },
         { concurrency, leaseSeconds },
       );
     },
   };
 }
+
+const ownerOf = (userId: number) => `user:${userId}`;

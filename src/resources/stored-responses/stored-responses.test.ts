@@ -175,7 +175,7 @@ onBothDatabases('stored responses', ({ shared }) => {
     await runs.begin((made) => {
       job = made;
       return entry('run', { status: 'queued' });
-    });
+    }, 1);
     expect(await begun.promise).toBe('run');
     expect((await responses.find(ada, 'run'))!.status).toBe('queued');
     await runs.cancel(job);

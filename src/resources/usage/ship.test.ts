@@ -66,6 +66,19 @@ onBothDatabases('shipping', ({ shared }) => {
     expect(await usage().position(second)).toBe(100);
   });
 
+  test('a row that differs from what is booked under its key is named, and the same row again is not', async () => {
+    const userId = user();
+    const row = usageRow({ userId, costUsd: 0.1 + 0.2, app: 'ä'.repeat(300), tags: { team: 'x' }, teamIds: [user()] });
+    const other = usageRow({ userId });
+    expect(await ship(journal(), 0, 100, [row, other])).toEqual([]);
+    expect(await ship(journal(), 0, 100, [other, row])).toEqual([]);
+    expect(await ship(journal(), 0, 100, [{ ...row, end: 'gateway-died', outputTokens: 0 }])).toEqual([]);
+    const ended = { ...other, end: 'cancelled' as const };
+    const twice = usageRow({ userId, step: 7 });
+    expect(await ship(journal(), 0, 100, [row, ended, twice, { ...twice, outputTokens: 4 }])).toEqual([1, 3]);
+    expect(await usage().spentOf(`user:${userId}`, '2026-11')).toMatchObject({ requests: 3, inference: 30 });
+  });
+
   test('shipped eight times in the same moment, it counts once', async () => {
     const [name, userId] = [journal(), user()];
     const rows = Array.from({ length: 20 }, () => usageRow({ userId }));

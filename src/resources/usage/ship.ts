@@ -21,11 +21,18 @@ export interface Shipping {
   /**
    * Books rows, their sums, what the holder has settled and the journal's position, all or nothing; what was shipped before does nothing.
    *
+   * @returns which of the rows, by their places from 0, were left out because another one is booked under their request and step
    * @throws Fault `conflict` when the position stands elsewhere, `invalid` for rows that the database cannot take, `overloaded`
    */
-  ship(shipment: Shipment): Promise<void>;
+  ship(shipment: Shipment): Promise<readonly number[]>;
   /** How far a journal has been shipped, in bytes; 0 for one that is unknown. */
   position(journal: string): Promise<number>;
+}
+
+interface Shipped {
+  /** Where the journal's position stands, if nothing was done. */
+  readonly stands: number | null;
+  readonly collisions: readonly number[] | null;
 }
 
 export function openShipping(store: Store): Shipping {
@@ -36,10 +43,11 @@ export function openShipping(store: Store): Shipping {
   return {
     async ship({ holder, journal, from, to, rows }) {
       const answer = await booked(rows, () =>
-        sql<{ stands: number | null }>`select usage_ship(${holder}, ${journal}, ${from}, ${to}, ${rows}::json) as stands`.execute(store.db),
+        sql<Shipped>`select stands, collisions from usage_shipped(${holder}, ${journal}, ${from}, ${to}, ${rows}::json)`.execute(store.db),
       );
-      const { stands } = answer.rows[0]!;
+      const { stands, collisions } = answer.rows[0]!;
       if (stands !== null && stands < to) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
+      return collisions ?? [];
     },
     async position(journal) {
       const { rows } = await sql<{ byte: number }>`select byte from journal_position where journal = ${journal}`.execute(store.db);

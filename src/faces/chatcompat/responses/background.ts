@@ -10,9 +10,10 @@ import { Fault, faultOf, reasonOf } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
+import { steps } from '#model/steps';
 import { entryOf, givesEncrypted } from './create.ts';
 import { isRunning, turnsIn, type Ground } from './ground.ts';
-import type { Entry, KeepingParts, Run } from './kept.ts';
+import type { Entry, KeepingParts, Run, Running } from './kept.ts';
 import { Live } from './live.ts';
 import { streamEntry } from './replay.ts';
 
@@ -41,10 +42,12 @@ export interface BackgroundParts extends GeneratingParts, KeepingParts {
 }
 
 const cancelMilliseconds = 2000;
+/** Of a run: then it is what ends the processes that work on it. */
+const mostTries = 5;
 const lookMilliseconds = 20;
 
 export function openBackground(parts: BackgroundParts): Background {
-  const { responses, conversations, runs, clock, generate, limits } = parts;
+  const { responses, conversations, runs, rights, clock, generate, limits } = parts;
   const lives = new Map<string, Live>();
 
   async function begin({ exchange, request, response, ground, call, context }: Beginning): Promise<void> {
@@ -52,13 +55,14 @@ export function openBackground(parts: BackgroundParts): Background {
       throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
     const { previousId, conversationId, said } = ground;
     const { caller, app, strict, targets, tags, headers, cacheSeconds, requestId } = context;
+    const { userId, keyId } = caller;
     const id = textOf(response['id']);
     await runs.begin((job) => {
       const run: Run = {
         job,
         request,
         requestId,
-        caller,
+        keyId,
         app,
         strict,
         targets,
@@ -68,36 +72,57 @@ export function openBackground(parts: BackgroundParts): Background {
         ...(conversationId === undefined ? {} : { conversationId }),
       };
       return {
-        userId: caller.userId,
+        userId,
         id,
         ...(previousId === undefined ? {} : { previousId }),
         status: 'queued',
         items: said.length,
         body: { response, said, run },
       };
-    });
+    }, keyId);
     if (!request.stream) return exchange.sendJson(200, response);
-    await streamEntry({ clock, limits, find: () => responses.find(caller.userId, id), live: () => lives.get(id) }, exchange, -1);
+    await streamEntry({ clock, limits, find: () => responses.find(userId, id), live: () => lives.get(id) }, exchange, -1);
   }
 
   /** Where a run was killed: it begins again, unless something was said. */
-  async function work({ userId, id, tries, signal }: { userId: number; id: string; tries: number; signal: AbortSignal }): Promise<void> {
+  async function work({ userId, id, tries, taken, signal }: Running): Promise<void> {
     const entry = await responses.find(userId, id);
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return;
-    const now = () => Math.floor(clock.now() / 1000);
-    const encoder = new Encoder({ response: entry.body.response, encrypted: givesEncrypted(run.request), now, frame: noFrame });
+    const encoder = encoderOf(entry, run);
     if (run.cancelWanted) encoder.cancel();
-    else if (run.spoke) encoder.fail(restarted);
-    else return speak({ entry, run, encoder, tries, signal });
+    else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
+    else return speak({ entry, run, encoder, taken, signal });
     await conclude(entry, run, encoder, new Live());
+  }
+
+  const encoderOf = ({ body: { response } }: Entry, { request }: Run) =>
+    new Encoder({ response, encrypted: givesEncrypted(request), now: () => Math.floor(clock.now() / 1000), frame: noFrame });
+
+  /** A run whose key is no longer good does not wait for its turn to be told so. */
+  async function dismiss(userId: number): Promise<void> {
+    const waiting = Map.groupBy(await runs.waiting(userId), ({ keyId }) => keyId);
+    for (const [keyId, some] of waiting) {
+      const fault = await rights.callerOf({ userId, keyId }).then(() => undefined, refusalIn);
+      if (!fault) continue;
+      for (const { id, job } of some) {
+        const entry = await responses.find(userId, id);
+        const run = entry?.body.run;
+        if (entry && run && isRunning(entry.status)) {
+          const encoder = encoderOf(entry, run);
+          encoder.fail(encodeFault(fault).error);
+          await conclude(entry, run, encoder, new Live());
+        }
+        await runs.cancel(job);
+      }
+    }
   }
 
   interface Speaking {
     readonly entry: Entry;
     readonly run: Run;
     readonly encoder: Encoder;
-    readonly tries: number;
+    readonly taken: number;
     readonly signal: AbortSignal;
   }
 
@@ -114,12 +139,16 @@ export function openBackground(parts: BackgroundParts): Background {
     }
   }
 
-  /** Takes down what is said, until it has ended one way or another. @throws what stops the process: another one goes on then */
-  async function listen({ entry, run, encoder, tries, signal }: Speaking, live: Live): Promise<void> {
+  /** Takes down what is said, until it has ended one way or another. @throws what stops the process, or keeps the caller from being looked up: it goes on later then */
+  async function listen({ entry, run, encoder, taken, signal }: Speaking, live: Live): Promise<void> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
+    let caller: Caller | undefined;
+    const who = { userId: entry.userId, keyId: run.keyId };
+    const unwatch = rights.watch({ caller: who, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
-      const context = contextOf(run, tries, AbortSignal.any([signal, over.signal]));
+      caller = mayRun(await rights.callerOf(who));
+      const context = contextOf(run, caller, taken, AbortSignal.any([signal, over.signal]));
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
@@ -134,11 +163,13 @@ export function openBackground(parts: BackgroundParts): Background {
       }
       encoder.finish();
     } catch (error) {
+      if (!caller && faultOf(error).code === 'overloaded') throw error;
       if (signal.aborted && !(await isCancelled(entry))) throw error;
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(reasonOf(error, over.signal))).error);
     } finally {
       cancelTimer();
+      unwatch();
     }
   }
 
@@ -181,17 +212,27 @@ export function openBackground(parts: BackgroundParts): Background {
     return response;
   }
 
+  rights.hear(dismiss);
   runs.work(work);
   return { begin, cancel, live: (id) => lives.get(id) };
 }
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
-/** More than one try takes. */
-const stepsEach = 100;
-
-/** Inner steps of a request count on, so that each try is booked by itself. */
-function contextOf({ requestId, caller, app, strict, targets, tags, headers, cacheSeconds }: Run, tries: number, signal: AbortSignal): Context {
-  const step = (tries - 1) * stepsEach;
+/** Inner steps of a request count on, so that each time a run is taken up is booked by itself. */
+function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
+  const step = (taken - 1) * steps.take;
   return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
+}
+
+/** The key may have been narrowed since. @throws Fault `forbidden` */
+function mayRun(caller: Caller): Caller {
+  if (caller.scopes && !caller.scopes.includes('passthrough')) throw new Fault('forbidden', 'This key lacks the scope passthrough.', { reason: 'scope' });
+  return caller;
+}
+
+/** Why a key is not good. @throws what kept that from being found out */
+function refusalIn(error: unknown): Fault {
+  if (error instanceof Fault && error.code === 'unauthenticated') return error;
+  throw error;
 }

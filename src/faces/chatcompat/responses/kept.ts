@@ -1,6 +1,7 @@
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
 import type { Part, Turn } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
+import type { Fault } from '#model/fault';
 import type { Caller, Context } from '#model/generate';
 import type { JsonObject } from '#model/json';
 
@@ -20,7 +21,8 @@ export interface Run {
   readonly request: ResponsesRequest;
   readonly conversationId?: string;
   readonly requestId: string;
-  readonly caller: Caller;
+  /** Of the key that it was asked with: what it may do is looked up when it runs. */
+  readonly keyId: number;
   readonly app: string;
   readonly strict: boolean;
   readonly targets?: Context['targets'];
@@ -69,9 +71,26 @@ export interface Conversations {
 }
 
 export interface Runs {
-  begin(make: (job: string) => Entry): Promise<void>;
+  begin(make: (job: string) => Entry, keyId: number): Promise<void>;
   cancel(job: string): Promise<void>;
-  work(handler: (run: { readonly userId: number; readonly id: string; readonly tries: number; readonly signal: AbortSignal }) => Promise<void>): void;
+  waiting(userId: number): Promise<readonly { readonly job: string; readonly id: string; readonly keyId: number }[]>;
+  work(handler: (run: Running) => Promise<void>): void;
+}
+
+export interface Running {
+  readonly userId: number;
+  readonly id: string;
+  /** Those that an orderly stop interrupted are not counted in `tries`, and are in `taken`. */
+  readonly tries: number;
+  readonly taken: number;
+  readonly signal: AbortSignal;
+}
+
+/** What users and keys may do at this moment (resources/api-keys/rights). */
+export interface Rights {
+  callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
+  watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
+  hear(listener: (userId: number) => Promise<void>): void;
 }
 
 /** What these routes need from the rest of the house, besides what answering takes. */
@@ -79,6 +98,7 @@ export interface KeepingParts {
   readonly responses: StoredResponses;
   readonly conversations: Conversations;
   readonly runs: Runs;
+  readonly rights: Rights;
   /** Are responses kept where a request does not say? */
   readonly storing: () => boolean;
   readonly log: (problem: string, cause: unknown) => void;

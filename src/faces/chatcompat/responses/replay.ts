@@ -1,10 +1,11 @@
+import { encodeFault } from '#dialects/openai-faults';
 import { Encoder, frameText } from '#dialects/openai-responses/encoder';
 import { eventsOf } from '#dialects/openai-responses/result';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
 import type { GeneratingParts } from '#http/generating';
 import type { GenerateEvent } from '#model/event';
-import { Fault } from '#model/fault';
+import { Fault, faultOf } from '#model/fault';
 import { isObject, textOf, type JsonObject } from '#model/json';
 import { isRunning } from './ground.ts';
 import type { Entry } from './kept.ts';
@@ -33,10 +34,11 @@ export async function streamEntry({ clock, limits, find, live }: StreamingParts,
     contentType: 'text/event-stream; charset=utf-8',
     headers: () => [],
   });
+  let encoder: Encoder | undefined;
   try {
     let entry = await find();
     if (!entry) throw gone();
-    const encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
+    encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
     let said = 0;
     while (isRunning(entry.status)) {
       exchange.signal.throwIfAborted();
@@ -54,9 +56,10 @@ export async function streamEntry({ clock, limits, find, live }: StreamingParts,
       if (!entry) throw gone();
     }
     const rest = eventsIn(entry).slice(said);
-    out.end(rest.map((event) => encoder.encode(event)).join('') + lastOf(encoder, entry));
+    out.end(rest.map((event) => encoder!.encode(event)).join('') + lastOf(encoder, entry));
   } catch (error) {
-    if (exchange.opened) exchange.destroy();
+    if (exchange.opened && encoder) out.end(encoder.cutShort(encodeFault(faultOf(error)).error));
+    else if (exchange.opened) exchange.destroy();
     throw error;
   } finally {
     out.close();
