@@ -62,7 +62,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     const said = isObject(message) ? message : {};
     count(said['usage']);
     const carried = rest(said, notCarried);
-    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...carriedAs(carried) });
+    const counted = usageOf(usage);
+    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...(counted ? { usage: counted } : {}), ...carriedAs(carried) });
   };
 
   const startBlock = (index: unknown, block: unknown, events: GenerateEvent[]) => {
@@ -192,6 +193,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       const last = usageOf(usage);
       return last ? [{ type: 'usage', usage: last }] : [];
     },
+    counted: () => usageOf(usage),
   };
 }
 

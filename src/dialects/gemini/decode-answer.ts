@@ -1,6 +1,6 @@
 import { randomText } from '#kit/ids';
 import type { Citation } from '#model/conversation';
-import type { FinishReason, GenerateEvent } from '#model/event';
+import type { FinishReason, GenerateEvent, Usage } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import type { Reader } from '../decoding.ts';
 import { kindOf } from './decode-contents.ts';
@@ -141,16 +141,24 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     said.open = undefined;
   };
 
+  /** Each chunk has the sums so far: where some of the answer is counted and no thoughts are, there were none. */
+  const counted = (): Usage | undefined => {
+    const sums = usageOf(usage);
+    return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
+  };
+
   return {
     take(chunk) {
       if (!isObject(chunk)) throw malformed();
       if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
       const events: GenerateEvent[] = [];
+      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
       if (!started) {
         started = true;
-        events.push({ type: 'started', model: textOf(chunk['modelVersion']) || model, ignored, ...carriedAs(rest(chunk, chunkMembers)) });
+        const told = counted();
+        const begins = { model: textOf(chunk['modelVersion']) || model, ignored, ...(told ? { usage: told } : {}) };
+        events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
       }
-      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
       const said: unknown = chunk['candidates'] ?? [];
       if (!Array.isArray(said)) throw malformed();
       for (const [at, one] of said.entries()) takeCandidate(one, at, events);
@@ -170,10 +178,11 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
         if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
       }
-      const counted = usageOf(usage);
-      if (counted) events.push({ type: 'usage', usage: counted });
+      const last = usageOf(usage);
+      if (last) events.push({ type: 'usage', usage: last });
       return events;
     },
+    counted,
   };
 }
 

@@ -67,6 +67,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       const last = usageOf(usage);
       return last ? [{ type: 'usage', usage: last }] : [];
     },
+    counted: () => usageOf(usage),
   };
 }
 

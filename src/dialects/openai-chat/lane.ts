@@ -37,6 +37,8 @@ export class PassingFrames {
   readonly opening: GenerateEvent[] = [];
   readonly closing: GenerateEvent[] = [];
   spoken = false;
+  /** It began with thoughts. */
+  thinks = false;
 
   constructor(decoder: Decoder, usageWanted: boolean) {
     this.#decoder = decoder;
@@ -130,8 +132,10 @@ export class PassingFrames {
 
   #keep(events: readonly GenerateEvent[]): void {
     for (const event of events) {
-      if (speaks(event)) this.spoken = true;
-      else if (event.type === 'started') this.opening.push(event);
+      if (speaks(event)) {
+        this.thinks ||= event.type === 'thought' && !this.spoken;
+        this.spoken = true;
+      } else if (event.type === 'started') this.opening.push(event);
       else this.closing.push(event);
     }
   }

@@ -178,6 +178,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
     },
     isFinished: () => finished,
     close: () => [],
+    counted: () => undefined,
   };
 }
 

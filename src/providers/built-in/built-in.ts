@@ -53,7 +53,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield [{ type: 'usage', usage: { input: await orAborted(input, signal), output: spoken.output, ...thought, source: 'provider' } }];
   };
   const embed = embedder({ sentences, tokens });
-  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', honours, generate, embed }) };
+  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', thoughts: 'all', honours, generate, embed }) };
 }
 
 /** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */
