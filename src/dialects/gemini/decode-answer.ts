@@ -55,6 +55,7 @@ const mostCalls = 10_000;
  */
 export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
   const candidates = new Map<number, Said>();
+  let id = ''; // of the answer that is being said
   let started = false;
   let usage: JsonObject = {};
 
@@ -118,7 +119,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
   const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: Said, events: GenerateEvent[]) => {
     const name = textOf(call['name']);
     if (name !== '') {
-      closeCall(candidate, said, events);
+      if (said.open) throw malformed(); // nothing said that its arguments were whole
       if (said.calls >= mostCalls) throw malformed();
       const given = textOf(call['id']);
       const id = given || `call_${randomText(24)}`;
@@ -151,6 +152,9 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     take(chunk) {
       if (!isObject(chunk)) throw malformed();
       if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
+      const its = textOf(chunk['responseId']);
+      if (id !== '' && its !== '' && its !== id) throw malformed();
+      id ||= its;
       const events: GenerateEvent[] = [];
       if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
       if (!started) {
@@ -171,9 +175,10 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     close() {
       const events: GenerateEvent[] = [];
       for (const [candidate, said] of candidates) {
-        closeCall(candidate, said, events);
         const { raw = '', calls, carried } = said;
         const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+        if (said.open && reason === 'tool') throw malformed(); // only an answer that was cut short may leave a call half said
+        closeCall(candidate, said, events);
         const cited = citedIn(said);
         if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
