@@ -1,8 +1,8 @@
 import type { Settings } from '#config';
 import type { Models } from './gateway/resolve.ts';
-import { within, type Model, type Target, type TargetGroup } from '#model/target';
+import { priced, within, type Model, type Target, type TargetGroup } from '#model/target';
 import { tierOf } from '#model/tier';
-import { catalogued, common, type CatalogueEntry } from './providers/catalogue.ts';
+import { catalogued, common, withCacheWrites, type CatalogueEntry } from './providers/catalogue.ts';
 
 export interface ModelsParts {
   readonly settings: Settings;
@@ -51,8 +51,9 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
       return found?.target.embed ? [found] : [];
     });
     if (targets.length === 0) continue;
-    const known = common(targets.map(({ target }) => entryOf(target.provider, name)));
-    named.set(name, { name, kind: 'embedding', targets, limits: {}, rate: even, ...known, created, ownedBy: targets[0]!.target.provider });
+    const entries = targets.map(({ target }) => entryOf(target.provider, name));
+    const ours = priced(targets.map((group, at) => ({ ...group, price: entries[at]?.price })));
+    named.set(name, { name, kind: 'embedding', limits: {}, rate: even, ...common(entries), ...ours, created, ownedBy: targets[0]!.target.provider });
   }
   const list = [...named.values()];
   const known = (name: string) => named.get(name) ?? aliases.get(name);
@@ -68,12 +69,15 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     },
   };
 
-  function targetsOf({ targets, limits, residency }: Settings['models'][string], name: string): Model['targets'] {
-    return targets.flatMap(({ provider, model: upstream = name, weight }) => {
-      const mostTokens = limits.output ?? entryOf(provider, upstream)?.limits.output;
+  function targetsOf({ targets, limits, residency, price: forAll }: Settings['models'][string], name: string): readonly PricedTarget[] {
+    return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
+      const entry = entryOf(provider, upstream);
+      const mostTokens = limits.output ?? entry?.limits.output;
       const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
       const found = all && residency !== undefined ? within(all, residency) : all;
-      return found ? [{ ...found, ...(weight === undefined ? {} : { weight }) }] : [];
+      const price = its ?? forAll ?? entry?.price;
+      const address = settings.providers[provider]?.baseUrl ?? '';
+      return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && withCacheWrites(price, address) }] : [];
     });
   }
 
@@ -83,17 +87,16 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     return baseUrl === undefined ? undefined : catalogued(baseUrl, upstream);
   }
 
-  function modelOf(name: string, model: Settings['models'][string], targets: Model['targets']): Model {
+  function modelOf(name: string, model: Settings['models'][string], targets: readonly PricedTarget[]): Model {
     const known = common(model.targets.map((target) => entryOf(target.provider, target.model ?? name)));
-    const { kind, rate, price = known?.price, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
+    const { kind, rate, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
     return {
       name,
       kind,
-      targets,
+      ...priced(targets),
       limits: { ...known?.limits, ...model.limits },
       rate,
       ...(abilities ? { abilities } : {}),
-      ...(price ? { price } : {}),
       ...(tier ? { tier } : {}),
       ...(larger ? { larger } : {}),
       ...(residency ? { residency } : {}),
@@ -102,6 +105,9 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     };
   }
 }
+
+/** A target with its price, if that is known. */
+type PricedTarget = Parameters<typeof priced>[0][number];
 
 const even = { input: 1, output: 1 };
 const free = { input: 0, output: 0 };

@@ -45,7 +45,7 @@ export async function askFace({ url, key }: Served, face: Face, asking: AskingFa
 
 type Value = Readonly<Record<string, unknown>>;
 
-function requestOf(face: Face, { model, content, stream, more = {} }: AskingFace): { readonly path: string; readonly body: object } {
+export function requestOf(face: Face, { model, content, stream, more = {} }: AskingFace): { readonly path: string; readonly body: object } {
   switch (face) {
     case 'chat':
       return { path: '/server/chatcompat/v1/chat/completions', body: { model, stream, messages: [{ role: 'user', content }], ...more } };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chat } from './house.ts';
 
 /** A server under test, however it runs, with the first user's key. */
@@ -69,7 +70,20 @@ export interface Logged {
   readonly provenance: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly cacheWrite1hTokens: number;
   readonly planTokens: number;
+  readonly costUsd: number | null;
+}
+
+/** The line of one request, as soon as it is in the log. */
+export async function loggedAs(server: Served, requestId: string): Promise<Logged> {
+  for (;;) {
+    const answer = await fetch(`${server.url}/server/admin/logs/${requestId}`, { headers: { authorization: `Bearer ${server.key}` } });
+    if (answer.ok) return (await answer.json()) as Logged;
+    await sleep(20);
+  }
 }
 
 /** All lines of the log, or those of a user, oldest first. */

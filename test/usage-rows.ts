@@ -22,6 +22,8 @@ export function usageRow(said: Partial<UsageRow> = {}): UsageRow {
     inputTokens: 7,
     outputTokens: 3,
     cachedTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
     thoughtTokens: 0,
     provenance: 'provider',
     planTokens: 10,

@@ -1,4 +1,4 @@
-import type { GenerateEvent } from '#model/event';
+import type { GenerateEvent, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 
 /** A provider's stream → events, a frame at a time and without waiting: a turn of the event loop for each frame would cost more than the work. */
@@ -10,6 +10,10 @@ export interface Decoder {
   decode(line: string): readonly GenerateEvent[];
   /** @throws Fault `upstream-failed` (`stream-cut`) where the answer did not end: a stream that stops is not an answer that ends */
   end(): readonly GenerateEvent[];
+  /** Has the provider said why its answer ended? */
+  isFinished(): boolean;
+  /** What the provider has counted so far, if it has. */
+  counted(): Usage | undefined;
 }
 
 /** Reads what the frames of a stream say, one after the other. */
@@ -20,12 +24,13 @@ export interface Reader {
   isFinished(): boolean;
   /** What stands at the end of all events. */
   close(): readonly GenerateEvent[];
+  counted(): Usage | undefined;
 }
 
 const nothing: readonly GenerateEvent[] = [];
 
 /** @param malformed what is thrown for a frame that is no JSON */
-export function decoding({ take, isFinished, close }: Reader, malformed: () => Fault): Decoder {
+export function decoding({ take, isFinished, close, counted }: Reader, malformed: () => Fault): Decoder {
   let done = false;
   return {
     decode(line) {
@@ -38,6 +43,8 @@ export function decoding({ take, isFinished, close }: Reader, malformed: () => F
       if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
       return close();
     },
+    isFinished,
+    counted,
   };
 }
 

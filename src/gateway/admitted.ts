@@ -29,7 +29,7 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
 export function unreserved(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
   return async function* (call, context) {
     const { route } = call;
-    const free = { ...call, route: { ...route, rate: nothing, ...(route.price ? { price: nothing } : {}) } };
+    const free = { ...call, route: { ...route, targets: [], rate: nothing, ...(route.price ? { price: nothing } : {}) } };
     yield* inner({ ...free, reservation: ledger.free(free, context) }, context);
   };
 }

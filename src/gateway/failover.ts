@@ -39,6 +39,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
       const { target } = trial;
       const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
       context.progress.attempts.push(attempt);
+      context.progress.target = target;
       budget.asked(target.provider);
       const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
       const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
@@ -72,6 +73,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
         attempt.milliseconds ??= clock.monotonic() - startedAt;
         if (context.signal.aborted) {
           health.released(trial); // the caller left: nobody's fault
+          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // what it had counted is to be paid for
           throw context.signal.reason;
         }
         const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });

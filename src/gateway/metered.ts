@@ -3,7 +3,9 @@ import { isConversation } from '#model/call';
 import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
-import { costOf } from '#model/price';
+import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#model/price';
+import { priceAt } from '#model/target';
+import { hiddenThoughts } from '#model/thinking';
 import type { End, UsageRow } from '#model/usage-row';
 import type { AdmittedCall } from './calls.ts';
 
@@ -17,7 +19,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
         const heard: GenerateEvent[] = [];
         for (const event of said) {
           heard.push(meter.heard(event));
-          if (call.stream && meter.isShort() && !(await meter.grows())) {
+          if (call.stream && !context.signal.aborted && meter.isShort() && !(await meter.grows())) {
             yield [...heard, ...meter.cutShort()];
             ended = { end: 'quota-ended', status: 200 };
             return;
@@ -25,7 +27,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
         }
         yield heard;
       }
-      ended = { end: meter.goodEnd(), status: 200 };
+      ended = hasLeft(context.signal) ? left : { end: meter.goodEnd(), status: 200 };
     } catch (error) {
       ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
       throw error;
@@ -57,7 +59,14 @@ class Meter {
   #firstAt: number | undefined;
   #bytes = 0;
   #tokens = 0;
+  /** Bytes that were thoughts, and whether there was any sign of some. */
+  #thoughtBytes = 0;
+  #thinks = false;
   #usage: Usage | undefined;
+  /** What is not counted in tokens. */
+  #counts: Counts | undefined;
+  /** What the provider has counted of an answer that goes on, or did not come to its end. */
+  #counted: Usage | undefined;
   #model = '';
   readonly #reasons: FinishReason[] = [];
   spoke = false;
@@ -72,6 +81,7 @@ class Meter {
     this.#startedAt = clock.monotonic();
     this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
+    this.#counts = isConversation(call) ? undefined : call.counts;
   }
 
   /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
@@ -80,9 +90,16 @@ class Meter {
     switch (event.type) {
       case 'started':
         this.#model = event.model;
+        if (event.usage && this.#isPossible(event.usage)) this.#counted = event.usage;
         return this.#withBound(event);
+      case 'thought': {
+        const bytes = Buffer.byteLength(event.text);
+        this.#bytes += bytes;
+        this.#thoughtBytes += bytes;
+        this.#thinks = true;
+        break;
+      }
       case 'text':
-      case 'thought':
       case 'refusal':
         this.#bytes += Buffer.byteLength(event.text);
         break;
@@ -91,6 +108,8 @@ class Meter {
         break;
       case 'passed':
         this.#tokens += event.tokens;
+        if (event.thoughts) this.#thinks = true;
+        if (event.counts) this.#counts = { ...this.#counts, ...event.counts };
         break;
       case 'part':
         break;
@@ -98,6 +117,10 @@ class Meter {
         this.#reasons[event.candidate] = event.reason;
         break;
       case 'usage':
+        if (event.usage.source === 'partial') {
+          if (this.#isPossible(event.usage)) this.#counted = event.usage;
+          return event;
+        }
         this.#usage = this.#isPossible(event.usage) ? event.usage : this.#estimate('estimated');
         return this.#usage === event.usage ? event : { type: 'usage', usage: this.#usage };
       default:
@@ -178,11 +201,13 @@ class Meter {
       inputTokens: usage.input,
       outputTokens: usage.output,
       cachedTokens: usage.cached ?? 0,
+      cacheWriteTokens: usage.cacheWrite ?? 0,
+      cacheWrite1hTokens: usage.cacheWrite1h ?? 0,
       thoughtTokens: usage.thought ?? 0,
       provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
-      costUsd: route.price ? costOf(route.price, usage) : null,
+      costUsd: this.#cost(usage),
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
       totalMs: now - this.#startedAt,
@@ -204,14 +229,47 @@ class Meter {
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
 
+  /** The provider's own counts as far as they go, and the rest by what was said. */
   #estimate(source: 'estimated' | 'partial'): Usage {
-    return { input: this.#call.reservation.promptTokens, output: this.#said(), source };
+    const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
+    const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
+    const output = Math.max(this.#counted?.output ?? 0, this.#said() + hidden);
+    const { promptTokens: input } = this.#call.reservation;
+    const usage = { input, ...this.#counted, output, ...(thought > 0 ? { thought } : {}), source };
+    const counts = this.#counts;
+    if (!counts) return usage;
+    const stands = tokensOfCounts(counts);
+    return { ...usage, input: usage.input + stands.input - standingIn(this.#call), output: usage.output + stands.output };
+  }
+
+  #cost(usage: Usage): number | null {
+    const price = priceAt(this.#call.route, this.#context.progress.target);
+    if (!price) return null;
+    const counts = this.#counts;
+    if (!counts || usage.source === 'provider') return costOf(price, usage, hasCountRates(price) ? counts : undefined);
+    const stands = tokensOfCounts(counts);
+    return costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);
+  }
+
+  #hidden(): number {
+    const { route, ...call } = this.#call;
+    if (!isConversation(call)) return 0;
+    const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
+    const seen = { said: this.#said(), thought: this.#thought(), thinks: this.#thinks, silent };
+    return hiddenThoughts(call, route, this.#context.progress.target, seen);
+  }
+
+  #thought(): number {
+    return Math.ceil(this.#thoughtBytes / bytesPerToken);
   }
 
   #said(): number {
     return this.#tokens + Math.ceil(this.#bytes / bytesPerToken);
   }
 }
+
+/** Tokens of a prompt that only stand for what is read besides. */
+const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
@@ -220,15 +278,20 @@ const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 
+const left: Ended = { end: 'client-left', status: 499 };
+
+/** A client that leaves aborts the signal with what is no fault. */
+const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
+
 /** A check did not let the call or its answer through, however well that went. */
 function refusedEnd({ progress: { refused }, signal }: Context): Ended | undefined {
   if (!refused || signal.aborted) return undefined;
   return { end: refused.code === 'invalid' ? 'refused' : 'upstream-failed', status: refused.status };
 }
 
-/** What an answer came to that did not end by itself. A client that leaves aborts the signal; without that, what is no fault of a provider is ours. */
+/** What an answer came to that did not end by itself. Where the client has not left, what is no fault of a provider is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
-  if (signal.aborted && !(signal.reason instanceof Fault)) return { end: 'client-left', status: 499 };
+  if (hasLeft(signal)) return left;
   const fault = faultOf(signal.aborted ? signal.reason : error);
   const end = fault.code === 'timed-out' ? 'timed-out' : signal.aborted || fault.code === 'internal' ? 'cancelled' : spoke ? 'upstream-cut' : 'upstream-failed';
   return { end, status: fault.status };

@@ -3,7 +3,7 @@ import { choiceHeaders } from '#model/choices';
 import type { Errand } from '#model/errand';
 import { Fault } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
-import { within, type Model } from '#model/target';
+import { narrowedTo, within, type Model } from '#model/target';
 import { alternating } from './alternatives.ts';
 import type { RoutedCall } from './calls.ts';
 
@@ -40,7 +40,7 @@ function chosen(names: readonly string[], call: Call, models: Models): readonly 
     if (!model) throw refused(`\`${shown(name)}\`, which does not exist or you do not have access to it`);
     if (isConversation(call) ? model.kind === 'chat' : call.kind !== 'embedding' || model.kind === 'embedding') {
       const targets = isConversation(call) ? model.targets : model.targets.filter(({ target }) => call.able(target));
-      if (targets.length > 0) return { ...model, targets };
+      if (targets.length > 0) return narrowedTo(model, targets);
     }
     throw refused(`\`${shown(name)}\`, which cannot do this`);
   });
@@ -55,7 +55,7 @@ async function* errand(call: Errand, context: Context, models: Models, inner: Ge
   if (!model && call.kind === 'embedding') throw unknownModel(call.model);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
   const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
-  for await (const events of inner({ ...call, route: { ...model, targets } }, context))
+  for await (const events of inner({ ...call, route: narrowedTo(model, targets) }, context))
     yield events.map((event) => (event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event));
 }
 
@@ -94,7 +94,7 @@ function insideOf(models: Models, lists: readonly string[]): Models {
     const before = known.get(model);
     if (before) return before.model;
     const targets = model.targets.flatMap((group) => lists.reduce<typeof group | undefined>((left, list) => left && within(left, list), group) ?? []);
-    const one = { model: targets.length === 0 ? undefined : { ...model, targets } };
+    const one = { model: targets.length === 0 ? undefined : narrowedTo(model, targets) };
     known.set(model, one);
     return one.model;
   };

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#model/fault';
 import type { Caller } from '#model/generate';
 import { requestId } from '#kit/ids';
+import { ClientLeft } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
 import { LightSignal } from '#kit/light-signal';
 import { Recording } from './sent.ts';
@@ -252,13 +253,5 @@ export class Exchange {
 
   #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-}
-
-/** The reason of the signal when the client is gone: nobody is left to be answered. */
-export class ClientLeft extends Error {
-  constructor() {
-    super('The client left.');
-    this.name = 'ClientLeft';
   }
 }

@@ -10,7 +10,8 @@ import { BadJson, readJson } from '#kit/json-scan';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
 import { boundConnections, roomFor } from './crowd.ts';
-import { ClientLeft, Exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import { ClientLeft } from '#kit/client-left';
 import { oddHead } from './head.ts';
 import type { Asked, Face, Once, Route } from './route.ts';
 

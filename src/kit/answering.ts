@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { ClientLeft } from './client-left.ts';
 import type { Clock } from './clock.ts';
 import { inflating, type Inflating } from './inflate.ts';
 
@@ -50,6 +51,8 @@ subscribe('undici:client:sendHeaders', (message) => {
   used.add(socket);
 });
 
+/** Milliseconds for which the last words of an answer are waited for when nobody reads any more. */
+const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
 /** Heads 1xx before the answer's own. */
 const mostEarly = 20;
@@ -78,6 +81,8 @@ export class Answering implements Dispatcher.DispatchHandler {
   paused = false;
   /** Its connection has carried a request before. */
   reused = false;
+  /** What it is about has been said, and only what it cost may be missing: a client that leaves now does not end it at once. */
+  isEnding = false;
   place = -1;
 
   constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
@@ -96,7 +101,9 @@ export class Answering implements Dispatcher.DispatchHandler {
 
   /** The signal was aborted. A method, not a closure: closures kept with each answer made it outlive the young generation, 2 KB a request. */
   handleEvent(): void {
-    this.stop(this.#request.signal.reason);
+    const reason: unknown = this.#request.signal.reason;
+    if (this.isEnding && reason instanceof ClientLeft) this.#watch.clock.after(lastWordsMilliseconds, () => this.stop(reason));
+    else this.stop(reason);
   }
 
   /** Seconds that may pass between two reads from now on. */

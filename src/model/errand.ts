@@ -1,5 +1,6 @@
 import type { Sampling } from './call.ts';
 import type { Said, TargetContext } from './generate.ts';
+import type { Counts } from './price.ts';
 import type { Target } from './target.ts';
 
 /**
@@ -18,6 +19,8 @@ export interface Errand {
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What it asks for, or gives to read, that is not counted in tokens. */
+  readonly counts?: Counts;
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */

@@ -1,9 +1,11 @@
 import type { Citation, ForeignPart, MediaPart, SearchPart } from './conversation.ts';
 import type { Extra } from './json.ts';
+import type { Counts } from './price.ts';
 
 /**
  * What is being said, one piece after the other. A whole answer is the sum of its events, so streaming and not streaming are one path.
  * Order: `started` once; what is said; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
+ * `passed` is for what went by unread: its tokens, whether thoughts were among it, and what of it is not counted in tokens.
  * `extra` of a text or a thought (its citations, its signature), and `citations` belong to the part that was being said, and end it: what follows is another part.
  */
 export type GenerateEvent =
@@ -20,7 +22,7 @@ export type GenerateEvent =
   | { readonly type: 'refusal'; readonly candidate: number; readonly text: string }
   | ToolCallPiece
   | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart | SearchPart | ForeignPart }
-  | { readonly type: 'passed'; readonly tokens: number }
+  | { readonly type: 'passed'; readonly tokens: number; readonly thoughts?: true; readonly counts?: Counts }
   | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
   | { readonly type: 'usage'; readonly usage: Usage };
 
@@ -30,6 +32,8 @@ export interface Started {
   readonly model: string;
   /** Fields of the call that the target does not honour, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** What the provider had counted when it began to answer. */
+  readonly usage?: Usage;
   readonly extra?: Extra;
 }
 
@@ -47,11 +51,17 @@ export interface ToolCallPiece {
 
 export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
 
-/** Tokens. `input` includes what was cached, `output` includes thoughts. `source` says who counted: a bill is only as good as its source. */
+/**
+ * Tokens. `input` includes what was cached and what was written into the cache, `output` includes thoughts. `source` says who counted: a bill is only as good
+ * as its source. A `partial` one of a provider is what it had counted when its answer was broken off.
+ */
 export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
+  /** Written into the provider's cache for some minutes, and for an hour. */
+  readonly cacheWrite?: number;
+  readonly cacheWrite1h?: number;
   readonly thought?: number;
   readonly source: 'provider' | 'estimated' | 'partial';
   readonly extra?: Extra;

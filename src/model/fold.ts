@@ -27,7 +27,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
   for (const event of events) {
     switch (event.type) {
       case 'started':
-        started = event;
+        started = event.usage ? begun(event) : event;
         break;
       case 'text':
       case 'thought':
@@ -72,6 +72,9 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
   );
   return { started, candidates, ...(usage ? { usage } : {}) };
 }
+
+/** What the provider counts at the beginning says nothing of a whole answer. */
+const begun = ({ usage: _, ...started }: Started): Started => started;
 
 type Open<Type extends Part['type']> = { -readonly [Key in keyof Extract<Part, { type: Type }>]: Extract<Part, { type: Type }>[Key] };
 

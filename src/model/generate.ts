@@ -3,6 +3,7 @@ import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { Fault } from './fault.ts';
 import type { Plan } from './plan.ts';
+import type { Target } from './target.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
 export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<Said>;
@@ -73,6 +74,8 @@ export interface Patience {
 export interface Progress {
   /** Targets tried, in order; the last one answered, if any did. */
   readonly attempts: Attempt[];
+  /** The target of the last of them. */
+  target?: Target;
   requests?: Allowance;
   tokens?: Allowance;
   /** Checks that found something and let it through. */

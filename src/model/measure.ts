@@ -1,6 +1,7 @@
 import { isConversation, type Call } from './call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
 import type { Caller } from './generate.ts';
+import { tokensOfCounts } from './price.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
 const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, video: 5000, file: 2000 } } as const satisfies Record<
@@ -104,7 +105,7 @@ function eachOfTool(tool: Tool, take: Take): void {
 }
 
 function fixedTokens(call: Call): number {
-  if (!isConversation(call)) return call.tokens;
+  if (!isConversation(call)) return call.tokens + (call.counts ? tokensOfCounts(call.counts).input : 0);
   let tokens = fixed.call + call.turns.length * fixed.turn + call.tools.length * fixed.tool;
   for (const { parts } of call.turns)
     for (const part of parts) {

@@ -1,4 +1,5 @@
 import type { Context } from './generate.ts';
+import type { Counts } from './price.ts';
 
 /** A request that goes to a provider of the same interface as it came, and whose answer comes back as it came: speech, pictures, transcripts. */
 export interface PassCall {
@@ -11,6 +12,8 @@ export interface PassCall {
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What it asks for, or gives to read, that is not counted in tokens. */
+  readonly counts: Counts;
   /** The answer is text that a model made, and costs so. */
   readonly saysText: boolean;
   /** The answer begins: its content type and the fields of the request that were not honoured. */

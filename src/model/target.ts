@@ -3,7 +3,7 @@ import type { EmbedCall, Embedded } from './embed.ts';
 import type { Honours } from './fields.ts';
 import type { Said, TargetContext } from './generate.ts';
 import type { PassCall } from './pass.ts';
-import type { Price } from './price.ts';
+import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
 /** One place that can answer a call: a provider, one of its models, perhaps in one region. */
@@ -16,6 +16,10 @@ export interface Target {
   readonly model: string;
   /** The lists of regions in which it lies, by their names; `here`: what it is asked does not leave this process. Absent: nobody vouches for where it is. */
   readonly residency?: readonly string[] | 'here';
+  /**
+   * What is seen of its thoughts: `all` of them, or a `summary` if anything. Absent: all of them or nothing, as its model does.
+   */
+  readonly thoughts?: 'all' | 'summary';
   /** What it has words for, as far as is known now; absent where nobody has said so. */
   readonly honours?: Honours | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
@@ -36,7 +40,7 @@ export interface Model {
   readonly limits: { readonly context?: number; readonly output?: number };
   /** Plan tokens for one model token. */
   readonly rate: { readonly input: number; readonly output: number };
-  /** Absent where unknown: that is not free. */
+  /** What a call costs at most, whichever of its targets answers. Absent where that is unknown: that is not free. */
   readonly price?: Price;
   /** Absent where unknown. */
   readonly abilities?: readonly Ability[];
@@ -65,6 +69,34 @@ export interface TargetGroup {
 export interface WeightedTarget extends TargetGroup {
   /** Share of the calls; absent: a fallback in the listed order. */
   readonly weight?: number;
+  /** What it costs, where that differs from target to target: null where it is unknown. Absent: as the model. */
+  readonly price?: Price | null;
+}
+
+/** The model where only these of its targets can be asked. */
+export function narrowedTo(model: Model, targets: readonly WeightedTarget[]): Model {
+  if (targets.length === 0 || targets.length === model.targets.length || targets.every(({ price }) => price === undefined)) return { ...model, targets };
+  const { price: _, ...rest } = model;
+  return { ...rest, ...priced(targets.map(({ price = model.price, ...group }) => ({ ...group, ...(price ? { price } : {}) }))) };
+}
+
+/** Targets, each with its price if that is known → what a model has of them: one price for all, or each its own and the dearest. */
+export function priced(groups: readonly (Omit<WeightedTarget, 'price'> & { readonly price?: Price | undefined })[]): Pick<Model, 'targets' | 'price'> {
+  const [first, ...others] = groups.map(({ price }) => price);
+  const text = JSON.stringify(first);
+  if (others.every((price) => JSON.stringify(price) === text)) {
+    return { targets: groups.map(({ price: _, ...group }) => group), ...(first ? { price: first } : {}) };
+  }
+  const targets = groups.map(({ price = null, ...group }) => ({ ...group, price }));
+  const isKnown = (price: Price | undefined) => price !== undefined;
+  return { targets, ...(first && others.every(isKnown) ? { price: dearestOf([first, ...others]) } : {}) };
+}
+
+/** What a call costs at the target that answered it; as it may cost at most where that is not known. */
+export function priceAt({ targets, price }: Model, target: Target | undefined): Price | undefined {
+  if (target === undefined) return price;
+  const group = targets.find((one) => one.target === target || one.others?.includes(target) === true);
+  return group?.price === undefined ? price : (group.price ?? undefined);
 }
 
 /** Those of a group that lie within a list of regions: all others are never asked. */

@@ -41,6 +41,9 @@ export interface UsageRow {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;
+  /** Written into the provider's cache for some minutes, and for an hour. */
+  readonly cacheWriteTokens: number;
+  readonly cacheWrite1hTokens: number;
   readonly thoughtTokens: number;
   /** Who counted the tokens; `cached`: the answer was there already, and nobody was asked. */
   readonly provenance: 'provider' | 'estimated' | 'partial' | 'cached';

@@ -37,6 +37,8 @@ export interface AwaitingWords {
   take(): Promise<Uint8Array | undefined>;
   /** From now on only silence counts: `idle` seconds between two reads. */
   spoke(): void;
+  /** All was said but what it cost. */
+  ends(): void;
 }
 
 export function awaitingWords(answering: Answering, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
@@ -54,6 +56,7 @@ export function awaitingWords(answering: Answering, { firstByte, idle }: Patienc
       speaking = true;
       answering.quietSeconds = idle;
     },
+    ends: () => void (answering.isEnding = true),
   };
 }
 

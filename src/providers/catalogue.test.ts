@@ -4,16 +4,19 @@ import { checked } from '#kit/check';
 import { catalogueDate } from '#model/catalogue-date';
 import { abilities } from '#model/target';
 import catalogue from './catalogue.json' with { type: 'json' };
-import { catalogued, common } from './catalogue.ts';
+import { hasCountRates, type Price } from '#model/price';
+import { catalogued, common, withCacheWrites } from './catalogue.ts';
 
 const tokens = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);
-const rates = { input: Type.Number({ exclusiveMinimum: 0 }), output: Type.Number({ minimum: 0 }), cached: Type.Optional(Type.Number({ exclusiveMinimum: 0 })) };
+const amount = Type.Optional(Type.Number({ exclusiveMinimum: 0 }));
+const rates = { input: Type.Number({ minimum: 0 }), output: Type.Number({ minimum: 0 }), cached: amount, cacheWrite: amount, cacheWrite1h: amount };
+const counts = { picture: amount, second: amount, character: amount };
 const strict = { additionalProperties: false };
 const Entry = Type.Object(
   {
     limits: Type.Object({ context: tokens, output: tokens }, strict),
     price: Type.Union([
-      Type.Object({ ...rates, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
+      Type.Object({ ...rates, ...counts, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
       Type.Null(),
     ]),
     abilities: Type.Array(Type.Enum([...abilities]), {
@@ -29,7 +32,11 @@ const Catalogue = Type.Object(
     vendors: Type.Record(
       Type.String(),
       Type.Object(
-        { hosts: Type.Union([Type.Array(Type.String({ pattern: '^[a-z*][a-z.-]+$' })), Type.Null()]), models: Type.Record(Type.String(), Entry) },
+        {
+          hosts: Type.Union([Type.Array(Type.String({ pattern: '^[a-z*][a-z.-]+$' })), Type.Null()]),
+          cacheWrites: Type.Optional(Type.Object({ cacheWrite: Type.Number({ minimum: 1 }), cacheWrite1h: Type.Number({ minimum: 1 }) }, strict)),
+          models: Type.Record(Type.String(), Entry),
+        },
         strict,
       ),
     ),
@@ -49,7 +56,8 @@ describe('the catalogue', () => {
 
   test('what makes text costs something to say, and nothing that is cached costs more than what is not', () => {
     for (const [, name, { price, abilities }] of all) {
-      if (!price) continue;
+      if (!price || hasCountRates(price)) continue;
+      expect(price.input, `of ${name}`).toBeGreaterThan(0);
       expect(price.output > 0, `of ${name}`).toBe(!abilities.includes('embeddings'));
       for (const one of [price, ...(price.long ? [price.long] : [])]) expect(one.cached ?? 0, `of ${name}`).toBeLessThan(one.input);
       if (price.long) expect([price.long.input > price.input, price.long.output > price.output], `of ${name}`).toEqual([true, true]);
@@ -87,12 +95,40 @@ describe('the catalogue', () => {
       limits: { context: 131_072 },
       abilities: ['tools', 'json-schema', 'reasoning'],
     });
-    expect(catalogued('https://api.openai.com/v1', 'tts-1')).toEqual({ limits: {}, abilities: ['speech'] });
+    expect(catalogued('https://api.openai.com/v1', 'gpt-5.5')).toEqual({ limits: {}, abilities: ['tools', 'vision', 'json-schema', 'reasoning'] });
   });
 
-  test('of several targets the smallest limits hold, what all can do, and a price that is the same', () => {
+  test('what is spoken or written down has its price by the character and the second', () => {
+    expect(catalogued('https://api.openai.com/v1', 'tts-1')?.price).toEqual({ input: 0, output: 0, character: 0.000015 });
+    expect(catalogued('https://api.openai.com/v1', 'whisper-1')?.price).toEqual({ input: 0, output: 0, second: 0.0001 });
+  });
+
+  test('writing into the cache costs 1.25 times a prompt for minutes, with Claude twice for an hour, in long prompts too', () => {
+    const claude = all.filter(([vendor]) => vendor === 'anthropic');
+    const newest = all.filter(([vendor, name]) => vendor === 'openai' && /^gpt-(5\.[6-9]|[6-9])/.test(name));
+    for (const [vendor, name, { price }] of [...claude, ...newest])
+      for (const one of price ? [price, ...(price.long ? [price.long] : [])] : []) {
+        expect(one.cacheWrite, `of ${name}`).toBeCloseTo(one.input * 1.25, 9);
+        if (vendor === 'anthropic') expect(one.cacheWrite1h, `of ${name}`).toBeCloseTo(one.input * 2, 9);
+      }
+    expect([claude.length > 5, newest.filter(([, , { price }]) => price).length > 5]).toEqual([true, true]);
+  });
+
+  test('a price that somebody names for a model at the address of Anthropic has the rates for writing that it leaves out', () => {
+    const named = { input: 3, output: 15, long: { above: 200_000, input: 6, output: 22.5, cacheWrite: 7 } };
+    expect(withCacheWrites(named, 'https://api.anthropic.com/v1')).toEqual({
+      ...named,
+      cacheWrite: 3.75,
+      cacheWrite1h: 6,
+      long: { ...named.long, cacheWrite1h: 12 },
+    });
+    expect(withCacheWrites(named, 'https://api.anthropic.com.example')).toBe(named);
+    expect(withCacheWrites(named, 'https://api.openai.com/v1')).toBe(named);
+  });
+
+  test('of several targets the smallest limits hold, and what all can do', () => {
     const at = (name: string) => catalogued('https://api.openai.com/v1', name);
-    expect(common([at('gpt-5'), at('gpt-5.1')])).toMatchObject({ limits: { context: 400_000 }, price: { input: 1.25 } });
+    expect(common([at('gpt-5'), at('gpt-5.1')])).toMatchObject({ limits: { context: 400_000 } });
     expect(common([at('gpt-5'), at('gpt-4o')])).toEqual({ limits: { context: 128_000, output: 16_384 }, abilities: ['tools', 'vision', 'json-schema'] });
     expect(common([at('gpt-5'), undefined])).toBeUndefined();
     expect(common([at('gpt-5'), at('gpt-6.2-sol'), at('claude')])).toBeUndefined();
@@ -102,7 +138,6 @@ describe('the catalogue', () => {
 
 interface Written {
   readonly limits: { readonly context: number | null; readonly output: number | null };
-  readonly price: (Written['rates'] & { readonly long?: Written['rates'] }) | null;
-  readonly rates: { readonly input: number; readonly output: number; readonly cached?: number };
+  readonly price: Price | null;
   readonly abilities: readonly string[];
 }

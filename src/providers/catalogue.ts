@@ -1,5 +1,5 @@
 import type { Ability, Model } from '#model/target';
-import type { Price } from '#model/price';
+import type { Price, Rates } from '#model/price';
 import catalogue from './catalogue.json' with { type: 'json' };
 
 /**
@@ -22,10 +22,18 @@ interface Written {
 
 interface Vendor {
   readonly hosts: readonly string[] | null;
+  /** What writing into its cache costs, as multiples of the price of a prompt: where that is the same for all of its models. */
+  readonly cacheWrites?: CacheWrites;
   readonly models: Readonly<Record<string, Written>>;
 }
 
-const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendor>>).map(({ hosts, models }) => ({
+interface CacheWrites {
+  readonly cacheWrite: number;
+  readonly cacheWrite1h: number;
+}
+
+const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendor>>).map(({ hosts, cacheWrites, models }) => ({
+  cacheWrites,
   serves: hosts === null ? () => true : patternOf(hosts),
   models: new Map(
     Object.entries(models).map(([name, { limits, price, abilities }]) => [name, { limits: known(limits), ...(price ? { price } : {}), abilities }]),
@@ -34,7 +42,7 @@ const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendo
 
 /** @param address of the provider, which may have `{region}` in its host; @param model its name there, perhaps with a date behind it */
 export function catalogued(address: string, model: string): CatalogueEntry | undefined {
-  const host = /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';
+  const host = hostOf(address);
   for (const { serves, models } of vendors) {
     const found = serves(host) ? (models.get(model) ?? models.get(model.replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8})$/, ''))) : undefined;
     if (found) return found;
@@ -42,8 +50,26 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
   return undefined;
 }
 
-/** What holds for whichever of several targets answers: the smallest limits, what all of them can do, and a price only if it is the same. */
-export function common(entries: readonly (CatalogueEntry | undefined)[]): CatalogueEntry | undefined {
+const hostOf = (address: string): string => /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';
+
+/** A price with the rates for writing into the cache that it does not name, where the vendor at this address has the same multiples for all of its models. */
+export function withCacheWrites(price: Price, address: string): Price {
+  const host = hostOf(address);
+  const writes = vendors.find(({ cacheWrites, serves }) => cacheWrites && serves(host))?.cacheWrites;
+  if (!writes) return price;
+  const filled = <Some extends Rates>(rates: Some): Some => ({
+    ...rates,
+    cacheWrite: rates.cacheWrite ?? rounded(rates.input * writes.cacheWrite),
+    cacheWrite1h: rates.cacheWrite1h ?? rounded(rates.input * writes.cacheWrite1h),
+  });
+  return { ...filled(price), ...(price.long ? { long: filled(price.long) } : {}) };
+}
+
+/** Without what is lost in binary fractions. */
+const rounded = (usd: number) => Number(usd.toPrecision(12));
+
+/** What holds for whichever of several targets answers: the smallest limits, and what all of them can do. */
+export function common(entries: readonly (CatalogueEntry | undefined)[]): Omit<CatalogueEntry, 'price'> | undefined {
   const all = entries.filter((entry) => entry !== undefined);
   const [first] = all;
   if (!first || all.length < entries.length) return undefined;
@@ -51,10 +77,8 @@ export function common(entries: readonly (CatalogueEntry | undefined)[]): Catalo
     const limits = all.map((entry) => entry.limits[name]).filter((limit) => limit !== undefined);
     return limits.length === all.length ? { [name]: Math.min(...limits) } : {};
   };
-  const { price } = first;
   return {
     limits: { ...smallest('context'), ...smallest('output') },
-    ...(price && all.every((entry) => JSON.stringify(entry.price) === JSON.stringify(price)) ? { price } : {}),
     abilities: first.abilities.filter((ability) => all.every(({ abilities }) => abilities.includes(ability))),
   };
 }

@@ -26,6 +26,8 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
     yield* decoded(lines.end(), frames, awaiting);
     yield frames.end();
   } catch (error) {
+    const usage = frames.counted();
+    if (usage) yield [{ type: 'usage', usage: { ...usage, source: 'partial' } }];
     throw upstreamFault(error, true);
   }
 }
@@ -37,6 +39,7 @@ function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingW
     for (const line of lines) said.push(...frames.decode(line));
   } finally {
     if (said.some(speaks)) awaiting.spoke();
+    if (frames.isFinished()) awaiting.ends();
     if (said.length > 0) yield said;
   }
 }

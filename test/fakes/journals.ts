@@ -54,6 +54,8 @@ export function settled({ rate: _, price: __, promptTokens, ...call }: Began, ch
     inputTokens: promptTokens,
     outputTokens: 5,
     cachedTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
     thoughtTokens: 0,
     provenance: 'provider',
     planTokens: 20,

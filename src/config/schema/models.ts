@@ -3,6 +3,32 @@ import { catalogueDate } from '#model/catalogue-date';
 import { abilities } from '#model/target';
 import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
 
+const rates = {
+  input: amount('A million tokens of the prompt', 'US dollars'),
+  output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
+  cached: Type.Optional(amount('A million tokens of the prompt that the provider had read before; absent: as the rest of it', 'US dollars')),
+  cacheWrite: Type.Optional(
+    amount(
+      'A million tokens of the prompt that the provider writes into its cache for some minutes; absent: 1.25 times input at the address of Anthropic, elsewhere as the rest of the prompt',
+      'US dollars',
+    ),
+  ),
+  cacheWrite1h: Type.Optional(amount('The same for an hour; absent: twice input at the address of Anthropic, elsewhere as for some minutes', 'US dollars')),
+};
+
+const price = (description: string) =>
+  record(description, {
+    ...rates,
+    long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
+    picture: Type.Optional(
+      amount('One picture that is made, beside the tokens; without any of these three it costs as the 1,000 tokens of an answer', 'US dollars'),
+    ),
+    second: Type.Optional(
+      amount('One second of sound that is written down or spoken, beside the tokens; fifteen characters take one to be spoken', 'US dollars'),
+    ),
+    character: Type.Optional(amount('One character that is spoken, beside the tokens', 'US dollars')),
+  });
+
 const target = record('A provider and one of its models.', {
   provider: word('A name under `providers`, or `built-in`.'),
   model: Type.Optional(word("The model's name there; absent: the name that was asked for.")),
@@ -12,13 +38,8 @@ const target = record('A provider and one of its models.', {
       description: 'Share of the calls, against the other weights; without one the target is a fallback, in the listed order.',
     }),
   ),
+  price: Type.Optional(price('What it costs there; absent: as the model.')),
 });
-
-const rates = {
-  input: amount('A million tokens of the prompt', 'US dollars'),
-  output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
-  cached: Type.Optional(amount('A million tokens of the prompt that the provider had read before; absent: as the rest of it', 'US dollars')),
-};
 
 const model = record('What stands behind a model name.', {
   kind: oneOf('What it makes.', ['chat', 'embedding', 'speech', 'moderation'], { default: 'chat' }),
@@ -39,12 +60,7 @@ const model = record('What stands behind a model name.', {
     },
     { additionalProperties: false, description: 'What a token of this model costs in plan tokens.', default: {} },
   ),
-  price: Type.Optional(
-    record(`What it costs; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, {
-      ...rates,
-      long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
-    }),
-  ),
+  price: Type.Optional(price(`What it costs at each target; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`)),
   abilities: Type.Optional(
     Type.Array(oneOf('An ability.', abilities), {
       description: `What it can do, for who asks (GET /models/{id}); absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`,

@@ -4,6 +4,7 @@ import type { FinishReason, GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import { characters } from '../reading.ts';
 import type { Reader } from '../decoding.ts';
+import { Unclosed } from '../unclosed.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
@@ -28,6 +29,7 @@ interface Open {
   readonly id: string;
   /** Pieces of its input. */
   json: string;
+  readonly unclosed: Unclosed;
   citations: Json[];
   /** The characters of its text. */
   said: number;
@@ -45,7 +47,9 @@ const mostBlocks = 10_000;
  */
 export function reader(model: string, ignored: readonly string[]): Reader {
   const open = new Map<unknown, Open>();
+  const known = new Set<unknown>(); // the blocks that were started, by their index
   let blocks = 0;
+  let isHalf = false; // the input of a block was stopped before its end
   let calls = 0;
   let plain: 'text' | 'thinking' | undefined; // the kind of the last part, if nothing ended it: another of its kind would run on
   let started = false;
@@ -57,20 +61,34 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   };
 
   const start = ({ message }: Loose, events: GenerateEvent[]) => {
-    if (started) return; // some proxies say it twice
+    if (started) {
+      if (blocks > 0 || finished) throw malformed();
+      return; // some proxies say it twice
+    }
     started = true;
     const said = isObject(message) ? message : {};
     count(said['usage']);
     const carried = rest(said, notCarried);
-    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...carriedAs(carried) });
+    const counted = usageOf(usage);
+    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...(counted ? { usage: counted } : {}), ...carriedAs(carried) });
   };
 
   const startBlock = (index: unknown, block: unknown, events: GenerateEvent[]) => {
-    if (!isObject(block) || ++blocks > mostBlocks) throw malformed();
+    if (!isObject(block) || open.has(index) || ++blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
     const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
-    const one: Open = { block, call: type === 'tool_use' ? calls++ : -1, id, json: '', citations: [], said: 0, signature: textOf(block['signature']) };
+    const one: Open = {
+      block,
+      call: type === 'tool_use' ? calls++ : -1,
+      id,
+      json: '',
+      unclosed: new Unclosed(),
+      citations: [],
+      said: 0,
+      signature: textOf(block['signature']),
+    };
     open.set(index, one);
+    known.add(index);
     if (type === 'text' || type === 'thinking') {
       if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
       plain = type;
@@ -105,6 +123,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         const json = textOf(delta['partial_json']);
         if (json === '') break;
         one.json += json;
+        one.unclosed.hear(json);
         if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json });
         break;
       }
@@ -114,8 +133,12 @@ export function reader(model: string, ignored: readonly string[]): Reader {
 
   const stopBlock = (index: unknown, events: GenerateEvent[]) => {
     const one = open.get(index);
-    if (!one) return;
+    if (!one) {
+      if (!known.has(index)) throw malformed();
+      return;
+    }
     open.delete(index);
+    isHalf ||= one.unclosed.isOpen;
     const { block } = one;
     switch (block['type']) {
       case 'text':
@@ -146,6 +169,11 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     if (typeof raw !== 'string' || raw === '' || finished) return;
     finished = true;
     const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+    // Only an answer that was cut short may leave something half said.
+    const isWhole = reason === 'stop' || reason === 'tool';
+    if (isWhole && open.size > 0) throw malformed();
+    for (const index of open.keys()) stopBlock(index, events);
+    if (isWhole && isHalf) throw malformed();
     const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers) };
     const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
     events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
@@ -174,7 +202,6 @@ export function reader(model: string, ignored: readonly string[]): Reader {
           break;
         case 'message_delta':
           if (!started) throw malformed();
-          for (const index of open.keys()) stopBlock(index, events);
           finish(event, events);
           break;
         case 'error':
@@ -192,6 +219,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       const last = usageOf(usage);
       return last ? [{ type: 'usage', usage: last }] : [];
     },
+    counted: () => usageOf(usage),
   };
 }
 

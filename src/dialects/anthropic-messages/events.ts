@@ -63,7 +63,7 @@ class Blocks implements Encoder {
     switch (event.type) {
       case 'started': {
         const { head, others } = headOf(event, this.#id);
-        const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 0, output_tokens: 0 }, ...others };
+        const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: encodeUsage(event.usage ?? uncounted), ...others };
         return frame('message_start', { message });
       }
       case 'text':
@@ -193,6 +193,8 @@ function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text'
   const carried = own(extra, dialect);
   return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, said) } : carried;
 }
+
+const uncounted: Usage = { input: 0, output: 0, source: 'estimated' };
 
 const emptyText = { type: 'text', text: '' };
 const emptyThinking = { type: 'thinking', thinking: '', signature: '' };

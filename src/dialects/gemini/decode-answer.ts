@@ -1,6 +1,6 @@
 import { randomText } from '#kit/ids';
 import type { Citation } from '#model/conversation';
-import type { FinishReason, GenerateEvent } from '#model/event';
+import type { FinishReason, GenerateEvent, Usage } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
 import type { Reader } from '../decoding.ts';
 import { kindOf } from './decode-contents.ts';
@@ -55,6 +55,7 @@ const mostCalls = 10_000;
  */
 export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
   const candidates = new Map<number, Said>();
+  let id = ''; // of the answer that is being said
   let started = false;
   let usage: JsonObject = {};
 
@@ -118,7 +119,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
   const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: Said, events: GenerateEvent[]) => {
     const name = textOf(call['name']);
     if (name !== '') {
-      closeCall(candidate, said, events);
+      if (said.open) throw malformed(); // nothing said that its arguments were whole
       if (said.calls >= mostCalls) throw malformed();
       const given = textOf(call['id']);
       const id = given || `call_${randomText(24)}`;
@@ -141,16 +142,27 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     said.open = undefined;
   };
 
+  /** Each chunk has the sums so far: where some of the answer is counted and no thoughts are, there were none. */
+  const counted = (): Usage | undefined => {
+    const sums = usageOf(usage);
+    return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
+  };
+
   return {
     take(chunk) {
       if (!isObject(chunk)) throw malformed();
       if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
+      const its = textOf(chunk['responseId']);
+      if (id !== '' && its !== '' && its !== id) throw malformed();
+      id ||= its;
       const events: GenerateEvent[] = [];
+      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
       if (!started) {
         started = true;
-        events.push({ type: 'started', model: textOf(chunk['modelVersion']) || model, ignored, ...carriedAs(rest(chunk, chunkMembers)) });
+        const told = counted();
+        const begins = { model: textOf(chunk['modelVersion']) || model, ignored, ...(told ? { usage: told } : {}) };
+        events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
       }
-      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
       const said: unknown = chunk['candidates'] ?? [];
       if (!Array.isArray(said)) throw malformed();
       for (const [at, one] of said.entries()) takeCandidate(one, at, events);
@@ -163,17 +175,19 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     close() {
       const events: GenerateEvent[] = [];
       for (const [candidate, said] of candidates) {
-        closeCall(candidate, said, events);
         const { raw = '', calls, carried } = said;
         const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+        if (said.open && reason === 'tool') throw malformed(); // only an answer that was cut short may leave a call half said
+        closeCall(candidate, said, events);
         const cited = citedIn(said);
         if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
         events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
       }
-      const counted = usageOf(usage);
-      if (counted) events.push({ type: 'usage', usage: counted });
+      const last = usageOf(usage);
+      if (last) events.push({ type: 'usage', usage: last });
       return events;
     },
+    counted,
   };
 }
 

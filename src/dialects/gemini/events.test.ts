@@ -211,7 +211,12 @@ describe('what a stream says', () => {
     const events = [
       ...decode(
         JSON.stringify({
-          candidates: [{ content: { parts: [{ functionCall: { name: 'f', willContinue: true, partialArgs: paths.map(piece) } }] }, finishReason: 'STOP' }],
+          candidates: [
+            {
+              content: { parts: [{ functionCall: { name: 'f', willContinue: true, partialArgs: paths.map(piece) } }, { functionCall: {} }] },
+              finishReason: 'STOP',
+            },
+          ],
         }),
       ),
       ...end(),

@@ -34,6 +34,7 @@ const mostCandidates = 128;
 export function reader(model: string, ignored: readonly string[]): Reader {
   const candidates: Candidate[] = [];
   let before: Record<string, Json> = {}; // what chunks say before the first choice: Azure's come first with the results of its filter
+  let id = ''; // of the answer that is being said
   let started = false;
   let usage: unknown;
 
@@ -52,13 +53,17 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       else if (isObject(chunk.x_groq) && usageOf(chunk.x_groq['usage'])) usage = chunk.x_groq['usage'];
       const choices = choicesOf(chunk);
       if (choices.length === 0) return [];
+      const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
+      if (id === '') id = textOf(chunk.id);
       const events: GenerateEvent[] = [];
       if (!started) start(chunk, events);
       for (let at = 0; at < choices.length; at++) {
         const choice = choices[at];
         if (!isObject(choice)) throw malformed();
         const index = indexOf(choice, at);
-        takeChoice(choice, index, (candidates[index] ??= newCandidate()), events);
+        const candidate = (candidates[index] ??= newCandidate());
+        if (isOther && candidate.spoke && !candidate.finished && begins(choice)) throw malformed();
+        takeChoice(choice, index, candidate, events);
       }
       return events;
     },
@@ -67,6 +72,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       const last = usageOf(usage);
       return last ? [{ type: 'usage', usage: last }] : [];
     },
+    counted: () => usageOf(usage),
   };
 }
 
@@ -103,23 +109,29 @@ function carriedOf(chunk: Chunk): Record<string, Json> {
   return carried;
 }
 
+/** A role is said at the beginning of a message. Some vendors say it with each piece, and some give each piece an id of its own. */
+const begins = ({ delta }: Choice): boolean => isObject(delta) && textOf(delta['role']) !== '';
+
 // ——— one candidate ———
 
 interface Candidate {
   readonly calls: Calls;
   /** Fields of the message for which there is no event: they wait for the end. */
   readonly carried: Record<string, Json[]>;
+  spoke: boolean;
   finished: boolean;
 }
 
-const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, finished: false });
+const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, spoke: false, finished: false });
 
 function takeChoice(choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (candidate.finished) return;
   const said = choice.delta ?? choice.message;
   const logprobs = choice.logprobs ? logprobsOf(choice.logprobs, candidate) : undefined;
+  const before = events.length;
   if (isObject(said)) takeSaid(said, index, candidate, logprobs, events);
   else if (logprobs) events.push({ type: 'text', candidate: index, text: '', logprobs });
+  candidate.spoke ||= events.length > before;
   const raw = choice.finish_reason;
   const whole = choice.delta === undefined && choice.message !== undefined;
   if (typeof raw === 'string' && raw !== '') finish(raw, choice, index, candidate, events);
@@ -132,6 +144,8 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   candidate.finished = true;
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+  // Only an answer that was cut short may leave the arguments of a tool half said.
+  if ((reason === 'stop' || reason === 'tool') && candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
   const citations = (candidate.carried['annotations'] ?? []).flatMap(citationOf);
   // Marked as this wire's own: its encoder gives the annotations as they came.
   if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });

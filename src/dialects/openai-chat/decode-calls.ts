@@ -1,6 +1,7 @@
 import { randomText } from '#kit/ids';
 import type { GenerateEvent } from '#model/event';
 import { isEmpty, isObject, rest, textOf, type JsonObject } from '#model/json';
+import { Unclosed } from '../unclosed.ts';
 import { malformed } from './faults.ts';
 import { dialect, type WireToolCall } from './wire.ts';
 
@@ -24,6 +25,7 @@ interface OpenCall {
   named: boolean;
   /** Arguments that came before the name. */
   held: string;
+  readonly unclosed: Unclosed;
 }
 
 export const newCalls = (): Calls => ({ list: [], byIndex: new Map(), older: undefined });
@@ -60,7 +62,16 @@ const mostCalls = 1024;
 
 function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObject): OpenCall {
   if (calls.list.length === mostCalls) throw malformed();
-  const call: OpenCall = { call: calls.list.length, wireId, id: wireId || `call_${randomText(24)}`, custom, extra, named: false, held: '' };
+  const call: OpenCall = {
+    call: calls.list.length,
+    wireId,
+    id: wireId || `call_${randomText(24)}`,
+    custom,
+    extra,
+    named: false,
+    held: '',
+    unclosed: new Unclosed(),
+  };
   calls.list.push(call);
   return call;
 }
@@ -73,6 +84,7 @@ export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candi
 /** The first event of a call has its name, so what comes before the name is held. */
 function saidByCall(call: OpenCall, name: string, json: string, candidate: number): readonly GenerateEvent[] {
   const first = !call.named && name !== '';
+  if (!call.custom) call.unclosed.hear(json);
   if (!call.named && !first) {
     call.held += json;
     return [];

@@ -12,14 +12,14 @@ const maxFrame = 1_048_576;
 const bytesPerToken = 4;
 
 /**
- * What can stand in a frame that somebody must know of: an end, usage, an error, the name of a tool that is called, another candidate than the first.
- * Inside of JSON text these quotes would be escaped. It may find too much: the decoder judges.
+ * What can stand in a frame that somebody must know of: an end, usage, an error, the name of a tool that is called, another candidate than the first,
+ * the role with which a message begins. Inside of JSON text these quotes would be escaped. It may find too much: the decoder judges.
  */
-const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|index"\s*:\s*[1-9])/g;
+const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|role"\s*:\s*"|index"\s*:\s*[1-9])/g;
 
 /**
  * Chat completion chunks on the short way: frames are split on bytes and handed on as they came. Only those with a marker are decoded, and all of them
- * until the answer has begun to speak. Comments, other fields than `data` and `[DONE]` are kept back. Frames end in LF LF.
+ * until the answer has begun to speak, and once a tool is called: its arguments must be whole. Comments, other fields than `data` and `[DONE]` are kept back. Frames end in LF LF.
  * Measured (Node 26): 60 µs for 200 frames of 240 bytes in one piece, 105 µs one by one.
  */
 export class PassingFrames {
@@ -31,12 +31,15 @@ export class PassingFrames {
   #bytes = 0;
   #smallest = Infinity;
   #shell = Infinity; // bytes of a frame beside what it says
+  #calls = false; // a tool is called
   #done = false;
   #ended = false;
   /** What the decoded frames said, but for what speaks: at the beginning, and for the end. */
   readonly opening: GenerateEvent[] = [];
   readonly closing: GenerateEvent[] = [];
   spoken = false;
+  /** It began with thoughts. */
+  thinks = false;
 
   constructor(decoder: Decoder, usageWanted: boolean) {
     this.#decoder = decoder;
@@ -67,7 +70,7 @@ export class PassingFrames {
       if (next === 1) break; // its end has not come
       const plain = single && !mixed && isData(text, at);
       if (marked < at) marked = markedFrom(text, at);
-      if (plain && this.spoken && !this.#done && marked >= next) this.#count(next - at);
+      if (plain && this.spoken && !this.#calls && !this.#done && marked >= next) this.#count(next - at);
       else {
         const frame = bytes.subarray(at, next);
         const clean = this.#look(frame, plain);
@@ -130,8 +133,11 @@ export class PassingFrames {
 
   #keep(events: readonly GenerateEvent[]): void {
     for (const event of events) {
-      if (speaks(event)) this.spoken = true;
-      else if (event.type === 'started') this.opening.push(event);
+      if (speaks(event)) {
+        this.thinks ||= event.type === 'thought' && !this.spoken;
+        this.spoken = true;
+        this.#calls ||= event.type === 'tool-call';
+      } else if (event.type === 'started') this.opening.push(event);
       else this.closing.push(event);
     }
   }

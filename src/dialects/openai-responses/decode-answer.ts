@@ -4,6 +4,7 @@ import type { GenerateEvent, TokenLogprob } from '#model/event';
 import { Fault } from '#model/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#model/json';
 import type { Reader } from '../decoding.ts';
+import { Unclosed } from '../unclosed.ts';
 import { isCount } from '../reading.ts';
 import { faultOfError } from '../openai-faults.ts';
 import { tokenLogprobsOf } from '../openai-logprobs.ts';
@@ -30,10 +31,12 @@ interface Open {
   spoke: boolean;
   /** The thought is shown as it was made, and no summary. */
   inContent: boolean;
+  /** The arguments of a function. */
+  readonly unclosed: Unclosed;
   done: boolean;
 }
 
-const newOpen = (): Open => ({ spoke: false, inContent: false, done: false });
+const newOpen = (): Open => ({ spoke: false, inContent: false, unclosed: new Unclosed(), done: false });
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
 const mostItems = 10_000;
@@ -84,6 +87,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
     if (text === '') return [];
     if (!one.call) throw malformed();
     one.spoke = true;
+    if (!one.call.custom) one.unclosed.hear(text);
     return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
   };
 
@@ -114,6 +118,8 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
     const lasting = items.some((item) => isObject(item) && known(item) !== undefined); // some call an item otherwise each time they name it
     const events = items.flatMap((item, index) => (isObject(item) ? done(lasting ? (known(item) ?? newOpen()) : at(index), item) : []));
+    // Only an answer that was cut short may leave a call half said.
+    if (status === 'completed' && [...open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen))) throw malformed();
     finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : calls > 0 ? 'tool' : 'stop';
@@ -135,6 +141,8 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
         case 'response.incomplete':
           return [...start(response), ...finish(response)];
         case 'response.created':
+          if (open.size > 0) throw malformed();
+          return start(response);
         case 'response.in_progress':
         case 'response.queued':
           return start(response);
@@ -178,6 +186,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
     },
     isFinished: () => finished,
     close: () => [],
+    counted: () => undefined,
   };
 }
 

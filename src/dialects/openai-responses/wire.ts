@@ -167,7 +167,7 @@ export const ResponseObject = Type.Object({
       input_tokens: Type.Integer({ description: 'Tokens of the prompt, cached ones included.' }),
       output_tokens: Type.Integer({ description: 'Tokens generated, reasoning included.' }),
       total_tokens: Type.Integer(),
-      input_tokens_details: Type.Object({ cached_tokens: Type.Integer() }),
+      input_tokens_details: Type.Object({ cached_tokens: Type.Integer(), cache_write_tokens: Type.Integer() }),
       output_tokens_details: Type.Object({ reasoning_tokens: Type.Integer() }),
     }),
   ),

@@ -1,11 +1,15 @@
 import { Type, type TSchema } from 'typebox';
+import { characters } from '#dialects/reading';
 import { checked } from '#kit/check';
+import { secondsOfSound } from '#kit/sound';
 import { answerHeaders } from '#http/answer-headers';
 import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
+import { textOf } from '#model/json';
 import type { Pass, PassBody } from '#model/pass';
+import type { Counts } from '#model/price';
 import { root } from './root.ts';
 
 export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
@@ -37,6 +41,16 @@ interface Operation {
   readonly texts: readonly string[];
   readonly form?: true;
   readonly saysText?: true;
+  /** What a request asks for that is not counted in tokens. */
+  counts?(fields: Readonly<Record<string, unknown>>): Counts;
+}
+
+/** Characters that are spoken in a second. */
+const charactersPerSecond = 15;
+
+function spokenIn({ input }: Readonly<Record<string, unknown>>): Counts {
+  const spoken = characters(textOf(input));
+  return { characters: spoken, spokenSeconds: spoken / charactersPerSecond };
 }
 
 const model = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' }));
@@ -60,6 +74,7 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, input: Type.String({ minLength: 1, maxLength: 100_000 }), voice: Type.Optional(Type.Union([text, Type.Object({})])) }),
     model: 'tts-1',
     texts: ['input', 'instructions'],
+    counts: spokenIn,
   },
   {
     name: 'audio/transcriptions',
@@ -76,17 +91,16 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, prompt: text, n: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 10 }), Type.Null()])), stream }),
     model: 'gpt-image-1',
     texts: ['prompt'],
+    counts: ({ n }) => ({ pictures: typeof n === 'number' ? n : 1 }),
   },
 ];
-
-/** A minute of a recording has about so many tokens, and nobody here knows its length. */
-const recordingTokens = 1000;
 
 interface Read {
   readonly model: string;
   readonly body: PassBody;
   readonly stream: boolean;
   readonly texts: readonly string[];
+  readonly counts: Counts;
   readonly app: string | undefined;
 }
 
@@ -112,6 +126,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
     body: { type: 'json', bytes, places: asked.places },
     stream: fields['stream'] === true || fields['stream_format'] === 'sse',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    counts: operation.counts?.(fields) ?? {},
     app,
   };
 }
@@ -125,12 +140,14 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
     fields[name] = typeof value === 'string' ? value : 'file';
   }
   checks.get(operation.name)!(fields);
-  if (!(form.get('file') instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
+  const file = form.get('file');
+  if (!(file instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
   return {
     model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
     body: { type: 'form', form },
     stream: fields['stream'] === 'true',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    counts: { heardSeconds: await secondsOfSound(file) },
     app: undefined,
   };
 }
@@ -168,7 +185,7 @@ async function answer({ pass, limits }: PassingParts, operation: Operation, aske
       {
         ...read,
         operation: operation.name,
-        tokens: operation.form ? recordingTokens : 0,
+        tokens: 0,
         saysText: operation.saysText ?? false,
         open: (contentType, ignored) =>
           exchange.open(200, ['content-type', contentType, ...answerHeaders(context.progress, { type: 'started', model: read.model, ignored })]),

@@ -38,6 +38,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
           stream: false,
           texts: input,
           tokens: 0,
+          counts: {},
           saysText: false,
           open: () => {},
           write(piece) {

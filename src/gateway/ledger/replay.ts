@@ -84,6 +84,8 @@ function diedRow({ rate, price, promptTokens, ...call }: Began, outputTokens: nu
     inputTokens: promptTokens,
     outputTokens,
     cachedTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
     thoughtTokens: 0,
     provenance: 'partial',
     planTokens: Math.ceil(promptTokens * rate.input + outputTokens * rate.output),

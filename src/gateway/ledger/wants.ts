@@ -2,7 +2,7 @@ import type { AccountKind } from '#model/account';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
 import { promptSize, promptTokens, type CountTokens } from '#model/measure';
-import { costOf, ratesOf } from '#model/price';
+import { dearestInput, mostOf, ratesOf } from '#model/price';
 import type { RoutedCall } from '../calls.ts';
 import type { Claim } from './holding.ts';
 
@@ -80,16 +80,19 @@ export class Wants {
   /** What the prompt and so many output tokens take of an account. */
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
-    if (kind === 'usd') return costOf(price, { input, output });
+    if (kind === 'usd') return mostOf(price, input, output);
     return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
   }
 
   /** Output tokens of all candidates that so much of an account covers. */
   output(kind: AccountKind, amount: number): number {
     if (!isSpent(kind)) return Infinity;
-    const { input, output } = kind === 'usd' ? ratesOf(this.#call.route.price ?? free, this.#prompt) : this.#call.route.rate;
+    const rates = kind === 'usd' ? ratesOf(this.#call.route.price ?? free, this.#prompt) : this.#call.route.rate;
+    const { input, output } = rates;
     if (output === 0) return Infinity;
-    return kind === 'usd' ? Math.floor((amount * 1e6 - this.#prompt * input) / output + slack) : Math.floor((amount - this.#prompt * input) / output);
+    return kind === 'usd'
+      ? Math.floor((amount * 1e6 - this.#prompt * dearestInput(rates)) / output + slack)
+      : Math.floor((amount - this.#prompt * input) / output);
   }
 
   /** Must somebody listen to the answer, because it may have to be ended? */

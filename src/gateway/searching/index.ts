@@ -202,9 +202,14 @@ const sum = (a: Usage, b: Usage): Usage => ({
   ...b,
   input: a.input + b.input,
   output: a.output + b.output,
-  ...(a.cached === undefined && b.cached === undefined ? {} : { cached: (a.cached ?? 0) + (b.cached ?? 0) }),
-  ...(a.thought === undefined && b.thought === undefined ? {} : { thought: (a.thought ?? 0) + (b.thought ?? 0) }),
+  ...added('cached', a, b),
+  ...added('cacheWrite', a, b),
+  ...added('cacheWrite1h', a, b),
+  ...added('thought', a, b),
 });
+
+const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought', a: Usage, b: Usage): Partial<Usage> =>
+  a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };
 
 /** What a call wants to be looked for; some models send the bare words. */
 function queryIn(json: string): string {

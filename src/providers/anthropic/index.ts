@@ -29,6 +29,7 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
     name: `${name}/${model}`,
     provider: name,
     model,
+    thoughts: 'summary',
     get honours() {
       return honoursOf(shared.quirks.of(model));
     },

@@ -56,7 +56,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield [{ type: 'usage', usage: { ...(await orAborted(input, signal)), output: spoken.output, ...thought } }];
   };
   const embed = embedder({ sentences, tokens });
-  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', honours, generate, embed }) };
+  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', thoughts: 'all', honours, generate, embed }) };
 }
 
 /** The tokens of the prompt, exact but where too many of the caller's prompts are being counted: no answer fails for that. */

@@ -35,6 +35,7 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       name: `${name}/${model}`,
       provider: name,
       model,
+      thoughts: 'summary',
       get honours() {
         return honoursOf(shared.quirks.of(model));
       },

@@ -29,6 +29,7 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
     name: `${name}/${model}`,
     provider: name,
     model,
+    thoughts: 'summary',
     honours,
     generate: (call, context) => generate({ ...shared, model }, call, context),
     searches: () => true,

@@ -39,18 +39,27 @@ export async function* passStream(
     if (!frames.spoken) held.push(...frames.end());
     yield [...frames.opening, { type: 'passed', tokens: 0 }];
     awaiting.spoke();
+    answering.isEnding = decoder.isFinished();
     if (!handOn(held, lane)) await lane.drained();
     await answering.pipe((bytes) => {
       const ready = handOn(frames.push(bytes), lane);
+      if (frames.closing.length > 0) answering.isEnding = decoder.isFinished();
       if (!ready) void lane.drained().then(() => answering.resume());
       return ready;
     });
     handOn(frames.end(), lane);
   } catch (error) {
-    if (frames.spoken) yield [{ type: 'passed', tokens: frames.tokens }];
+    if (frames.spoken) yield unfinished(frames, decoder);
     throw upstreamFault(error, true);
   }
   yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.tokens }, ...frames.closing];
+}
+
+/** What is known of an answer that did not come to its end. */
+function unfinished({ tokens, thinks }: PassingFrames, decoder: Decoder): Said {
+  const usage = decoder.counted();
+  const passed: GenerateEvent = { type: 'passed', tokens, ...(thinks ? { thoughts: true } : {}) };
+  return usage ? [passed, { type: 'usage', usage: { ...usage, source: 'partial' } }] : [passed];
 }
 
 /** @returns false when the client has enough to read for now */

@@ -1,8 +1,10 @@
 import { splice } from '#kit/json-scan';
+import { isCount } from '#dialects/reading';
 import type { Usage } from '#model/event';
 import type { Said, TargetContext } from '#model/generate';
 import { isObject } from '#model/json';
 import type { PassBody, PassCall } from '#model/pass';
+import type { Counts } from '#model/price';
 import { awaitingWords, upstreamFault } from '../asking.ts';
 import { post, type Place } from './place.ts';
 
@@ -41,9 +43,10 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
   } finally {
     answering.leave();
   }
-  const usage = usageIn(tail.toString('latin1'));
+  const told = toldIn(tail.toString('latin1'));
+  const usage = told && usageOf(told);
   if (usage) yield [{ type: 'usage', usage }];
-  else if (call.saysText) yield [{ type: 'passed', tokens: Math.ceil(size / bytesPerToken) }];
+  else yield [{ type: 'passed', tokens: call.saysText ? Math.ceil(size / bytesPerToken) : 0, ...(told ? secondsIn(told) : {}) }];
 }
 
 async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
@@ -53,16 +56,28 @@ async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: U
   return { body: await written.bytes(), contentType: written.headers.get('content-type')! };
 }
 
-/** The last usage that an answer tells, whole or as events: `{"input_tokens": …, "output_tokens": …}` with details inside. */
-function usageIn(tail: string): Usage | undefined {
+/** The last usage that an answer tells, whole or as events. */
+function toldIn(tail: string): Readonly<Record<string, unknown>> | undefined {
   const told = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
   if (told === undefined) return undefined;
   try {
     const usage: unknown = JSON.parse(told);
-    if (!isObject(usage)) return undefined;
-    const [input, output] = [usage['input_tokens'] ?? usage['prompt_tokens'], usage['output_tokens'] ?? usage['completion_tokens'] ?? 0];
-    return Number.isSafeInteger(input) && Number.isSafeInteger(output) ? { input: input as number, output: output as number, source: 'provider' } : undefined;
+    return isObject(usage) ? usage : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** In tokens: `{"input_tokens": …, "output_tokens": …}` with details inside. */
+function usageOf(told: Readonly<Record<string, unknown>>): Usage | undefined {
+  const [input, output] = [told['input_tokens'] ?? told['prompt_tokens'], told['output_tokens'] ?? told['completion_tokens'] ?? 0];
+  return isCount(input) && isCount(output) ? { input, output, source: 'provider' } : undefined;
+}
+
+/** In seconds of the recording: `{"type": "duration", "seconds": 9}`. */
+function secondsIn({ seconds }: Readonly<Record<string, unknown>>): { readonly counts?: Counts } {
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { counts: { heardSeconds: seconds } } : {};
+}
+
+/** Seconds: a day of sound, which no request can hold. */
+const longest = 86_400;

@@ -65,6 +65,7 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
           provider: name,
           region,
           model,
+          thoughts: 'summary',
           residency: lists,
           get honours() {
             return honoursOf(shared.quirks.of(model));

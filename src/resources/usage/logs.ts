@@ -39,8 +39,8 @@ const most = 1000;
 
 const columns = sql`
   request_id as "requestId", step, at, user_id as "userId", team_ids as "teamIds", key_id as "keyId", app, face, tags, model, served_model as "servedModel", provider,
-  region, status, "end", input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens", thought_tokens as "thoughtTokens",
-  provenance, plan_tokens as "planTokens", balance, cost_usd::double precision as "costUsd", queue_ms as "queueMs", first_token_ms as "firstTokenMs",
+  region, status, "end", input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",
+  cache_write_tokens as "cacheWriteTokens", cache_write_1h_tokens as "cacheWrite1hTokens", thought_tokens as "thoughtTokens", provenance, plan_tokens as "planTokens", balance, cost_usd::double precision as "costUsd", queue_ms as "queueMs", first_token_ms as "firstTokenMs",
   total_ms as "totalMs"`;
 
 type Read<Row> = Omit<Row, 'at' | 'tags'> & { readonly at: Date; readonly tags: Tags | null };

@@ -113,6 +113,7 @@ function eventsIn({ body: { response, answer = [], run } }: Entry): readonly Gen
               input: count('input_tokens'),
               output: count('output_tokens'),
               cached: detail('input_tokens_details', 'cached_tokens'),
+              cacheWrite: detail('input_tokens_details', 'cache_write_tokens'),
               thought: detail('output_tokens_details', 'reasoning_tokens'),
               source: 'provider',
             },
