@@ -77,7 +77,7 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
       if (learned) quirks.keep(model, known);
       return { answering, ignored };
     }
-    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers);
+    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
     const quirk = quirkOf(fault, call, known);
     if (quirk) {
       known = quirk;

@@ -128,7 +128,8 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
         if (!row) return undefined;
         const { userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models } = row;
         const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
-        const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
+        const narrowed = { ...(scopes ? { scopes } : {}), ...(models ? { models } : {}), ...(row.expires_at ? { expires: true as const } : {}) };
+        const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...narrowed };
         return { caller, expiresAt: row.expires_at?.getTime() };
       });
     },
