@@ -149,12 +149,21 @@ function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
-  return notAccepted(field, cause);
+  return notAccepted(field, cause, isUnknownField(refusal));
 }
+
+/** Is the field refused whatever its value? */
+function isUnknownField({ code, message }: Refusal): boolean {
+  if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
+  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message)) return false;
+  return unknownWords.test(message);
+}
+
+const unknownWords = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
 /** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
 function refusedField(message: string): string | undefined {
-  if (!/unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i.test(message)) return undefined;
+  if (!unknownWords.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 

@@ -98,7 +98,11 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
   if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);
   if (/thinking/i.test(message))
-    return new Fault('invalid', 'The provider did not accept thinkingConfig.', { field: 'generationConfig.thinkingConfig', reason: 'field-unknown', cause });
+    return notAccepted(
+      'generationConfig.thinkingConfig',
+      cause,
+      /unknown name/i.test(message) || !/invalid|only works|between|out of range|at (?:least|most)/i.test(message),
+    );
   const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
   if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
