@@ -103,6 +103,32 @@ describe('at every address of administration', () => {
     expect(made.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /server/admin/users/{id}/keys']);
   });
 
+  test.each<[string, object]>([
+    ['models', { models: ['built-in'] }],
+    ['an expiry', { expiresAt: '2090-01-01T00:00:00Z' }],
+    ['scopes', { scopes: ['admin'] }],
+  ])('a key of an administrator that is narrowed by %s gives nobody more than it has: no key, no password, no role', async (_, narrow) => {
+    const ask = async (path: string, body: object, key?: string, method = 'POST') => {
+      const answer = await house.ask(`/server/admin${path}`, body, { method, ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) });
+      return { status: answer.status, body: (await answer.json()) as { id: number; key: string; error: string } };
+    };
+    const email = `${Object.keys(narrow)[0]!.toLowerCase()}@example.org`;
+    const { body: own } = await ask('/users', { email, role: 'admin' });
+    const { body: made } = await ask(`/users/${own.id}/keys`, { name: 'narrow', ...narrow });
+    const { body: user } = await ask('/users', { email: `user-${email}` });
+
+    for (const id of [own.id, user.id])
+      for (const wanted of [{}, narrow]) {
+        const refused = await ask(`/users/${id}/keys`, { name: 'wide', ...wanted }, made.key);
+        expect(refused).toMatchObject({ status: 403, body: { error: expect.stringContaining('narrowed') as string } });
+      }
+    expect((await ask('/users', { email: `admin-${email}`, role: 'admin' }, made.key)).status).toBe(403);
+    expect((await ask('/users', { email: `sign-in-${email}`, password: 'long enough' }, made.key)).status).toBe(403);
+    expect((await ask(`/users/${user.id}`, { role: 'admin' }, made.key, 'PATCH')).status).toBe(403);
+    expect((await ask(`/users/${user.id}`, { status: 'suspended' }, made.key, 'PATCH')).status).toBe(200);
+    expect((await ask('/users', { email: `plain-${email}` }, made.key)).status).toBe(201);
+  });
+
   test('an administrator may enter', async () => {
     for (const route of routes) expect([route.path, (await asked(route, keys['admin'])).status]).toEqual([route.path, expect.toBeOneOf([200, 400, 404])]);
   });

@@ -278,6 +278,22 @@ describe('a refusal of the provider', () => {
     expect(await answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
   });
 
+  test('404 of a file that one request names is that request’s, whatever the name of the file says, and the model is there for the next [R-03]', async () => {
+    for (const message of ['No such File object: file-nothing', "No such File object: the model 'gpt-x' does not exist"]) {
+      const before = upstream.requests.length;
+      const answer = await whole(refusal(404, { message }));
+      expect([answer.status, answer.refusal().error.code]).toEqual([404, 'not_found']);
+      expect(upstream.requests.length - before).toBe(1);
+      expect((await house.ask(chat, request)).status).toBe(200);
+    }
+  });
+
+  test('404 of the model, told to one caller, keeps no other from asking for it', async () => {
+    upstream.script(notFound('model'));
+    expect((await house.ask(chat, request)).status).toBe(404);
+    expect((await house.ask(chat, request)).status).toBe(200);
+  });
+
   test.each<[string, () => Behaviour, RegExp]>([
     ['seconds', () => tooMany({ retryAfter: 7 }), /^7$/],
     ['a date', () => tooMany({ retryAfter: new Date(Date.now() + 20_000) }), /^(19|20|21)$/],

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode, type FaultDetails } from '#model/fault';
 import { isObject } from '#model/json';
+import { missingIn, namesAnother } from './missing.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -66,6 +67,8 @@ interface Refusal {
   readonly param: string;
   /** Prose: looked into, never repeated. */
   readonly message: string;
+  /** Reasons are given for which the prompt was flagged. */
+  readonly isFlagged: boolean;
 }
 
 /**
@@ -73,9 +76,10 @@ interface Refusal {
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
+ * @param model the upstream name of the model that was asked
  */
-export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
-  return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers));
+export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
+  return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers), model);
 }
 
 /** An error inside of an answer that began as a good one. Its own words stand for the status it did not have. */
@@ -94,29 +98,45 @@ function statusOf({ code, type }: Refusal): number {
   return 500;
 }
 
-function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined): Fault {
+function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
   const { status, type, code, param } = refusal;
   const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
-  const meaning = meaningIn(refusal);
+  const meaning = meaningIn(refusal, model);
   if (meaning === 'mistake') return faultOfMistake(refusal, cause);
   const fault = refused(meaning, cause, retryAfter);
   const spent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
   return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have some left
 }
 
-function meaningIn(refusal: Refusal): Meaning {
-  const { status, type, code } = refusal;
+function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
+  const { status, type, code, message } = refusal;
   const meaning = meaningOf(status);
+  if (status === 403 && isModerated(refusal)) return 'mistake';
+  if (meaning === 'limited' && exceedsLimit(message)) return 'larger';
   if (meaning === 'limited' || meaning === 'overloaded' || meaning === 'credentials') return meaning;
   if (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)) return 'overloaded';
-  return namesModel(refusal) ? 'model' : meaning;
+  if (status >= 500) return meaning;
+  if (isModelCode(refusal)) return namesAnother(message, model) ? 'missing' : 'model';
+  return status === 404 ? missingIn(message, model) : meaning;
 }
 
-/** Absent there: a 404 that speaks of a model or a deployment, or that very code with another status. */
-function namesModel({ status, type, code, param, message }: Refusal): boolean {
-  if (/^(model_not_found|invalid_model|unknown_model|DeploymentNotFound|model_not_available)$/i.test(code) || /^(model_not_found|invalid_model)$/i.test(type))
-    return status < 500;
-  return status === 404 && (param === 'model' || /\b(model|models|deployment)\b/i.test(message));
+/** The provider's own word for a model that it does not have, said of the field that we send. */
+function isModelCode({ status, type, code, param }: Refusal): boolean {
+  if (param !== '' && param !== 'model') return false;
+  if (status === 404 && param === 'model') return true;
+  return (
+    /^(model_not_found|invalid_model|unknown_model|DeploymentNotFound|model_not_available)$/i.test(code) || /^(model_not_found|invalid_model)$/i.test(type)
+  );
+}
+
+/** A 403 about what the prompt says, and not about who we are. https://openrouter.ai/docs/api-reference/errors#moderation-errors */
+const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
+  isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || /^your (input|prompt|request|message) (was|has been) flagged/i.test(message);
+
+/** A 429 for a request that alone is more than a minute's limit: the limit is not used up, and others are not to wait for it. */
+function exceedsLimit(message: string): boolean {
+  const [, limit, requested] = /^Request too large\b.{0,300}?\bLimit:? (\d{1,12}), Requested:? (\d{1,12})/i.exec(message) ?? [];
+  return Number(requested) > Number(limit);
 }
 
 /** As OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock word it. */
@@ -124,16 +144,26 @@ const tooLongWords =
   /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
 
 /** The caller's mistake, in a sentence of ours. */
-function faultOfMistake({ type, code, param, message }: Refusal, cause: unknown): Fault {
+function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
+  const { type, code, param, message, status } = refusal;
   if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
-  if (/content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
+  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
-  return notAccepted(field, cause);
+  return notAccepted(field, cause, isUnknownField(refusal));
 }
+
+/** Is the field refused whatever its value? */
+function isUnknownField({ code, message }: Refusal): boolean {
+  if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
+  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message)) return false;
+  return unknownWords.test(message);
+}
+
+const unknownWords = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
 /** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
 function refusedField(message: string): string | undefined {
-  if (!/unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i.test(message)) return undefined;
+  if (!unknownWords.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 
@@ -148,6 +178,7 @@ function refusalOf(value: unknown, status: number): Refusal {
     type: proseOf(error['type']) || proseOf(error['status']),
     code: proseOf(error['code']),
     param: proseOf(error['param']) || location,
+    isFlagged: isObject(error['metadata']) && Array.isArray(error['metadata']['reasons']),
     message: proseOf(error['message']) || proseOf(shell['error']) || proseOf(error['detail']) || proseOf(detail['msg']) || proseOf(value),
   };
 }

@@ -44,8 +44,8 @@ export const shellOf = (value: unknown): Readonly<Record<string, unknown>> => {
   return isObject(first) ? first : {};
 };
 
-/** What a refusal means. `mistake`: the caller's own. `address`: nobody answers there. */
-export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mistake' | 'too-large' | 'address' | 'failed';
+/** What a refusal means. `mistake`: the caller's own. `larger`: than this place ever takes. `missing`: something that the request names. `address`: nobody answers there. */
+export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mistake' | 'too-large' | 'larger' | 'missing' | 'address' | 'failed';
 
 /** What its status alone says of it. */
 export function meaningOf(status: number): Meaning {
@@ -69,6 +69,10 @@ export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, re
       return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
     case 'model':
       return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
+    case 'missing':
+      return new Fault('not-found', 'The provider does not have something that the request names, such as a file.', { cause });
+    case 'larger':
+      return new Fault('too-large', 'The request is larger than the provider takes in a minute.', { elsewhere: true, cause });
     case 'too-large':
       return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
     case 'address':

@@ -344,7 +344,7 @@ describe('a target that cools down', () => {
     for (let round = 0; round < 3; round++) expect((await ask([first, second])).tried).toEqual(['a', 'b']);
   });
 
-  test('a model that a target lacks is not asked for there for ten minutes', async () => {
+  test('a model that a target lacks is asked for there last for ten minutes', async () => {
     const first = target('a', lacking);
     const second = target('b', text('hello'));
     await ask([first, second]);
@@ -352,23 +352,35 @@ describe('a target that cools down', () => {
     expect((await ask([first, second])).tried).toEqual(['b']);
     clock.advance(2000);
     expect((await ask([first, second])).tried).toEqual(['a', 'b']);
+    expect((await ask([first, target('busy', busy)])).tried).toEqual(['busy', 'a']);
+  });
+
+  test('a target that lacks the model does not hide that another is busy', async () => {
+    expect((await ask([target('a', away), target('b', lacking)])).fault).toBe(away);
+  });
+
+  test('a request that is too large for one target goes to the next, and the first is not left alone for it', async () => {
+    const first = target('a', new Fault('too-large', 'larger', { elsewhere: true }));
+    expect((await ask([first, target('b', text('hello'))])).tried).toEqual(['a', 'b']);
+    first.says = [text('again')];
+    expect((await ask([first, target('b', text('hello'))])).heard).toEqual(['again']);
   });
 });
 
 describe('a model that every target lacks', () => {
-  test('is not found, also while nobody is asked for it', async () => {
+  test('is not found, and every caller has them asked again: nobody takes a model from anybody', async () => {
     const targets = [target('a', lacking), target('b', lacking)];
-    expect((await ask(targets)).fault).toBe(lacking);
-    expect(await ask(targets)).toMatchObject({ fault: { code: 'not-found', details: { reason: 'model', field: 'model' } }, tried: [] });
+    for (let round = 0; round < 3; round++) expect(await ask(targets)).toMatchObject({ fault: lacking, tried: ['a', 'b'] });
+    expect((await ask([targets[0]!, target('b', text('hello'))])).heard).toEqual(['hello']);
   });
 
   test('is forgotten among many others rather than filling the memory', async () => {
+    const isRemembered = async (name: string) => (await ask([target(name, text('hello')), target('other', text('hello'))])).tried[0] === 'other';
     for (let number = 0; number < 10_001; number++) await ask([target(`name ${number}`, lacking)]);
-    expect((await ask([target('name 0', text('hello'))])).heard).toEqual(['hello']);
-    expect((await ask([target('name 10000', text('hello'))])).fault).toMatchObject({ code: 'not-found' });
+    expect([await isRemembered('name 0'), await isRemembered('name 10000')]).toEqual([false, true]);
     const long = 'n'.repeat(100_000);
     await ask([target(long, lacking)]);
-    expect((await ask([target(long, text('hello'))])).heard).toEqual(['hello']);
+    expect(await isRemembered(long)).toBe(false);
   });
 });
 

@@ -8,7 +8,6 @@ import { affinityOf } from './affinity.ts';
 import { allOut } from './all-out.ts';
 import type { AdmittedCall } from './calls.ts';
 import { hasChoice, type Health } from './health.ts';
-import { unknownModel } from './resolve.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
 /** Seconds a target may be silent. */
@@ -96,8 +95,6 @@ function asked(target: Target, call: AdmittedCall, context: TargetContext): Asyn
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 
-function noneAsked({ model, route }: AdmittedCall, health: Health): Fault {
-  const targets = placesOf(route.targets);
-  if (health.lack(targets)) return unknownModel(model);
-  return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(targets) });
+function noneAsked({ route }: AdmittedCall, health: Health): Fault {
+  return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(placesOf(route.targets)) });
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock';
-import type { Fault } from '#model/fault';
+import type { Fault, FaultCode } from '#model/fault';
 import type { Target, WeightedTarget } from '#model/target';
 import { lotOf } from './affinity.ts';
 import { openSpeeds, type Speeds } from './speeds.ts';
@@ -19,15 +19,16 @@ export interface Health {
    * conversation's own, the same each time. Where there is a choice, outliers come last.
    */
   drawn(targets: readonly WeightedTarget[], affinity?: number): Target[];
-  /** Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`). */
+  /**
+   * Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`), else one that lacked the model when it was last asked:
+   * that only puts it behind the others.
+   */
   next(left: Target[]): Trial | undefined;
   /** @param milliseconds until it spoke */
   succeeded(trial: Trial, milliseconds: number): void;
   failed(trial: Trial, fault: Fault): void;
   /** The call ended without telling anything about the target. */
   released(trial: Trial): void;
-  /** Is it known of all of these that they do not have the model? */
-  lack(targets: readonly Target[]): boolean;
   /** Seconds until the first of these may be asked again. */
   wait(targets: readonly Target[]): number;
   /** What is known of one target, for those who watch. */
@@ -72,6 +73,11 @@ const longMilliseconds = 10_000;
 const apartMilliseconds = 1000;
 
 const absentSeconds = 600;
+/** Milliseconds, where nobody knows better. */
+const longestWait = 600_000;
+/** Faults that say something of the target, and not of the request; and those after which it is left alone for a while. */
+const cools: ReadonlySet<FaultCode> = new Set(['rate-limited', 'overloaded', 'timed-out']);
+const fails: ReadonlySet<FaultCode> = new Set([...cools, 'upstream-failed']);
 /** A longer `Retry-After` is not believed. */
 const saneSeconds = 300;
 
@@ -83,7 +89,11 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   const isDue = (ailment: Ailment | undefined) => ailment?.probes === 0 && ailment.until <= clock.monotonic();
 
   const choice = (left: readonly Target[]): Target | undefined => {
-    const present = absent.size === 0 ? left : left.filter((target) => !isAbsent(target));
+    if (absent.size === 0) return among(left);
+    return among(left.filter((target) => !isAbsent(target))) ?? among(left.filter(isAbsent));
+  };
+
+  const among = (present: readonly Target[]): Target | undefined => {
     for (const target of present) {
       const ailment = cooling.get(target.name);
       // A cooldown that is over lets one call through; its result decides.
@@ -120,9 +130,9 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
-      if (fault.details.elsewhere) speeds.failed(name);
+      if (fault.details.elsewhere && fails.has(fault.code)) speeds.failed(name);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
-      if (cooldownSeconds === 0 || !fault.details.elsewhere || fault.code === 'upstream-failed') return;
+      if (cooldownSeconds === 0 || !fault.details.elsewhere || !cools.has(fault.code)) return;
       const earlier = cooling.get(name);
       // Calls that were under way together failed together: that is one failure.
       const again = earlier === undefined || earlier.until <= now || earlier === trial.probed;
@@ -137,11 +147,10 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     released({ probed }) {
       if (probed) probed.probes--;
     },
-    lack: (targets) => targets.every(isAbsent),
     wait(targets) {
       const now = clock.monotonic();
-      const waits = targets.map(({ name }) => Math.max(cooling.get(name)?.until ?? 0, absent.get(name)?.until ?? 0) - now);
-      return Math.max(1, Math.ceil(Math.min(...waits, absentSeconds * 1000) / 1000));
+      const waits = targets.map(({ name }) => (cooling.get(name)?.until ?? 0) - now);
+      return Math.max(1, Math.ceil(Math.min(...waits, longestWait) / 1000));
     },
     state(target) {
       const now = clock.monotonic();

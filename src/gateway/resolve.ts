@@ -106,7 +106,7 @@ function insideOf(models: Models, lists: readonly string[]): Models {
 }
 
 /** For a name behind which nothing stands. */
-export function unknownModel(name: string): Fault {
+function unknownModel(name: string): Fault {
   return new Fault('not-found', `The model \`${shown(name)}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
 }
 

@@ -12,7 +12,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/server/chatcompat/v1/models/:id`; `:rest(.*)` takes slashes too. */
   readonly path: string;
-  /** `public`: no credential is asked for. `unscoped`: a credential that was not narrowed. */
+  /** `public`: no credential is asked for. `unscoped`: a credential that was not narrowed (`model/narrowed`). */
   readonly scope: Scope | 'public' | 'unscoped';
   /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
   readonly owner: 'caller' | 'admin' | 'nobody';

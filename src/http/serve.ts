@@ -2,6 +2,7 @@ import { METHODS, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Fault, faultOf, reasonOf } from '#model/fault';
+import { isNarrowed } from '#model/narrowed';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
 import { OpenList } from '#kit/open-list';
@@ -210,11 +211,12 @@ function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
 }
 
 function mayEnter(route: Route, caller: Caller): boolean {
-  if (route.scope === 'public' || caller.scopes === undefined) return true;
-  return route.scope !== 'unscoped' && caller.scopes.includes(route.scope);
+  if (route.scope === 'unscoped') return !isNarrowed(caller);
+  return route.scope === 'public' || caller.scopes === undefined || caller.scopes.includes(route.scope);
 }
 
-const lacks = (scope: string) => (scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`);
+const lacks = (scope: string) =>
+  scope === 'unscoped' ? 'This needs a key that is not narrowed: one without scopes, models or an expiry.' : `This key lacks the scope ${scope}.`;
 
 function faceOf(faces: readonly Face[], url: string): Face {
   return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;

@@ -27,6 +27,8 @@ export interface Caller {
   readonly scopes?: readonly string[];
   /** Names of the models that may be asked. Absent: all. */
   readonly models?: readonly string[];
+  /** The key is good until some day only. */
+  readonly expires?: true;
 }
 
 /** Values by names that the caller chose. */

@@ -122,7 +122,7 @@ async function asked(
     const answering = await ask(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
     try {
       if (answering.status === 200) return operation.decode(parsed(await whole(answering)), texts.length);
-      const fault = decodeFault(answering.status, await refusalText(answering), answering.headers);
+      const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
       if (fault.details.key) credential?.refused();
       if (!fault.details.key || credentials.length === 0) throw fault;
     } finally {

@@ -77,7 +77,7 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
       if (learned) quirks.keep(model, known);
       return { answering, ignored };
     }
-    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers);
+    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
     const quirk = quirkOf(fault, call, known);
     if (quirk) {
       known = quirk;
@@ -94,9 +94,15 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
 function quirkOf(fault: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
   const { field, reason } = fault.details;
   if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
-  if (reason !== 'field-unknown') return undefined;
-  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
   const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
+  if (reason !== 'field-unknown') {
+    // A value was refused: other callers have better ones.
+    const { refusedEfforts = [] } = known;
+    const effort = call.reasoning?.effort;
+    if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;
+    return { ...known, refusedEfforts: [...refusedEfforts, effort] };
+  }
+  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
   return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
 }
 

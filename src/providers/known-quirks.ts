@@ -8,6 +8,7 @@ export interface KnownQuirks<Quirks> {
 }
 
 const keptMilliseconds = 3_600_000;
+const mostModels = 1000;
 
 export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
   const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
@@ -18,6 +19,9 @@ export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
       known.delete(model);
       return undefined;
     },
-    keep: (model, quirks) => void known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds }),
+    keep(model, quirks) {
+      if (known.size >= mostModels) known.delete(known.keys().next().value!); // a name may be the caller's own
+      known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds });
+    },
   };
 }

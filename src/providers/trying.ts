@@ -12,7 +12,7 @@ export interface Trying<Quirks> {
   readonly model: string;
   encode(known: Quirks | undefined): { readonly body: unknown; readonly ignored: readonly string[] };
   send(body: string, key: string | undefined): Promise<Answering>;
-  refusal(status: number, text: string, headers: Answering['headers']): Fault;
+  refusal(status: number, text: string, headers: Answering['headers'], model: string): Fault;
   /** What the model can do without, where that is why it refused and was not known. */
   quirkOf(fault: Fault, known: Quirks | undefined): Quirks | undefined;
 }
@@ -37,7 +37,7 @@ export async function answered<Quirks>(
       if (learned && known) quirks.keep(model, known);
       return { answering, ignored };
     }
-    const fault = refusal(answering.status, await refusalText(answering), answering.headers);
+    const fault = refusal(answering.status, await refusalText(answering), answering.headers, model);
     const quirk = quirkOf(fault, known);
     if (quirk) {
       known = quirk;

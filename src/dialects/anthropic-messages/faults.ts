@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject } from '#model/json';
+import { missingIn } from '../missing.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -71,10 +72,11 @@ const statuses: Readonly<Record<string, number>> = {
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
+ * @param model the upstream name of the model that was asked
  */
-export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
+export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const shell = shellOf(jsonOf(body));
-  return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers));
+  return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers), model);
 }
 
 /** An error inside of an answer that began as a good one. */
@@ -86,21 +88,26 @@ export function faultOfError(error: unknown): Fault {
 /** An answer that is none. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a message.', { elsewhere: true });
 
-function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined): Fault {
+function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
   const type = proseOf(refusal['type']);
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(type) };
-  const meaning = meaningIn(status, type, message);
+  const meaning = meaningIn({ status, type, message }, model);
   return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter);
 }
 
-function meaningIn(status: number, type: string, message: string): Meaning {
+function meaningIn(
+  { status, type, message }: { readonly status: number; readonly type: string; readonly message: string },
+  model: string | undefined,
+): Meaning {
   const meaning = meaningOf(status);
   if (meaning === 'limited' || meaning === 'overloaded') return meaning;
   if (type === 'overloaded_error') return 'overloaded';
-  if (/credit balance/i.test(message)) return 'credentials';
-  const namesModel = (type === 'not_found_error' || /\bmodel\b/i.test(message)) && !/\b(path|url|endpoint|route)\b/i.test(message);
-  return status === 404 && namesModel ? 'model' : meaning;
+  if (/^your credit balance/i.test(message)) return 'credentials'; // at the front, where no name that the request gave can stand
+  if (status !== 404) return meaning;
+  const missing = missingIn(message, model);
+  // Said in other words than those for an address: of something that the request names.
+  return missing === 'address' && type === 'not_found_error' && !/^\W*(?:not found\W*)?$|\b(?:url|route|path|endpoint)\b/i.test(message) ? 'missing' : missing;
 }
 
 /** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken: it stands at the front, before a colon or between backticks. */

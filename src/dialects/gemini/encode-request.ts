@@ -17,6 +17,8 @@ export interface Quirks {
   readonly withoutIds?: boolean;
   /** It refuses to be told how to think. */
   readonly withoutThinking?: boolean;
+  /** Efforts whose budget it refuses. */
+  readonly refusedEfforts?: readonly string[];
   /** It takes function calls back only with a signature; for those that have none there is a word that stands for it. */
   readonly signed?: boolean;
 }
@@ -103,7 +105,7 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
 }
 
 /** In the client's own words where it spoke this wire, else from its effort. */
-function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking }: Quirks, ignored: Set<string>): JsonObject {
+function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, refusedEfforts = [] }: Quirks, ignored: Set<string>): JsonObject {
   const asItCame = own(extra, dialect)['.thinkingConfig'];
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
   if (!reasoning) return {};
@@ -112,6 +114,10 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking }
     return {};
   }
   const { effort } = reasoning;
+  if (effort !== undefined && refusedEfforts.includes(effort)) {
+    ignored.add(`reasoning_effort: this model does not take ${effort}.`);
+    return effort === 'none' ? {} : { thinkingConfig: { includeThoughts: true } };
+  }
   if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
   return { thinkingConfig: { ...(effort === undefined ? {} : { thinkingBudget: budgetOf(effort) }), includeThoughts: true } };
 }

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject, type JsonObject } from '#model/json';
+import { missingIn } from '../missing.ts';
 import { jsonOf, meaningOf, notAccepted, proseOf, refused, retryAfterOf, shellOf, tooLong, wordOf, type Headers, type Meaning } from '../refusals.ts';
 
 /** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
@@ -54,10 +55,11 @@ const statuses: Readonly<Record<string, number>> = {
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
+ * @param model the upstream name of the model that was asked
  */
-export function decodeFault(status: number, body: string, headers: Headers = {}): Fault {
+export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const { error } = shellOf(jsonOf(body));
-  return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers));
+  return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers), model);
 }
 
 /** An error inside of an answer that began as a good one. */
@@ -71,22 +73,23 @@ export function faultOfError(error: unknown): Fault {
 /** An answer that is none. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
 
-function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, told: number | undefined): Fault {
+function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, told: number | undefined, model?: string): Fault {
   const word = proseOf(refusal['status']);
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(word) };
-  const meaning = meaningIn(status, refusal);
+  const meaning = meaningIn(status, refusal, model);
   return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, told ?? delayOf(refusal['details']));
 }
 
-function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>): Meaning {
+function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, model: string | undefined): Meaning {
   const word = proseOf(refusal['status']);
   const message = proseOf(refusal['message']);
   const meaning = meaningOf(status);
   if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
-  if (/\bAPI[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
-  if (status === 404 && /\bmodels?\b/i.test(message)) return 'model';
+  // At the front, where no name that the request gave can stand.
+  if (/^(?:your |the )?API[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
+  if (status === 404) return missingIn(message, model);
   return status === 499 ? 'failed' : meaning; // it was ended, by whomever
 }
 
@@ -95,7 +98,11 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
   if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);
   if (/thinking/i.test(message))
-    return new Fault('invalid', 'The provider did not accept thinkingConfig.', { field: 'generationConfig.thinkingConfig', reason: 'field-unknown', cause });
+    return notAccepted(
+      'generationConfig.thinkingConfig',
+      cause,
+      /unknown name/i.test(message) || !/invalid|only works|between|out of range|at (?:least|most)/i.test(message),
+    );
   const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
   if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');

@@ -18,6 +18,8 @@ export interface Quirks {
   readonly usage?: boolean;
   /** False: it refuses `reasoning_effort`. */
   readonly effort?: boolean;
+  /** Values of `reasoning_effort` that it refuses. */
+  readonly refusedEfforts?: readonly string[];
 }
 
 /**
@@ -50,7 +52,9 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   }
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
-  if (call.reasoning?.effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = call.reasoning.effort;
+  const effort = call.reasoning?.effort;
+  if (effort !== undefined && quirks.refusedEfforts?.includes(effort)) ignored.add(`reasoning_effort: this model does not take ${effort}.`);
+  else if (effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = effort;
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };

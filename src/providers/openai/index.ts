@@ -93,7 +93,7 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
       return { answering, ignored, lane };
     }
     const text = await refusalText(answering);
-    const fault = decodeFault(answering.status, text, answering.headers);
+    const fault = decodeFault(answering.status, text, answering.headers, model);
     const quirk = quirkOf(fault, call, known);
     if (quirk) {
       known = quirk;

@@ -194,6 +194,36 @@ describe('a field that a provider does not take', () => {
     expect(fieldsAsked()).toEqual([[field], [other], [other]]);
   });
 
+  describe('whose value it refuses', () => {
+    const unsupportedValue =
+      "Unsupported value: 'reasoning_effort' does not support 'none' with this model. Supported values are: 'low', 'medium', and 'high'.";
+    const refusingNone = always({
+      name: 'refusing none',
+      answer(exchange) {
+        const refused = (exchange.request.json as { reasoning_effort?: string }).reasoning_effort === 'none';
+        return (refused ? refusal(400, { message: unsupportedValue }) : ok()).answer(exchange);
+      },
+    });
+    const thinking = (effort: 'none' | 'high'): GenerateCall => ({ ...callOf({}), reasoning: { effort }, extra: { 'anthropic-messages': {} } });
+    const efforts = () => upstream.requests.map(({ json }) => (json as { reasoning_effort?: string }).reasoning_effort);
+
+    test('is asked without that value from then on, and the value of another caller arrives as it was', async () => {
+      const target = provider();
+      upstream.script(refusingNone);
+      await said(target, thinking('none'));
+      await said(target, thinking('high'));
+      await said(target, thinking('none'));
+      expect(efforts()).toEqual(['none', undefined, 'high', undefined]);
+    });
+
+    test('keeps the name of its limit', async () => {
+      const target = provider();
+      upstream.script(always(refusal(400, { message: "Invalid value: 'max_tokens' must be at most 8192." })));
+      expect(await faultOf(said(target, callOf({ max_tokens: 9999 })))).toMatchObject({ code: 'invalid' });
+      expect(fieldsAsked()).toEqual([['max_tokens']]);
+    });
+  });
+
   test('the limit, spelled by us, takes its other name', async () => {
     const target = provider();
     upstream.script(refusing(['max_completion_tokens'], unsupported));

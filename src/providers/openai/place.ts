@@ -35,7 +35,7 @@ export async function post(
   for (let key = turns.shift() ?? ''; ;) {
     const answering = await ask(upstreams, { url, path, headers: { ...headersFor.get(key)!, 'content-type': contentType }, body }, context);
     if (answering.status === 200) return answering;
-    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers);
+    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
     if (fault.details.key) keys.setAside(key);
     if (!fault.details.key || turns.length === 0) throw fault;
     key = turns.shift()!;

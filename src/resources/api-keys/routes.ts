@@ -72,7 +72,7 @@ export function apiKeyRoutes({ store, audit, pepper }: ApiKeyRoutesParts): reado
       scope: 'unscoped', // a key that is narrowed makes no key: the new one might do more
       method: 'POST',
       path: root,
-      summary: 'Makes an API key, shown in clear this once. Needs a key without scopes.',
+      summary: 'Makes an API key, shown in clear this once. Needs a key without scopes, models or an expiry.',
       input: NewKey,
       output: MadeKey,
       makes: true,

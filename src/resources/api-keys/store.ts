@@ -140,7 +140,7 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
   };
 }
 
-interface Row extends Omit<Caller, 'limits' | 'scopes' | 'models'> {
+interface Row extends Omit<Caller, 'limits' | 'scopes' | 'models' | 'expires'> {
   readonly limits: Plan;
   readonly scopes: readonly string[] | null;
   readonly models: readonly string[] | null;
@@ -149,6 +149,7 @@ interface Row extends Omit<Caller, 'limits' | 'scopes' | 'models'> {
 
 function foundOf({ userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models, expiresIn }: Row): Found {
   const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
-  const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...(scopes ? { scopes } : {}), ...(models ? { models } : {}) };
+  const narrowed = { ...(scopes ? { scopes } : {}), ...(models ? { models } : {}), ...(expiresIn === null ? {} : { expires: true as const }) };
+  const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...narrowed };
   return { caller, expiresIn: expiresIn ?? undefined };
 }

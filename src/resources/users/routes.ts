@@ -2,7 +2,9 @@ import { Type, type Static } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import { limits, optionalLimits } from '#model/limits';
+import { isNarrowed } from '#model/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { sealedPassword } from './password.ts';
@@ -82,7 +84,9 @@ export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesPar
       input: NewUser,
       output: UserObject,
       makes: true,
-      async answer({ by, input: { email, role = 'user', plan, password: given } }) {
+      async answer({ caller, by, input: { email, role = 'user', plan, password: given } }) {
+        if (role === 'admin') mayRaise(caller, 'role');
+        if (given !== undefined) mayRaise(caller, 'password');
         const named = await known(plan ?? newUserPlan());
         const password = given === undefined ? null : await sealedPassword(given);
         return store.transaction(async (inside) => {
@@ -119,8 +123,9 @@ export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesPar
       summary: "Changes a user. A limit stands above the plan's; null gives the plan's back.",
       input: UserPatch,
       output: UserObject,
-      async answer({ by, params, input }) {
+      async answer({ caller, by, params, input }) {
         const id = idIn(params, 'id', 'user');
+        if (input.role === 'admin') mayRaise(caller, 'role');
         if (input.plan !== undefined) await known(input.plan);
         return store.transaction(async (inside) => {
           const { before, after } = there(await openUsers(inside).change(id, changeOf(input)));
@@ -145,6 +150,13 @@ export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesPar
       },
     }),
   ];
+}
+
+/** A narrowed key makes nobody who may do more than itself. @throws Fault `forbidden` */
+function mayRaise(caller: Caller, field: 'role' | 'password'): void {
+  if (!isNarrowed(caller)) return;
+  const what = field === 'role' ? 'makes nobody an administrator' : 'sets no password';
+  throw new Fault('forbidden', `A key that is narrowed by scopes, models or an expiry ${what}.`, { field, reason: 'scope' });
 }
 
 function changeOf({ plan, role, status, ...limits }: Static<typeof UserPatch>) {

@@ -1,0 +1,9 @@
+import type { Caller } from './generate.ts';
+
+/**
+ * Is the credential a narrowed one, by scopes, models or an expiry? Such a credential gives nobody what it does not have itself: it makes no keys, sets no
+ * passwords and makes nobody an administrator.
+ */
+export function isNarrowed({ scopes, models, expires }: Pick<Caller, 'scopes' | 'models' | 'expires'>): boolean {
+  return scopes !== undefined || models !== undefined || expires === true;
+}
