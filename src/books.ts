@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Settings } from '#config';
 import type { Database } from './database.ts';
 import { holdersIn } from './gateway/ledger/adopt.ts';
+import { keepContact } from './gateway/ledger/contact.ts';
 import type { ShippedBooks } from './gateway/ledger/books.ts';
 import { systemDisk } from './gateway/ledger/disk.ts';
 import { openJournal, type Journal } from './gateway/ledger/journal.ts';
@@ -63,7 +64,6 @@ export interface BooksParts {
 /** Where the journals of a data folder lie. */
 export const journalsIn = (data: string) => join(data, 'journal');
 
-const aliveSeconds = 10;
 /** A worker whose parent is gone ends within 800. */
 const orphanMilliseconds = 1000;
 const shippingSeconds = 5;
@@ -116,6 +116,7 @@ async function openMachine<Own extends Journal | undefined>(
   const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has it locked already
   const holders = openHolders(store);
   await makeMonthsAhead(store, await databaseNow(store.db));
+  const enteredAt = clock.monotonic();
   const holder = await holders.enter({ machine: hostname() });
   const journal = await openOwn(holder);
   const shipper = openShipper({
@@ -138,31 +139,26 @@ async function openMachine<Own extends Journal | undefined>(
   const stopFreeing = clock.after(orphanSeconds * 1000, () => {
     freeClaimsOf(store, former).catch((cause: unknown) => log.debug(causeOf(cause), 'Idempotency keys of an earlier start are free after their leases.'));
   });
-  const stopLiving = living(holders, holder, clock, lost);
+  const contact = keepContact(
+    {
+      seen: (seconds) => holders.seen(holder, seconds),
+      streamSeconds: () => Math.max(settings().limits.requestSeconds, settings().limits.streamSeconds),
+      clock,
+      lost,
+    },
+    enteredAt,
+  );
   const machine: MachineBooks = {
-    source: openLeases({ store, holder }),
+    source: { ...openLeases({ store, holder }), contact },
     holder,
     get pending() {
       return shipper.pendingRows;
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
     takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
-    close: () => allInTurn([stopLiving, stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
+    close: () => allInTurn([() => contact.end(), stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
-}
-
-/** Says now and then that this holder lives. */
-function living(holders: Holders, holder: string, clock: Clock, lost: (cause: unknown) => void): () => void {
-  let cancel = () => {};
-  const again = () => (cancel = clock.after(aliveSeconds * 1000, say));
-  const say = () =>
-    void holders.seen(holder).then(again, (error: unknown) => {
-      if (error instanceof Fault && error.code === 'conflict') lost(error);
-      else again(); // the database is away
-    });
-  again();
-  return () => cancel();
 }
 
 /** The books as journals are brought into them. @param adopter where the journals are another machine's: who says so; the audit trail then tells of it */

@@ -14,8 +14,8 @@ import { causeOf, type Log } from './log.ts';
 import { newLocalToken } from './local-token.ts';
 import { reloadAll, type Reloading } from './reloading.ts';
 import { unchangeable, type Server } from './server.ts';
-import type { LeaseSource } from './model/lease.ts';
-import type { ParentAnswers } from './worker-words.ts';
+import type { LeaseSource, PermitKind } from './model/lease.ts';
+import type { ParentAnswers, Reached } from './worker-words.ts';
 import { keepWorkers, type Serving } from './workers.ts';
 
 export interface ParentParts {
@@ -72,6 +72,12 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     return found ?? [];
   };
 
+  /** What a worker should know of our contact with the database. */
+  const reached = (lapsed: readonly PermitKind[]): Reached => ({ goodMilliseconds: (books.source.contact?.goodUntil ?? Infinity) - clock.monotonic(), lapsed });
+  books.source.contact?.onReached((lapsed) => {
+    for (const { channel } of workers.all) channel.tell('reached', reached(lapsed));
+  });
+
   const started = Promise.withResolvers<string>();
   const workers = keepWorkers({
     count: first.workers,
@@ -83,6 +89,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
         if (source) return source;
         source = leases.open(name); // with its first words: one that is only kept ready has no share
         source.onRecall((account) => channel().tell('recall', account));
+        channel().tell('reached', reached([]));
         return source;
       };
       return {

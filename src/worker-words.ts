@@ -4,7 +4,7 @@ import type { Figures } from './http/metrics.ts';
 import type { Refusals } from './kit/channel.ts';
 import type { Account } from './model/account.ts';
 import { Fault, faultOf, type FaultCode, type FaultDetails } from './model/fault.ts';
-import type { Ask, Grant, Return } from './model/lease.ts';
+import type { Ask, Grant, PermitKind, Return } from './model/lease.ts';
 
 /** What a worker answers to its parent. */
 export type WorkerAnswers = {
@@ -18,6 +18,8 @@ export type WorkerAnswers = {
   readonly resetRegions: () => Promise<void>;
   /** Somebody else stands before an empty account: what is free of it should be given back. */
   readonly recall: (account: Account) => void;
+  /** The machine was heard of: for how long permits may be used from now on, and which have lapsed. */
+  readonly reached: (heard: Reached) => void;
   /** The last question: finishes what is in flight, for so many seconds at most. The process ends after it. */
   readonly drain: (graceSeconds: number) => Promise<void>;
 };
@@ -35,6 +37,12 @@ export type ParentAnswers = {
   /** What the machine lacks before it can take requests. */
   readonly missing: () => Promise<readonly string[]>;
 };
+
+/** What a worker is told of the contact that its machine has with the database. */
+export interface Reached {
+  readonly goodMilliseconds: number;
+  readonly lapsed: readonly PermitKind[];
+}
 
 /** What a worker needs to begin. */
 export interface Birth {

@@ -4,7 +4,9 @@
  */
 import cluster from 'node:cluster';
 import { bareThroughout } from '#config/bare';
+import { toldContact } from './gateway/ledger/contact.ts';
 import { openChannel } from './kit/channel.ts';
+import { systemClock } from './kit/clock.ts';
 import { causeOf, openLog } from './log.ts';
 import type { Account } from './model/account.ts';
 import { startServer, type ServingProcess } from './server.ts';
@@ -21,6 +23,7 @@ let serving: ServingProcess | undefined;
 let isEmployed = false;
 let hasErred = false;
 const recalled = new Set<(account: Account) => void>();
+const contact = toldContact(systemClock);
 
 const answers: WorkerAnswers = {
   async start({ settings: sent, localToken, journal }) {
@@ -38,6 +41,7 @@ const answers: WorkerAnswers = {
             lease: (asks) => parent.ask('lease', asks),
             giveBack: (returns) => parent.ask('giveBack', returns),
             onRecall: (listen) => void recalled.add(listen),
+            contact,
           },
           metrics: () => parent.ask('metrics'),
           regions: () => parent.ask('regions'),
@@ -61,6 +65,7 @@ const answers: WorkerAnswers = {
   recall: (account) => {
     for (const listen of recalled) listen(account);
   },
+  reached: ({ goodMilliseconds, lapsed }) => contact.told(goodMilliseconds, lapsed),
   async drain(graceSeconds) {
     await (await server).close(graceSeconds);
     setImmediate(() => process.exit(0)); // the answer goes out first

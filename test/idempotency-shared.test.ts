@@ -59,7 +59,7 @@ describe.skipIf(!address)('two servers on one database', () => {
     let later = 0;
     const { upstream, database, first, second, line } = await two({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
     upstream.script(hang());
-    const cutOff = first.ask(chat, request, keyed('cut off'));
+    const cutOff = first.ask(chat, request, keyed('cut-off'));
     await upstream.arrived(0);
     await line.set('refuse');
     later = 30_000; // of this machine; of the database below
@@ -67,22 +67,22 @@ describe.skipIf(!address)('two servers on one database', () => {
     expect([answer.status, answer.headers.get('retry-after'), await answer.text()]).toEqual([503, '1', expect.stringContaining('Idempotency-Key')]);
     expect((await upstream.closed(0)).closedEarlyAt).toBeDefined();
     await database.query(`update idempotency set busy_until = busy_until - interval '40 seconds'`);
-    const next = await second.ask(chat, request, keyed('cut off'));
+    const next = await second.ask(chat, request, keyed('cut-off'));
     expect([next.status, isReplayed(next)]).toEqual([200, false]);
     await line.set('on');
-    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut off'))), { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut-off'))), { timeout: 10_000 }).toBe(true);
     expect(upstream.requests).toHaveLength(2);
   });
 
   test('an answer that ends while the database is away is kept when that is back', { timeout: 60_000 }, async () => {
     const { upstream, first, second, line } = await two();
     upstream.script(slowThinker(1));
-    const running = first.ask(chat, request, keyed('ends away'));
+    const running = first.ask(chat, request, keyed('ends-away'));
     await upstream.arrived(0);
     await line.set('refuse');
     const text = await (await running).text();
     await line.set('on');
-    const again = await second.ask(chat, request, keyed('ends away'));
+    const again = await second.ask(chat, request, keyed('ends-away'));
     expect([isReplayed(again), await again.text()]).toEqual([true, text]);
     expect(upstream.requests).toHaveLength(1);
   });

@@ -40,6 +40,26 @@ export interface Grant {
   readonly left: number;
 }
 
+/** Accounts without a period: what is leased of them is a permit to begin. */
+export type PermitKind = 'requests' | 'streams';
+
+/**
+ * The permits of a holder that is not heard of end by themselves: it may be gone for good, and nobody would ever get them back. It uses none later than
+ * `useMilliseconds` after it was heard of last; so what it has used counts for a minute more, and a stream that it began has ended after the time a stream
+ * may take. A margin comes on top.
+ */
+export const permits = { useMilliseconds: 30_000, requestsSilentSeconds: 100, streamsSilentSeconds: 60 } as const;
+
+/** Whether the source knows that its holder lives. */
+export interface Contact {
+  /** Monotonic milliseconds until which permits may be used. */
+  readonly goodUntil: number;
+  /** Has the source itself taken back what has lapsed? Else it may have, and is told once more. */
+  readonly isSourcesWord: boolean;
+  /** Calls back each time the source was reached, with the kinds of permits that have lapsed meanwhile: those of before are this holder's no more. */
+  onReached(listen: (lapsed: readonly PermitKind[]) => void): void;
+}
+
 /** Where leases come from: the database, or the parent process of a worker. */
 export interface LeaseSource {
   /**
@@ -50,6 +70,8 @@ export interface LeaseSource {
   lease(asks: readonly Ask[]): Promise<readonly Grant[]>;
   /** @throws as `lease` does; whether it was taken is then not known */
   giveBack(returns: readonly Return[]): Promise<void>;
+  /** Absent where nobody else ends what is held. */
+  readonly contact?: Contact;
   /** Calls back when another holder stands before an empty account: what is free of it should be given back. */
   onRecall(listen: (account: Account) => void): void;
 }

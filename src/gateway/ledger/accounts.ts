@@ -1,7 +1,7 @@
 import { accountName, type Account } from '#model/account';
 import type { Clock } from '#kit/clock';
 import { Fault, faultOf } from '#model/fault';
-import type { Ask, Grant, LeaseSource } from '#model/lease';
+import type { Ask, Grant, LeaseSource, PermitKind } from '#model/lease';
 import { monthOf } from '#model/plan';
 import { askOf, mayStock } from './ask.ts';
 import { drift, first, Holding, type Claim, type Growth, type Lack, type Turns } from './holding.ts';
@@ -47,6 +47,7 @@ export class Accounts {
     this.#clock = clock;
     this.#log = log;
     source.onRecall((account) => this.#recalled(account));
+    source.contact?.onReached((lapsed) => lapsed.length > 0 && this.#lapse(lapsed, source.contact!.isSourcesWord));
   }
 
   /** Why nothing may be spent here any more: what this process held is in other hands. */
@@ -62,7 +63,7 @@ export class Accounts {
     const name = accountName(account);
     let holding = this.#holdings.get(name);
     if (!holding) {
-      holding = new Holding(account, name, this.#turns);
+      holding = new Holding(account, name, this.#turns, this.#source.contact);
       this.#holdings.set(name, holding);
       this.#planSweep();
     }
@@ -193,7 +194,7 @@ export class Accounts {
       }
       const ask = askOf(holding, now);
       if (!ask) {
-        if (holding.isUnheard) returning.push(holding);
+        if (holding.owes) returning.push(holding);
         else this.#answer(holding);
         continue;
       }
@@ -273,7 +274,12 @@ export class Accounts {
       return (this.#closed ??= new Fault('overloaded', 'This server no longer keeps the books: please try again.', { retryAfter: 1, cause: fault }));
     }
     if (fault.code !== 'overloaded') this.#log('The source of leases failed.', error);
-    return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter: fault.details.retryAfter ?? 1, cause: error });
+    return this.away(fault.details.retryAfter, error);
+  }
+
+  /** The refusal while the source is away. @param retryAfter seconds */
+  away(retryAfter = 1, cause?: unknown): Fault {
+    return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter, cause });
   }
 
   #poll(holding: Holding): void {
@@ -289,7 +295,15 @@ export class Accounts {
     const holding = this.#holdings.get(accountName(account));
     if (!holding) return;
     holding.recalledUntil = this.#clock.monotonic() + recallMilliseconds;
-    if (holding.free > 0 || holding.isUnheard) this.#tell(holding); // two who wait for one another do not ask without end
+    if (holding.free > 0 || holding.owes) this.#tell(holding); // two who wait for one another do not ask without end
+  }
+
+  #lapse(lapsed: readonly PermitKind[], isTakenBack: boolean): void {
+    for (const holding of this.#holdings.values()) {
+      if (!lapsed.some((kind) => kind === holding.account.kind)) continue;
+      holding.lapse(isTakenBack);
+      if (holding.owes) this.#tell(holding);
+    }
   }
 
   #planSweep(): void {
@@ -325,7 +339,7 @@ export class Accounts {
     const isPast = account.month !== '' && account.month < monthOf(this.#clock.now());
     const isEmpty = Math.abs(free) < drift || (isPast && free < 0);
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
-    if (isEmpty && !isRecent && !holding.minute?.untoldCount && !holding.isUnheard && holding.isIdle) this.#holdings.delete(holding.name);
+    if (isEmpty && !isRecent && !holding.minute?.untoldCount && !holding.owes && holding.isIdle) this.#holdings.delete(holding.name);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Account } from '#model/account';
 import type { Fault } from '#model/fault';
-import type { Return } from '#model/lease';
+import type { Contact, Return } from '#model/lease';
 import { Minute } from './minute.ts';
 
 /** Sums of dollars, and of an eighth of an eighth of what is left, drift by less than this. */
@@ -80,8 +80,11 @@ export class Holding {
   pollArmed = false;
   /** What was given back since the last answer: it is out of our hands, wherever it is. */
   #owed = 0;
+  /** What of that the message under way speaks of. */
+  #owedUnderWay = 0;
   /** The greatest order that was ever in line. */
   #newest = 0;
+  readonly #contact: Pick<Contact, 'goodUntil'> | undefined;
   readonly #turns: Turns;
   #turn: number;
   #heard: number;
@@ -92,9 +95,11 @@ export class Holding {
   #recent = 0;
   #recentAt = 0;
 
-  constructor(account: Account, name: string, turns: Turns) {
+  /** @param contact of permits: while it is not good none is used */
+  constructor(account: Account, name: string, turns: Turns, contact?: Pick<Contact, 'goodUntil'>) {
     this.account = account;
     this.name = name;
+    this.#contact = account.month === '' ? contact : undefined;
     this.#turns = turns;
     this.#turn = this.#heard = turns.last;
     this.minute = account.kind === 'requests' ? new Minute() : undefined;
@@ -130,7 +135,7 @@ export class Holding {
     const { least, most } = claim;
     const monthly = this.account.month !== '';
     if (this.limit === 0) return monthly ? 'spent' : 'minute';
-    if (monthly && this.answered === 0) return 'elsewhere';
+    if (monthly ? this.answered === 0 : this.isOutOfContact(now)) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
     if (least > room + drift) return this.minute ? 'minute' : 'here';
@@ -207,7 +212,25 @@ export class Holding {
 
   /** Has it anything that the source should have? */
   get hasReturns(): boolean {
-    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0 || this.isUnheard;
+    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0 || this.owes;
+  }
+
+  /** May the source not have heard of something that it should know? */
+  get owes(): boolean {
+    return this.isUnheard || this.#owed > 0;
+  }
+
+  /** Are these permits of which the source may believe that their holder is gone? */
+  isOutOfContact(now: number): boolean {
+    return this.#contact !== undefined && now >= this.#contact.goodUntil;
+  }
+
+  /** Lets go of all permits, those of streams that run too: the source may have ended them. @param isTakenBack it has, and is not to be told */
+  lapse(isTakenBack: boolean): void {
+    const all = this.granted - this.settled;
+    this.granted -= all;
+    this.#owed = isTakenBack ? 0 : this.#owed + Math.max(0, all);
+    if (!this.talking) this.minute?.told(this.minute.untoldCount); // they are older than a minute
   }
 
   /** The last answer was lost: the source may have granted what we do not know of. */
@@ -227,6 +250,7 @@ export class Holding {
   tells(now: number): Return {
     const { account, minute } = this;
     this.#turn = ++this.#turns.last;
+    this.#owedUnderWay = this.#owed;
     const told = { account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
     return minute ? { ...told, used: minute.untold(now) } : told;
   }
@@ -234,8 +258,8 @@ export class Holding {
   /** The answer came. `told`: requests that its message spoke of. */
   heard(told: number): void {
     this.minute?.told(told);
-    this.left += this.#owed;
-    this.#owed = 0;
+    this.left += this.#owedUnderWay;
+    this.#owed = Math.max(0, this.#owed - this.#owedUnderWay);
     this.#heard = this.#turn;
   }
 

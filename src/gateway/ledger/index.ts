@@ -179,6 +179,7 @@ export function openLedger(parts: LedgerParts): Ledger {
     const { account, limit, minute } = claim.holding;
     const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
     if (lack === 'spent') return wants.refusal(claim, secondsToNextMonth(clock.now()));
+    if (claim.holding.isOutOfContact(clock.monotonic())) return accounts.away();
     if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
     return new Fault(
       'rate-limited',

@@ -51,8 +51,9 @@ export class Share {
   #used: Used[] = [];
   /** Those of them that it is being told of. */
   #usedUnderWay: Used[] = [];
-  /** What was given back since the last answer. */
+  /** What was given back since the last answer, and what of that the message under way speaks of. */
   #owed = 0;
+  #owedUnderWay = 0;
   readonly #turns: Turns;
   #turn: number;
   #heard: number;
@@ -74,7 +75,7 @@ export class Share {
 
   /** Nobody waits for it, and the source knows all that it should. */
   get isAtRest(): boolean {
-    return this.line.length === 0 && this.#used.length === 0 && !this.#isUnheard;
+    return this.line.length === 0 && this.#used.length === 0 && !this.#isUnheard && this.#owed === 0;
   }
 
   get hasUsed(): boolean {
@@ -88,7 +89,7 @@ export class Share {
 
   /** Is there anything that should go back to it, or that it should know and will not hear with an ask? */
   hasReturns(now: number): boolean {
-    return this.#back(now) > 0 || (!this.isAsking && (this.hasUsed || this.#isUnheard));
+    return this.#back(now) > 0 || (!this.isAsking && (this.hasUsed || this.#isUnheard || this.#owed > 0));
   }
 
   /** Takes what a worker says with each message: the same rule as in the database. */
@@ -108,7 +109,8 @@ export class Share {
     }
     part.turn = turn;
     part.moved = 0;
-    this.give(worker, -amount);
+    // of permits no more comes back than is out: those that have lapsed went back already
+    this.give(worker, -(this.account.month === '' ? Math.min(amount, Math.max(0, part.out)) : amount));
   }
 
   /** Takes an ask into the line. */
@@ -160,7 +162,16 @@ export class Share {
   /** The source has answered. */
   heard(): void {
     this.#heard = this.#turn;
-    this.#owed = 0;
+    this.#owed = Math.max(0, this.#owed - this.#owedUnderWay);
+    this.#usedUnderWay = [];
+  }
+
+  /** Lets go of all permits, those with workers too: the source may have ended them. The workers are told so. */
+  lapse(): void {
+    this.#owed += Math.max(0, this.free) + this.holders().reduce((sum, worker) => sum + this.#partOf(worker).out, 0);
+    this.free = 0;
+    for (const part of this.#parts.values()) [part.out, part.moved] = [0, 0];
+    this.#used = []; // they are older than a minute
     this.#usedUnderWay = [];
   }
 
@@ -252,6 +263,7 @@ export class Share {
   #tells(now: number): Return {
     this.#turn = ++this.#turns.last;
     this.#usedUnderWay = this.#used.splice(0);
+    this.#owedUnderWay = this.#owed;
     const told = { account: this.account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
     if (this.#usedUnderWay.length === 0) return told;
     return { ...told, used: this.#usedUnderWay.map(({ count, at }) => ({ count, ageSeconds: (now - at) / 1000 })) };

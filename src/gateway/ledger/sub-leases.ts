@@ -169,6 +169,12 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
     await talking;
   }
 
+  source.contact?.onReached((lapsed) => {
+    const lapsing = [...shares.values()].filter(({ account }) => lapsed.some((kind) => kind === account.kind));
+    for (const share of lapsing) share.lapse();
+    talk(...lapsing);
+  });
+
   source.onRecall((account) => {
     const share = shares.get(accountName(account));
     if (!share) return;

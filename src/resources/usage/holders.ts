@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
+import { permits } from '#model/lease';
 import type { Access, Store } from '#store/open';
 
 /** A boot of a process that may hold leases. */
@@ -30,8 +31,10 @@ export interface Taken {
 export interface Holders {
   /** @returns the new holder's id */
   enter(holder: { readonly machine: string }): Promise<string>;
-  /** Says that the holder lives. @throws Fault `conflict` when it was closed by somebody else */
-  seen(id: string): Promise<void>;
+  /** Says that the holder lives, and how long a stream of it may take. @throws Fault `conflict` when it was closed by somebody else */
+  seen(id: string, streamSeconds?: number): Promise<void>;
+  /** Ends the permits of holders that have been silent for too long (`permits`): requests of a minute, and streams. What is counted by the month stays leased. @returns how many accounts' */
+  endSilent(): Promise<number>;
   /**
    * Frees what it holds, after its journal was shipped; with `taken` somebody else did that for it. One that is closed already stays as it is.
    *
@@ -67,9 +70,23 @@ export function openHolders(store: Store): Holders {
       await sql`insert into holders (id, machine) values (${id}, ${machine})`.execute(store.db);
       return id;
     },
-    async seen(id) {
-      const { numAffectedRows } = await sql`update holders set seen_at = now() where id = ${id} and closed_at is null`.execute(store.db);
+    async seen(id, streamSeconds) {
+      const { numAffectedRows } = await sql`
+        update holders set seen_at = now(), stream_seconds = coalesce(${streamSeconds ?? null}::double precision, stream_seconds)
+        where id = ${id} and closed_at is null`.execute(store.db);
       if (numAffectedRows !== 1n) throw closedHolder();
+    },
+    async endSilent() {
+      const { requestsSilentSeconds, streamsSilentSeconds } = permits;
+      // One that is seen at this moment is waited for and not silent any more.
+      const ended = await sql`
+        with silent as materialized (
+          select id, seen_at < now() - make_interval(secs => stream_seconds + ${streamsSilentSeconds}::double precision) as without_streams
+          from holders where closed_at is null and seen_at < now() - make_interval(secs => ${requestsSilentSeconds}::double precision)
+          order by id for no key update
+        )
+        delete from leases using silent where holder = silent.id and (kind = 'requests' or (kind = 'streams' and without_streams))`.execute(store.db);
+      return Number(ended.numAffectedRows ?? 0n);
     },
     async close(id, taken) {
       await end(id, taken ? 'adopted' : 'closed', taken);

@@ -6,6 +6,7 @@ import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
 import type { Store } from '#store/open';
 import { databaseNow } from '#store/time';
+import { openHolders } from './holders.ts';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -29,12 +30,13 @@ const reconcileKind = 'usage-reconcile';
 const mostApartMilliseconds = 86_400_000;
 
 /**
- * The daily round of the books: what was booked last goes to the sums of its hour, the next month is made ahead, old months are dropped, and once a day a job
+ * The round of the books: what was booked last goes to the sums of its hour, permits of holders that are gone end, the next month is made ahead, old months are dropped, and once a day a job
  * holds the sums of this and the last month against the rows. Any number of machines may do it, by the database's clock.
  *
  * @returns what ends it
  */
 export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepParts): () => void {
+  const holders = openHolders(store);
   let ended = false;
   let cancel = () => {};
   let rounded = -Infinity;
@@ -43,6 +45,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
 
   async function look(): Promise<void> {
     await done('folding', () => fold(store));
+    await done('ending what silent holders hold', async () => void (await holders.endSilent()));
     if (ended || clock.monotonic() - rounded < roundMilliseconds) return;
     let now = 0;
     const isTimeKnown = await done('asking the database for the time', async () => {
