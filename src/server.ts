@@ -38,7 +38,7 @@ import type { LeaseSource } from './model/lease.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
-import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
+import { openConformance } from './providers/built-in/schema/conformance.ts';
 import { openProviders, type Providers } from './providers/index.ts';
 import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
@@ -202,6 +202,7 @@ export async function startServer({
     ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
   const finding = openFinding(clock);
+  const conformance = openConformance(clock);
   const guardsOf = (): Guards =>
     openGuards(settings.guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
   let guards = guardsOf();
@@ -253,7 +254,7 @@ export async function startServer({
     }),
     messages({ generate: generateSearched, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: searched(200, conforming({ conforms: keepsTo }, generate)),
+      generate: searched(200, conforming(conformance, generate)),
       clock,
       models: modelsSeen,
       limits: () => settings.limits,
@@ -328,6 +329,7 @@ export async function startServer({
         () => books.close(),
         () => upstreams.close(),
         () => finding.close(),
+        () => conformance.close(),
         () => administration.close(),
         () => store.close(),
         () => withdraw?.(),
