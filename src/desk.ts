@@ -1,3 +1,4 @@
+import { withoutEnd } from './kit/without-end.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type SettingsArgs } from '#config';
@@ -78,7 +79,7 @@ async function answers(url: string): Promise<boolean> {
 }
 
 function deskAt(given: string, key: string): Desk & { readonly url: string } {
-  const url = given.replace(/\/+$/, '');
+  const url = withoutEnd(given, '/');
   return {
     isServer: true,
     url,

@@ -42,7 +42,7 @@ import { steps } from './model/steps.ts';
 import { modelsOf } from './models.ts';
 import { builtIn } from './providers/built-in/built-in.ts';
 import { openSentences } from './providers/built-in/sentence/sentence.ts';
-import { keepsTo } from './providers/built-in/schema/keeps-to.ts';
+import { openConformance } from './providers/built-in/schema/conformance.ts';
 import { openProviders } from './providers/index.ts';
 import { audit } from './resources/audit/store.ts';
 import { openIdentity } from './resources/api-keys/identify.ts';
@@ -227,6 +227,7 @@ export async function startServer({
     ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
   const finding = openFinding(clock);
+  const conformance = openConformance(clock);
   const guardsOf = ({ guard }: Settings): Guards =>
     openGuards(guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
   let guards = guardsOf(settings);
@@ -279,7 +280,7 @@ export async function startServer({
     }),
     messages({ generate: generateSearched, clock, models: modelsSeen, limits: () => settings.limits, countTokens }),
     gencompat({
-      generate: searched(steps.round, conforming({ conforms: keepsTo }, generate)),
+      generate: searched(steps.round, conforming(conformance, generate)),
       clock,
       models: modelsSeen,
       limits: () => settings.limits,
@@ -360,6 +361,7 @@ export async function startServer({
         () => books.close(),
         () => upstreams.close(),
         () => finding.close(),
+        () => conformance.close(),
         () => administration.close(),
         () => store.close(),
         () => withdraw?.(),

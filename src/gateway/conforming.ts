@@ -6,8 +6,8 @@ import type { Context, Generate } from '#model/generate';
 import type { JsonObject } from '#model/json';
 
 export interface ConformingParts {
-  /** Does this value keep to that JSON Schema? */
-  readonly conforms: (value: unknown, schema: JsonObject) => boolean;
+  /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
+  readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
 }
 
 /**
@@ -17,29 +17,26 @@ export interface ConformingParts {
  *
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
-export function conforming({ conforms }: ConformingParts, inner: Generate): Generate {
+export function conforming({ against }: ConformingParts, inner: Generate): Generate {
   return async function* (call, context) {
     if (call.output.type !== 'schema') {
       yield* inner(call, context);
       return;
     }
     const { schema } = call.output;
-    const fits = (text: string): boolean => {
-      const value = parsed(text);
-      return value !== undefined && conforms(value, schema);
-    };
+    const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
     const said = await heard(inner(call, context));
     const mended = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(said).candidates.entries()) {
       if (!isValue(candidate)) continue;
       const text = textOf(candidate);
-      if (fits(text)) continue;
+      if (await fits(text)) continue;
       const bare = withoutFence(text);
-      if (bare !== undefined && fits(bare)) mended.set(at, bare);
+      if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
         const { text: repaired, usage } = await repair(inner, call, { ...context, step: context.step + 1 + at }, text);
-        if (!fits(repaired)) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
+        if (!(await fits(repaired))) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);
       }
@@ -59,16 +56,14 @@ const isValue = ({ reason, parts }: Candidate): boolean =>
 
 const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** JSON that was wrapped up as for a reader, in a code fence of Markdown. A model wrote it: no regular expression that backtracks may see it. */
+function withoutFence(text: string): string | undefined {
+  const said = text.trim();
+  if (said.length < 6 || !said.startsWith('```') || !said.endsWith('```')) return undefined;
+  const fenced = said.slice(said.startsWith('json', 3) ? 7 : 3, -3);
+  const inner = fenced.trimStart();
+  return fenced.slice(0, fenced.length - inner.length).includes('\n') ? inner.trimEnd() : undefined;
 }
-
-/** JSON that was wrapped up as for a reader. */
-const withoutFence = (text: string): string | undefined => /^\s*```(?:json)?\s*\n([^]*?)\n?\s*```\s*$/.exec(text)?.[1];
 
 /** Asks once more for the same, after what was said and why it will not do. */
 async function repair(

@@ -109,7 +109,8 @@ const usual = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', fil
 
 /** The wire cannot do without a MIME type: the ending of the name says it, or what is usual. */
 function guessed(kind: MediaPart['kind'], name: string): string {
-  const ending = /\.(\w{2,5})(?:[?#].*)?$/.exec(name)?.[1]?.toLowerCase() ?? '';
+  const [path] = name.split(/[?#]/, 1);
+  const ending = (/\.(\w{2,5})$/.exec(path!) ?? /\.(\w{2,5})$/.exec(name))?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(byEnding, ending) ? byEnding[ending]! : usual[kind];
 }
 

@@ -71,17 +71,21 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     case 'allowed_tools':
       return { toolChoice: allowedOf(mode, allowed, tools) };
     default: {
-      if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kindOf(type)))
+      const kind = kindOf(type);
+      if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind))
         throw invalid('tool_choice.type', 'names a tool that is not among the tools');
       // A function of that name would be meant by it, too.
-      const isSearch = kindOf(type) === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
+      const isSearch = kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
       return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
     }
   }
 }
 
 /** `web_search_preview_2025_03_11` is a `web_search`. */
-const kindOf = (type: unknown) => textOf(type).replace(/_preview.*$|_\d{4}_\d\d_\d\d$/, '');
+const kindOf = (type: unknown) =>
+  textOf(type)
+    .split('_preview', 1)[0]!
+    .replace(/_\d{4}_\d\d_\d\d$/, '');
 
 function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): ToolChoice {
   if (mode !== 'auto' && mode !== 'required')

@@ -55,12 +55,26 @@ function matching(pattern: RegExp): (text: string) => Iterable<Found> {
 function* emails(text: string): Iterable<Found> {
   let end = 0;
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
-    const local = /[\p{L}\p{N}._%+'-]+$/u.exec(text.slice(Math.max(end, at - 64), at));
-    const domain = local && /^[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/u.exec(text.slice(at + 1, at + 254));
+    const from = localStart(text, at, Math.max(end, at - 64));
+    const domain = from < at && /^[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/u.exec(text.slice(at + 1, at + 254));
     if (!domain) continue;
     end = at + 1 + domain[0].length;
-    yield { from: at - local[0].length, to: end };
+    yield { from, to: end };
   }
+}
+
+const localSign = /[\p{L}\p{N}._%+'-]/u;
+
+/** Where the local part that ends at a place begins. */
+function localStart(text: string, to: number, least: number): number {
+  let from = to;
+  while (from > least) {
+    const isPair = from - 1 > least && (text.charCodeAt(from - 1) & 0xfc00) === 0xdc00;
+    const before = isPair ? from - 2 : from - 1;
+    if (!localSign.test(text.slice(before, from))) break;
+    from = before;
+  }
+  return from;
 }
 
 /** International (E.164, 8 to 15 digits), or national in groups. A plain row of digits is no phone number. */

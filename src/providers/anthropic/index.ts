@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import { encodeRequest, type Quirks } from '#dialects/anthropic-messages/encode-request';
 import { decoder } from '#dialects/anthropic-messages/events';
 import { honoursOf } from '#dialects/anthropic-messages/fields';
@@ -20,7 +21,7 @@ import { quirkOf } from './quirks.ts';
 export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = url.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(url.pathname, '/');
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   const list = path.replace(/messages$/, 'models?limit=1');

@@ -17,6 +17,8 @@ export interface Findings {
 /** So much of a message is read for values: its end, in UTF-16 units. */
 const most = 1 << 14;
 const longestValue = 300;
+/** So many values of a kind are kept: a schema may ask for the next one thousands of times. */
+const mostFound = 200;
 
 /** @param names what is only the name of something: no text to hand out */
 export function findingsIn(message: string, names: readonly string[] = []): Findings {
@@ -27,15 +29,16 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
     to: match.index + match[0].length,
   }));
   const labels = labelsIn(text, words);
-  const numbers = [...text.matchAll(/(?<![\p{L}\p{N}_.:-])[-+]?(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,15})?(?![\p{L}\p{N}_:]|[-.]\d)/gu)].map(
-    (match) => ({
-      value: Number(match[0].replaceAll(',', '')),
-      labelled: /(?:[:=]|\b(?:is|are|equals|was))\s{0,4}$/i.test(text.slice(Math.max(0, match.index - 12), match.index)),
-      taken: false,
-    }),
-  );
-  const [quotations, objects] = [quotationsIn(text), objectsIn(words)];
-  const people = namesIn(words).filter((name) => !objects.includes(name));
+  let numbers = [...text.matchAll(/(?<![\p{L}\p{N}_.:-])[-+]?(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,15})?(?![\p{L}\p{N}_:]|[-.]\d)/gu)].map((match) => ({
+    value: Number(match[0].replaceAll(',', '')),
+    labelled: /(?:[:=]|\b(?:is|are|equals|was))\s{0,4}$/i.test(text.slice(Math.max(0, match.index - 12), match.index)),
+  }));
+  numbers = [...numbers.filter((one) => !one.labelled), ...numbers.filter((one) => one.labelled)].slice(0, mostFound);
+  const [quotations, objects] = [quotationsIn(text).slice(0, mostFound), objectsIn(words).slice(0, mostFound)];
+  const people = namesIn(words)
+    .filter((name) => !objects.includes(name))
+    .slice(0, mostFound);
+  const formed = new Map<string, string | undefined>();
   const taken = new Set(names);
   const flat = ` ${flattened(text)} `;
   return {
@@ -50,16 +53,18 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
     },
     mentions: (name) => flat.includes(` ${flattened(name)} `),
     number(accept) {
-      const found = numbers.find((one) => !one.taken && !one.labelled && accept(one.value)) ?? numbers.find((one) => !one.taken && accept(one.value));
-      if (found) found.taken = true;
-      return found?.value;
+      const at = numbers.findIndex((one) => accept(one.value));
+      return at < 0 ? undefined : numbers.splice(at, 1)[0]!.value;
     },
     text(place, accept) {
       const found = (place ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
       if (found !== undefined) taken.add(found);
       return found;
     },
-    formed: (format) => forms.get(format)?.exec(text)?.[0],
+    formed(format) {
+      if (!formed.has(format)) formed.set(format, forms.get(format)?.exec(text)?.[0]);
+      return formed.get(format);
+    },
   };
 }
 
@@ -75,7 +80,7 @@ export function flattened(name: string): string {
 
 const forms: ReadonlyMap<string, RegExp> = new Map(
   Object.entries({
-    email: /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/,
+    email: /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/,
     uri: /https?:\/\/[^\s"'<>)\]]{1,500}/,
     url: /https?:\/\/[^\s"'<>)\]]{1,500}/,
     'date-time': /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)/,
@@ -184,7 +189,7 @@ function itemsIn(text: string): string[] {
 }
 
 function quotationsIn(text: string): string[] {
-  return [...text.matchAll(/"([^"\n]{1,300})"|“([^”\n]{1,300})”|`([^`\n]{1,300})`|(?<![\p{L}\p{N}])'([^'\n]{1,300})'(?![\p{L}\p{N}])/gu)].map(
+  return [...text.matchAll(/"([^"\n]{1,300})"|“([^“”\n]{1,300})”|`([^`\n]{1,300})`|(?<![\p{L}\p{N}])'([^'\n]{1,300})'(?![\p{L}\p{N}])/gu)].map(
     (match) => match[1] ?? match[2] ?? match[3] ?? match[4]!,
   );
 }

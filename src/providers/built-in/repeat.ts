@@ -59,7 +59,7 @@ function orderAt(message: string, start: number): string | undefined {
   if (rest === '' || vague.test(rest)) return undefined;
   if (speaks && !/^[:,.!?)]/.test(rest)) return rest;
   if (!/^ with/i.test(adverb) && !/exactly|verbatim|only|just/i.test(adverb)) return undefined;
-  const strict = /exactly|verbatim|only|just|the .*(?:word|phrase|text|sentence)/i.test(adverb);
+  const strict = /exactly|verbatim|only|just|the .{0,20}(?:word|phrase|text|sentence)/i.test(adverb);
   return strict || (!/\s/.test(rest) && !formats.test(rest)) ? rest : undefined;
 }
 

@@ -7,7 +7,8 @@ import { describeMedia } from './media.ts';
 import { isOwn, phrase } from './phrases.ts';
 import { toRepeat } from './repeat.ts';
 import { schemaValue } from './schema/value.ts';
-import { conforms, isObject, namesOf, Work } from './schema/conforms.ts';
+import { conforms, isObject, namesOf } from './schema/conforms.ts';
+import { Work } from './schema/work.ts';
 import type { Sentence } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
@@ -121,14 +122,16 @@ function quoted(found: readonly Sentence[], variant: number): string {
 /** JSON in the form that is asked for: what the message brings ready-made, else made from the schema, else an object of what the message names. */
 function written(call: GenerateCall, asked: Asked): string {
   const ready = readyMade(asked);
-  const words = () => (asked.results.length > 0 ? toldBy(asked)(0) : spoken(asked)(0)).text;
+  let inWords: string | undefined;
+  const words = () => (inWords ??= (asked.results.length > 0 ? toldBy(asked)(0) : spoken(asked)(0)).text);
   const told = asked.results.flatMap((result) => result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))).join('\n');
   const values = `${told.slice(0, most)}\n${asked.ending}`;
   const made = (schema: JsonObject, field: string) =>
     JSON.stringify(schemaValue(schema, { findings: findingsIn(values, namesOf(schema)), asked: asked.ending.trim(), said: words }, field));
   if (call.output.type === 'schema') {
     const { schema } = call.output;
-    return ready !== undefined && conforms(schema, schema, ready, new Work(20_000)) ? JSON.stringify(ready) : made(schema, 'output.schema');
+    const work = new Work(5000);
+    return ready !== undefined && conforms(schema, schema, ready, work) && !work.isOver ? JSON.stringify(ready) : made(schema, 'output.schema');
   }
   if (isObject(ready)) return JSON.stringify(ready);
   const keys = keysIn(asked.ending);

@@ -4,7 +4,8 @@ import { Fault } from '#model/fault';
 import { findingsIn, flattened } from './findings.ts';
 import { toRepeat } from './repeat.ts';
 import { namesOf } from './schema/conforms.ts';
-import { schemaValue } from './schema/value.ts';
+import { schemaValue, stepsOfAnswer } from './schema/value.ts';
+import { Work } from './schema/work.ts';
 
 export interface Use {
   readonly name: string;
@@ -30,13 +31,13 @@ export function demandedUses(call: GenerateCall, message: string): Use[] {
   if (choice?.type === 'tool') {
     const tool = usable.find((one) => one.name === choice.name);
     if (!tool) throw new Fault('invalid', `tool_choice names ${choice.name.slice(0, 100)}, which is not among the tools.`, { field: 'tool_choice' });
-    return [use(tool, message, call)];
+    return [use(tool, message, call, new Work(stepsOfAnswer))];
   }
   if (choice?.type !== 'required' && !(choice?.type === 'allowed' && choice.mode === 'required')) return [];
   if (usable.length === 0)
     throw new Fault('invalid', 'tool_choice asks for a tool, and there is none that the built-in model can call.', { field: 'tool_choice' });
   const named = namedUses(call, message);
-  return named.length > 0 ? named : [use(usable[0]!, message, call)];
+  return named.length > 0 ? named : [use(usable[0]!, message, call, new Work(stepsOfAnswer))];
 }
 
 /** The tools that a message names, in the order in which it does. */
@@ -46,9 +47,10 @@ export function namedUses(call: GenerateCall, message: string): Use[] {
   const named = mentioned(tools, message, (tool) => flattened(tool.name.slice(0, 200)));
   const mentions = named.length > 0 ? named : mentioned(tools, message, subjectOf);
   const chosen = mentions.slice(0, call.parallelToolCalls === false ? 1 : mostUses);
+  const work = new Work(stepsOfAnswer);
   return chosen.map(({ tool, from }, at) => {
     const own = chosen.length === 1 ? message : message.slice(at === 0 ? 0 : from, chosen[at + 1]?.from);
-    return use(tool, own, call);
+    return use(tool, own, call, work);
   });
 }
 
@@ -100,7 +102,7 @@ function mentioned(tools: readonly Usable[], message: string, nameOf: (tool: Usa
   return [...found.values()].toSorted((a, b) => a.from - b.from);
 }
 
-function use(tool: Usable, message: string, call: GenerateCall): Use {
+function use(tool: Usable, message: string, call: GenerateCall, work: Work): Use {
   if (tool.type === 'custom') return { name: tool.name, json: freeText(tool.name, message), custom: true };
   const { parameters } = tool;
   if (!parameters) return { name: tool.name, json: '{}', custom: false };
@@ -108,7 +110,7 @@ function use(tool: Usable, message: string, call: GenerateCall): Use {
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
     name: tool.name,
-    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field)),
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field, work)),
     custom: false,
   };
 }

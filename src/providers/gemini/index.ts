@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { MediaPart } from '#model/conversation';
 import { generateContent, inPath, searches, type Credential } from '../generating-content.ts';
@@ -14,7 +15,7 @@ import { openSignatures } from '../signatures.ts';
 export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = url.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(url.pathname, '/');
   const ring = keyRing(apiKeys, clock);
   const byKey = new Map(apiKeys.map((key): [string, Credential] => [key, { headers: () => ({ 'x-goog-api-key': key }), refused: () => ring.setAside(key) }]));
   const credentials = () => ring.inTurn().map((key) => byKey.get(key)!);

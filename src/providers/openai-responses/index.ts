@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import { honours } from '#dialects/openai-responses/fields';
 import { decodeFault } from '#dialects/openai-faults';
 import { decoder } from '#dialects/openai-responses/decoder';
@@ -19,7 +20,7 @@ import { answered } from '../trying.ts';
 export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = url.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(url.pathname, '/');
   const azure = kind === 'azure';
   const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };

@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import { Fault } from '#model/fault';
 
 export interface OpenAISettings {
@@ -21,7 +22,7 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
 export function addressOf({ baseUrl: url, kind, apiVersion = '' }: OpenAISettings, model: string, operation: string): { url: URL; path: string } {
-  const base = url.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(url.pathname, '/');
   if (kind !== 'azure') return { url, path: `${base}/${operation}${url.search}` };
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });
   return { url, path: `${base}/openai/deployments/${model}/${operation}?api-version=${encodeURIComponent(apiVersion)}` };

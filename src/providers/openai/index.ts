@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import type { Quirks } from '#dialects/openai-chat/encode-request';
 import { decoder } from '#dialects/openai-chat/events';
 import { honoursOf } from '#dialects/openai-chat/fields';
@@ -32,7 +33,7 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  const base = settings.baseUrl.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(settings.baseUrl.pathname, '/');
   const list = kind === 'azure' ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion ?? '')}` : `${base}/models${settings.baseUrl.search}`;
   const asking = { upstreams, clock, url: settings.baseUrl, path: list, refusal: decodeFault };
   const probes = () => probesByKey(apiKeys, (key = '') => ({ ...asking, headers: () => headersFor.get(key)! }));

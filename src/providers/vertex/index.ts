@@ -1,3 +1,4 @@
+import { withoutEnd } from '#kit/without-end';
 import type { Quirks } from '#dialects/gemini/encode-request';
 import { decodeFault } from '#dialects/gemini/faults';
 import { honoursOf } from '#dialects/gemini/fields';
@@ -33,7 +34,7 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
       region,
       url,
       lists: lists.filter((list) => residency[list]?.includes(region)),
-      base: `${url.pathname.replace(/\/+$/, '')}/projects/${projectWord}/locations/${inPath(region)}`,
+      base: `${withoutEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
     };
   });
   return {

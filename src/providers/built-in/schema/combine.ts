@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '#model/json';
-import { isObject, isSchema, lengthOf, schemasOf, textsOf, typesOf, type Schema } from './conforms.ts';
+import { isObject, isSchema, lengthOf, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
+import type { Work } from './work.ts';
 
 const deepest = 50;
 
@@ -7,11 +8,12 @@ const deepest = 50;
  * One schema that asks what both ask; `false` where they contradict. A second `anyOf`, `oneOf` or `if` waits under `allOf`; a second pattern or format is left out,
  * for every value is checked against the schemas it was made for in the end.
  */
-export function combined(a: Schema, b: Schema, depth = 0): Schema {
+export function combined(a: Schema, b: Schema, work: Work, depth = 0): Schema {
   if (a === false || b === false) return false;
   if (a === true) return b;
   if (b === true || a === b) return a;
   if (depth > deepest) return { allOf: [a, b] };
+  if (!work.spend((Object.keys(a).length + Object.keys(b).length) / 4)) return false;
   const joined: Record<string, Json> = { ...a };
   const apart: Record<string, Json> = {};
   const conditional = 'if' in a && 'if' in b;
@@ -21,7 +23,7 @@ export function combined(a: Schema, b: Schema, depth = 0): Schema {
     if (!waits && !Object.hasOwn(a, key)) joined[key] = value;
     else if (waits || ((key === 'anyOf' || key === 'oneOf') && a[key] !== value)) apart[key] = value;
     else {
-      const one = joinedKeyword(key, a, b, depth);
+      const one = joinedKeyword(key, a, b, work, depth);
       if (one === contradiction) return false;
       joined[key] = one;
     }
@@ -32,9 +34,10 @@ export function combined(a: Schema, b: Schema, depth = 0): Schema {
 
 const contradiction = Symbol('nothing satisfies both');
 
-function joinedKeyword(key: string, a: JsonObject, b: JsonObject, depth: number): Json | typeof contradiction {
+function joinedKeyword(key: string, a: JsonObject, b: JsonObject, work: Work, depth: number): Json | typeof contradiction {
   const [one, other] = [a[key]!, b[key]!];
   if (one === other) return one;
+  if (!work.spend((lengthIn(one) + lengthIn(other)) / 8)) return contradiction;
   switch (key) {
     case 'type':
       return joinedTypes(typesOf(a) ?? [], typesOf(b) ?? []);
@@ -42,12 +45,12 @@ function joinedKeyword(key: string, a: JsonObject, b: JsonObject, depth: number)
       return [...new Set([...textsOf(one), ...textsOf(other)])];
     case 'enum': {
       if (!Array.isArray(one) || !Array.isArray(other)) return one;
-      const known = new Set(other.map((value) => JSON.stringify(value)));
-      const both = one.filter((value) => known.has(JSON.stringify(value)));
+      const known = new Set(other.map((value) => spelled(value as Json, work)));
+      const both = one.filter((value) => known.has(spelled(value as Json, work)));
       return both.length > 0 ? both : contradiction;
     }
     case 'const':
-      return JSON.stringify(one) === JSON.stringify(other) ? one : contradiction;
+      return spelled(one, work) === spelled(other, work) ? one : contradiction;
     case 'minimum':
     case 'exclusiveMinimum':
     case 'minLength':
@@ -64,10 +67,10 @@ function joinedKeyword(key: string, a: JsonObject, b: JsonObject, depth: number)
     case 'patternProperties':
     case '$defs':
     case 'definitions':
-      return joinedMembers(one, other, depth);
+      return joinedMembers(one, other, work, depth);
     case 'items':
     case 'additionalProperties':
-      return isSchema(one) && isSchema(other) ? combined(one, other, depth + 1) : one;
+      return isSchema(one) && isSchema(other) ? combined(one, other, work, depth + 1) : one;
     case 'allOf':
       return [...schemasOf(one), ...schemasOf(other)];
     case 'uniqueItems':
@@ -81,6 +84,8 @@ function joinedKeyword(key: string, a: JsonObject, b: JsonObject, depth: number)
   }
 }
 
+const lengthIn = (value: Json): number => (Array.isArray(value) ? value.length : 0);
+
 function joinedTypes(a: readonly string[], b: readonly string[]): Json | typeof contradiction {
   const both = a.flatMap((type) => {
     if (b.includes(type)) return [type];
@@ -89,13 +94,14 @@ function joinedTypes(a: readonly string[], b: readonly string[]): Json | typeof 
   return both.length > 0 ? both : contradiction;
 }
 
-function joinedMembers(one: Json, other: Json, depth: number): Json {
+function joinedMembers(one: Json, other: Json, work: Work, depth: number): Json {
   if (!isObject(one) || !isObject(other)) return one;
+  if (!work.spend((Object.keys(one).length + Object.keys(other).length) / 4)) return one;
   const members = { ...one };
   for (const [name, schema] of Object.entries(other)) {
     const mine = Object.hasOwn(members, name) ? members[name] : undefined;
     Object.defineProperty(members, name, {
-      value: isSchema(mine) && isSchema(schema) ? combined(mine, schema, depth + 1) : schema,
+      value: isSchema(mine) && isSchema(schema) ? combined(mine, schema, work, depth + 1) : schema,
       enumerable: true,
       configurable: true,
       writable: true,

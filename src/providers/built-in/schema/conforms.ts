@@ -1,48 +1,13 @@
 import type { Json, JsonObject } from '#model/json';
-import { readPattern, type Pattern } from './pattern.ts';
+import type { Work } from './work.ts';
 
 /** A JSON Schema, or a yes or no. */
 export type Schema = JsonObject | boolean;
 
-/** Work left for one value: schemas come from outside, and some never end. */
-export class Work {
-  #left: number;
-  readonly #patterns = new Map<string, Pattern | undefined>();
-
-  constructor(steps: number) {
-    this.#left = steps;
-  }
-
-  /** @returns false when it is too much */
-  spend(steps = 1): boolean {
-    this.#left -= steps;
-    return this.#left >= 0;
-  }
-
-  pattern(source: string): Pattern | undefined {
-    if (!this.#patterns.has(source)) this.#patterns.set(source, this.spend(source.length) ? readPattern(source) : undefined);
-    return this.#patterns.get(source);
-  }
-}
-
 /** What a `$ref` of the same document names. */
-export function resolved(root: Schema, reference: string): Schema | undefined {
-  if (!reference.startsWith('#')) return undefined;
-  let at: unknown = root;
-  for (const step of decoded(reference.slice(1)).split('/').slice(1)) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (at === null || typeof at !== 'object' || !Object.hasOwn(at, key)) return undefined;
-    at = (at as Record<string, unknown>)[key];
-  }
-  return isSchema(at) ? at : undefined;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+export function resolved(root: Schema, reference: string, work: Work): Schema | undefined {
+  const target = work.target(root, reference);
+  return isSchema(target) ? target : undefined;
 }
 
 export const isObject = (value: unknown): value is JsonObject => value !== null && typeof value === 'object' && !Array.isArray(value);
@@ -56,26 +21,29 @@ export const namesOf = (schema: JsonObject): string[] => Object.keys(propertiesO
 
 /** The types a schema names, in small letters (Gemini's are capitals); `nullable` adds null. Absent: any. */
 export function typesOf(schema: JsonObject): readonly string[] | undefined {
-  const named = typeof schema['type'] === 'string' ? [schema['type']] : textsOf(schema['type']);
+  const named = typeof schema['type'] === 'string' ? [schema['type']] : textsOf(schema['type']).slice(0, 50);
   if (named.length === 0) return undefined;
-  const types = named.map((type) => type.toLowerCase());
+  const types = named.map((type) => type.slice(0, 50).toLowerCase());
   return schema['nullable'] === true && !types.includes('null') ? [...types, 'null'] : types;
 }
 
-/** Does a value conform? Unknown keywords say nothing; a pattern that is not understood and a reference that leads nowhere are conformed to by nothing. */
+/**
+ * Does a value conform? Unknown keywords say nothing; a pattern that is not understood and a reference that leads nowhere are conformed to by nothing.
+ * Once the work is over the answer is worth nothing.
+ */
 export function conforms(root: Schema, schema: Schema, value: Json, work: Work, depth = 0): boolean {
   if (typeof schema === 'boolean') return schema;
-  if (depth > 200 || !work.spend()) return false;
-  const is = (inner: Schema, part: Json = value) => conforms(root, inner, part, work, depth + 1);
+  if (depth > 200 || !work.spend(1 + sizeOf(schema))) return false;
+  const is = (inner: Schema, part: Json = value) => !work.isOver && conforms(root, inner, part, work, depth + 1);
   if (typeof schema['$ref'] === 'string') {
-    const target = resolved(root, schema['$ref']);
+    const target = resolved(root, schema['$ref'], work);
     if (target === undefined || !is(target)) return false;
   }
   const types = typesOf(schema);
   if (types && !types.some((type) => hasType(type, value))) return false;
   if (value === null && schema['nullable'] === true) return true;
   if ('const' in schema && !same(schema['const'], value, work)) return false;
-  if (Array.isArray(schema['enum']) && !(work.spend(schema['enum'].length / 50) && schema['enum'].some((one) => same(one as Json, value, work)))) return false;
+  if (Array.isArray(schema['enum']) && !schema['enum'].some((one) => same(one as Json, value, work))) return false;
   if (!schemasOf(schema['allOf']).every((one) => is(one))) return false;
   if (Array.isArray(schema['anyOf']) && !schemasOf(schema['anyOf']).some((one) => is(one))) return false;
   if (Array.isArray(schema['oneOf']) && schemasOf(schema['oneOf']).filter((one) => is(one)).length !== 1) return false;
@@ -89,6 +57,18 @@ export function conforms(root: Schema, schema: Schema, value: Json, work: Work, 
   if (Array.isArray(value)) return listConforms(schema, value as readonly Json[], is, work);
   return isObject(value) ? objectConforms(schema, value, is, work) : true;
 }
+
+/** Steps that reading the lists of a schema takes, whatever is in them. */
+function sizeOf(schema: JsonObject): number {
+  let items = 0;
+  for (const key of lists) {
+    const list = schema[key];
+    if (Array.isArray(list)) items += list.length;
+  }
+  return items / 16;
+}
+
+const lists = ['type', 'enum', 'allOf', 'anyOf', 'oneOf', 'required', 'items', 'prefixItems'];
 
 type Is = (schema: Schema, value: Json) => boolean;
 
@@ -107,36 +87,49 @@ function hasType(type: string, value: Json): boolean {
   }
 }
 
-function same(a: Json | undefined, b: Json, work: Work): boolean {
+/** Are two values equal, whatever the order of their members? */
+function same(a: Json | undefined, b: Json, work: Work, depth = 0): boolean {
+  if (typeof a === 'string' && typeof b === 'string') return a.length === b.length && work.spend(0.05 + a.length / 1000) && a === b;
+  if (!work.spend(0.05)) return false;
   if (a === b) return true;
-  if (a === null || typeof a !== 'object' || b === null || typeof b !== 'object') return false;
-  const [one, other] = [JSON.stringify(sorted(a)), JSON.stringify(sorted(b))];
-  return work.spend(Math.ceil(one.length / 16)) && one === other;
+  if (a === null || typeof a !== 'object' || b === null || typeof b !== 'object' || depth > 200 || !work.spend()) return false;
+  if (Array.isArray(a) || Array.isArray(b))
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((one, at) => same(one as Json, b[at] as Json, work, depth + 1));
+  const [one, other] = [a as JsonObject, b as JsonObject];
+  const keys = Object.keys(one);
+  if (!work.spend(keys.length / 4) || keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]!, work, depth + 1));
 }
 
-function sorted(value: Json, depth = 0): Json {
-  if (depth > 200 || value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => sorted(one, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, one]) => [key, sorted(one, depth + 1)]),
-  );
+/** A text that is equal for equal values, whatever the order of their members. */
+export function spelled(value: Json, work: Work, depth = 0): string {
+  if (value === null || typeof value !== 'object') return work.spend(0.2 + (typeof value === 'string' ? value.length / 100 : 0)) ? JSON.stringify(value) : '';
+  if (depth > 200 || !work.spend()) return '';
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map((one) => spelled(one, work, depth + 1)).join(',')}]`;
+  const names = Object.keys(value);
+  if (!work.spend(names.length)) return '';
+  const members = names.toSorted().map((name) => `${JSON.stringify(name)}:${spelled((value as JsonObject)[name]!, work, depth + 1)}`);
+  return `{${members.join(',')}}`;
 }
 
 export const numberOf = (schema: JsonObject, key: string): number | undefined => (typeof schema[key] === 'number' ? schema[key] : undefined);
 /** Gemini writes lengths as texts: `"minItems": "2"`. */
 export const lengthOf = (schema: JsonObject, key: string): number | undefined => {
-  const length = Number(schema[key] ?? Number.NaN);
+  const said = schema[key];
+  const length = typeof said === 'number' ? said : typeof said === 'string' && said.length < 20 ? Number(said) : Number.NaN;
   return Number.isNaN(length) ? undefined : length;
 };
 
 function textConforms(schema: JsonObject, value: string, work: Work): boolean {
-  const length = value.length < 1000 ? Array.from(value).length : value.length;
-  if (length < (lengthOf(schema, 'minLength') ?? 0) || length > (lengthOf(schema, 'maxLength') ?? Infinity)) return false;
-  if (typeof schema['pattern'] === 'string' && !(work.spend(value.length) && work.pattern(schema['pattern'])?.matches(value))) return false;
+  const [fewest, most] = [lengthOf(schema, 'minLength'), lengthOf(schema, 'maxLength')];
+  if (fewest !== undefined || most !== undefined) {
+    if (!work.spend(Math.min(value.length, 1000) / 32)) return false;
+    const length = value.length < 1000 ? Array.from(value).length : value.length;
+    if (length < (fewest ?? 0) || length > (most ?? Infinity)) return false;
+  }
+  if (typeof schema['pattern'] === 'string' && !work.pattern(schema['pattern'])?.matches(value, work)) return false;
   const form = formats.get(schema['format']);
-  return form === undefined || form.test(value.slice(0, 1000));
+  return form === undefined || (work.spend(4) && form.test(value.slice(0, 1000)));
 }
 
 /** Texts of the usual formats, each linear in the text. */
@@ -166,10 +159,10 @@ function listConforms(schema: JsonObject, value: readonly Json[], is: Is, work: 
   if (value.length < (lengthOf(schema, 'minItems') ?? 0) || value.length > (lengthOf(schema, 'maxItems') ?? Infinity)) return false;
   const { first, rest } = itemsOf(schema);
   if (!value.every((item, at) => is(first[at] ?? rest, item))) return false;
-  if (schema['uniqueItems'] === true && new Set(value.map((item) => JSON.stringify(sorted(item)))).size < value.length) return false;
+  if (schema['uniqueItems'] === true && new Set(value.map((item) => spelled(item, work))).size < value.length) return false;
   if (!isSchema(schema['contains'])) return true;
   const contains = schema['contains'];
-  const count = value.filter((item) => work.spend() && is(contains, item)).length;
+  const count = value.filter((item) => is(contains, item)).length;
   return count >= (lengthOf(schema, 'minContains') ?? 1) && count <= (lengthOf(schema, 'maxContains') ?? Infinity);
 }
 
@@ -185,8 +178,13 @@ function objectConforms(schema: JsonObject, value: JsonObject, is: Is, work: Wor
   if (!work.spend(keys.length)) return false;
   if (keys.length < (lengthOf(schema, 'minProperties') ?? 0) || keys.length > (lengthOf(schema, 'maxProperties') ?? Infinity)) return false;
   if (!textsOf(schema['required']).every((key) => Object.hasOwn(value, key))) return false;
-  for (const [key, needed] of Object.entries(propertiesOf(schema, 'dependentRequired')))
-    if (Object.hasOwn(value, key) && !textsOf(needed).every((one) => Object.hasOwn(value, one))) return false;
+  const dependent = schema['dependentRequired'];
+  if (isObject(dependent)) {
+    for (const key of keys) {
+      const needed = Object.hasOwn(dependent, key) ? dependent[key] : undefined;
+      if (Array.isArray(needed) && !(work.spend(needed.length / 8) && textsOf(needed).every((one) => Object.hasOwn(value, one)))) return false;
+    }
+  }
   const names = schema['propertyNames'];
   if (isSchema(names) && !keys.every((key) => is(names, key))) return false;
   return keys.every((key) => memberSchemas(schema, key, work).every((one) => is(one, value[key]!)));
@@ -196,9 +194,10 @@ function objectConforms(schema: JsonObject, value: JsonObject, is: Is, work: Wor
 export function memberSchemas(schema: JsonObject, key: string, work: Work): readonly Schema[] {
   const properties = propertiesOf(schema);
   const own = Object.hasOwn(properties, key) && isSchema(properties[key]) ? [properties[key]] : [];
-  const patterned = Object.entries(propertiesOf(schema, 'patternProperties')).flatMap(([pattern, one]) =>
-    isSchema(one) && work.spend(key.length) && work.pattern(pattern)?.matches(key) ? [one] : [],
-  );
+  const patterned: Schema[] = [];
+  if (isObject(schema['patternProperties']))
+    for (const [pattern, one] of Object.entries(work.spend(Object.keys(schema['patternProperties']).length / 4) ? schema['patternProperties'] : {}))
+      if (isSchema(one) && work.pattern(pattern)?.matches(key, work)) patterned.push(one);
   const found = [...own, ...patterned];
   return found.length > 0 || !isSchema(schema['additionalProperties']) ? found : [schema['additionalProperties']];
 }

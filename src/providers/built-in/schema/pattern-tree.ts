@@ -1,9 +1,21 @@
 /** A regular expression as it is built. */
 export type Tree =
-  | { readonly type: 'one'; readonly is: (point: string) => boolean; readonly samples: string }
+  | One
   | { readonly type: 'row' | 'choice'; readonly of: readonly Tree[] }
   | { readonly type: 'repeat'; readonly of: Tree; readonly min: number; readonly max: number }
   | { readonly type: 'start' | 'end' };
+
+/** One character. */
+interface One {
+  readonly type: 'one';
+  readonly is: (point: string) => boolean;
+  /** Characters that it may be, put together when somebody asks. */
+  readonly samples: () => readonly string[];
+  /** What `is` costs, in comparisons. */
+  readonly weight: number;
+  /** The only character that it may be. */
+  readonly point?: string;
+}
 
 /** @returns nothing where the pattern is not understood */
 export function readTree(source: string): Tree | undefined {
@@ -14,7 +26,7 @@ export function readTree(source: string): Tree | undefined {
 
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 const digits = '0123456789';
-const printable = `${letters}${letters.toUpperCase()}${digits} -_.,:;!?@#$%&*+/='"()[]{}<>|~^\\\``;
+const printable = Array.from(`${letters}${letters.toUpperCase()}${digits} -_.,:;!?@#$%&*+/='"()[]{}<>|~^\\\``);
 
 class Reader {
   readonly #points: readonly string[];
@@ -75,7 +87,7 @@ class Reader {
       case '$':
         return { type: 'end' };
       case '.':
-        return { type: 'one', is: (one) => !/[\n\r\u2028\u2029]/.test(one), samples: printable };
+        return { type: 'one', is: (one) => !lineEnds.has(one), samples: () => printable, weight: 1 };
       case '(': {
         if (this.#take('?')) {
           if (this.#take('<')) {
@@ -101,27 +113,27 @@ class Reader {
 
   #set(): Tree | undefined {
     const negative = this.#take('^');
-    const parts: Extract<Tree, { type: 'one' }>[] = [];
+    const parts: One[] = [];
     while (!this.#take(']')) {
       if (this.done) return undefined;
       const from = this.#member();
       if (!from) return undefined;
-      if (this.#peek() === '-' && this.#points[this.#at + 1] !== ']' && Array.from(from.samples).length === 1) {
+      if (this.#peek() === '-' && this.#points[this.#at + 1] !== ']' && from.point !== undefined) {
         this.#at++;
         const to = this.done ? undefined : this.#member();
-        if (!to || Array.from(to.samples).length !== 1) return undefined;
-        const [low, high] = [from.samples.codePointAt(0)!, to.samples.codePointAt(0)!];
+        if (to?.point === undefined) return undefined;
+        const [low, high] = [from.point.codePointAt(0)!, to.point.codePointAt(0)!];
         if (high < low) return undefined;
-        const samples = Array.from({ length: Math.min(26, high - low + 1) }, (_, step) => String.fromCodePoint(low + step)).join('');
-        parts.push({ type: 'one', is: (one) => one.codePointAt(0)! >= low && one.codePointAt(0)! <= high, samples });
+        const samples = () => Array.from({ length: Math.min(26, high - low + 1) }, (_, step) => String.fromCodePoint(low + step));
+        parts.push({ type: 'one', is: (one) => one.codePointAt(0)! >= low && one.codePointAt(0)! <= high, samples, weight: 1 });
       } else parts.push(from);
     }
     const is = (one: string) => parts.some((part) => part.is(one)) !== negative;
-    const samples = negative ? Array.from(printable).filter(is).join('') : parts.map((part) => part.samples).join('');
-    return { type: 'one', is, samples };
+    const samples = once(() => (negative ? printable.filter(is) : parts.flatMap((part) => part.samples())));
+    return { type: 'one', is, samples, weight: 1 + parts.length };
   }
 
-  #member(): Extract<Tree, { type: 'one' }> | undefined {
+  #member(): One | undefined {
     const point = this.#points[this.#at++]!;
     if (point !== '\\') return literal(point);
     if (this.#take('b')) return literal('\b');
@@ -139,13 +151,13 @@ class Reader {
         return undefined;
       case 'd':
       case 'D':
-        return set(/[0-9]/, digits, point === 'D');
+        return set(/[0-9]/, Array.from(digits), point === 'D');
       case 'w':
       case 'W':
-        return set(/\w/, letters + digits, point === 'W');
+        return set(/\w/, Array.from(letters + digits), point === 'W');
       case 's':
       case 'S':
-        return set(/\s/, ' \t\n', point === 'S');
+        return set(/\s/, Array.from(' \t\n'), point === 'S');
       case 'p':
       case 'P': {
         const end = this.#points.indexOf('}', this.#at);
@@ -153,7 +165,7 @@ class Reader {
         if (end < 0 || !/^\{[A-Za-z_]{1,40}(?:=[A-Za-z_]{1,40})?\}$/.test(name)) return undefined;
         this.#at = end + 1;
         try {
-          return set(new RegExp(`\\p${name}`, 'u'), 'aA1 ÄäЖ中!', point === 'P');
+          return set(new RegExp(`\\p${name}`, 'u'), Array.from('aA1 ÄäЖ中!'), point === 'P');
         } catch {
           return undefined;
         }
@@ -193,12 +205,16 @@ class Reader {
   }
 }
 
-const literal = (point: string) => ({ type: 'one', is: (one: string) => one === point, samples: point }) as const;
+const lineEnds = new Set(['\n', '\r', '\u2028', '\u2029']);
 
-function set(member: RegExp, samples: string, negative: boolean): Tree | undefined {
+const literal = (point: string): One => ({ type: 'one', is: (one) => one === point, samples: () => [point], weight: 0, point });
+
+function set(member: RegExp, samples: readonly string[], negative: boolean): One {
   const is = (one: string) => member.test(one) !== negative;
-  const fitting = Array.from(samples + printable)
-    .filter(is)
-    .join('');
-  return { type: 'one', is, samples: fitting };
+  return { type: 'one', is, samples: once(() => [...samples, ...printable].filter(is)), weight: 1 };
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
 }

@@ -5,20 +5,37 @@ import { readTree, type Tree } from './pattern-tree.ts';
  * Understood: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Looking around and back is not.
  */
 export interface Pattern {
-  matches(text: string): boolean;
-  /** A text that matches; `extra` repetitions where more are allowed, another choice for each `variant`. */
-  sample(extra: number, variant: number): string;
+  /** @returns false also where it takes more work than there is */
+  matches(text: string, work?: Spending): boolean;
+  /** A text that matches; `extra` repetitions where more are allowed, another choice for each `variant`. It ends early where it takes more work than there is. */
+  sample(extra: number, variant: number, work?: Spending): string;
+}
+
+/** What a pattern does is spent in steps of a microsecond at most. */
+export interface Spending {
+  /** @returns false when it is too much */
+  spend(steps: number): boolean;
 }
 
 /** @returns nothing where the pattern is not understood or has more than 2,000 states */
-export function readPattern(source: string): Pattern | undefined {
+export function readPattern(source: string, work: Spending = upTo(100_000)): Pattern | undefined {
   if (source.length > 1000) return undefined;
   const tree = readTree(source);
   if (!tree) return undefined;
   const program: State[] = [];
   if (!compile(tree, program, { left: 20_000 })) return undefined;
   program.push({ type: 'match' });
-  return { matches: (text) => run(program, text), sample: (extra, variant) => sample(tree, extra, variant, { left: 70_000 }) };
+  if (!work.spend(program.length / 4)) return undefined;
+  const search = new Search(program);
+  return {
+    matches: (text, spending = upTo(100_000)) => search.finds(text, spending),
+    sample: (extra, variant, spending = upTo(20_000)) => sample(tree, extra, variant, spending),
+  };
+}
+
+function upTo(steps: number): Spending {
+  let left = steps;
+  return { spend: (some) => (left -= some) >= 0 };
 }
 
 /** Steps that may still be taken. */
@@ -26,10 +43,7 @@ interface Steps {
   left: number;
 }
 
-type State =
-  | { readonly type: 'one'; readonly is: (point: string) => boolean }
-  | { type: 'fork'; a: number; b: number }
-  | { readonly type: 'start' | 'end' | 'match' };
+type State = Extract<Tree, { type: 'one' }> | { type: 'fork'; a: number; b: number } | { readonly type: 'start' | 'end' | 'match' };
 
 /** @returns false when there are too many states */
 function compile(tree: Tree, program: State[], steps: Steps): boolean {
@@ -80,46 +94,61 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
   }
 }
 
-/** All states at once, a character at a time; a match may start anywhere. A search that takes more than 500,000 steps has found nothing. */
-function run(program: readonly State[], text: string): boolean {
-  const points = Array.from(text);
-  let left = 500_000;
-  let live: number[] = [];
-  for (let at = 0; at <= points.length; at++) {
-    const seen = new Set<number>();
-    const next: number[] = [];
-    const open = [...live, 0];
-    while (open.length > 0) {
-      const place = open.pop()!;
-      if (seen.has(place)) continue;
-      if (left-- <= 0) return false;
-      seen.add(place);
-      const state = program[place]!;
-      if (state.type === 'match') return true;
-      if (state.type === 'fork') open.push(state.a, state.b);
-      else if (state.type === 'one') {
-        if (at < points.length && state.is(points[at]!)) next.push(place + 1);
-      } else if (at === (state.type === 'start' ? 0 : points.length)) open.push(place + 1);
-    }
-    live = next;
+/** All states at once, a character at a time; a match may start anywhere. */
+class Search {
+  readonly #program: readonly State[];
+  /** Of each state the character at which it was last reached, counted over all texts. */
+  readonly #reached: Float64Array;
+  #turn = 0;
+
+  constructor(program: readonly State[]) {
+    this.#program = program;
+    this.#reached = new Float64Array(program.length);
   }
-  return false;
+
+  finds(text: string, work: Spending): boolean {
+    let live: number[] = [];
+    let next: number[] = [];
+    for (let at = 0; at <= text.length;) {
+      const point = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
+      this.#turn++;
+      live.push(0);
+      let steps = 1;
+      while (live.length > 0) {
+        const place = live.pop()!;
+        if (this.#reached[place] === this.#turn) continue;
+        this.#reached[place] = this.#turn;
+        const state = this.#program[place]!;
+        steps++;
+        if (state.type === 'match') return true;
+        if (state.type === 'fork') live.push(state.a, state.b);
+        else if (state.type === 'one') {
+          steps += state.weight;
+          if (point !== '' && state.is(point)) next.push(place + 1);
+        } else if (state.type === 'start' ? at === 0 : point === '') live.push(place + 1);
+      }
+      if (!work.spend(steps / 16)) return false;
+      [live, next] = [next, live];
+      at += point.length || 1;
+    }
+    return false;
+  }
 }
 
-function sample(tree: Tree, extra: number, variant: number, steps: Steps): string {
-  if (steps.left-- <= 0) return '';
+function sample(tree: Tree, extra: number, variant: number, work: Spending): string {
+  if (!work.spend(0.25)) return '';
   switch (tree.type) {
     case 'one': {
-      const points = Array.from(tree.samples);
+      const points = tree.samples();
       return points[variant % Math.max(1, points.length)] ?? '';
     }
     case 'row':
-      return tree.of.map((one) => sample(one, extra, variant, steps)).join('');
+      return tree.of.map((one) => sample(one, extra, variant, work)).join('');
     case 'choice':
-      return sample(tree.of[variant % tree.of.length]!, extra, variant, steps);
+      return sample(tree.of[variant % tree.of.length]!, extra, variant, work);
     case 'repeat': {
       let text = '';
-      for (let count = 0; count < Math.min(tree.max, tree.min + extra) && steps.left > 0; count++) text += sample(tree.of, extra, variant + count, steps);
+      for (let count = 0; count < Math.min(tree.max, tree.min + extra) && work.spend(0.1); count++) text += sample(tree.of, extra, variant + count, work);
       return text;
     }
     case 'start':

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '#model/json';
 import type { Findings } from '../findings.ts';
-import { formats, lengthOf, numberOf, type Schema, type Work } from './conforms.ts';
+import { formats, lengthOf, numberOf, type Schema } from './conforms.ts';
+import type { Work } from './work.ts';
 
 /** Where values come from. */
 export interface Given {
@@ -39,8 +40,11 @@ export function memberFor(schema: JsonObject, members: readonly Json[], place: P
   const allowed = members.slice(0, 1000).filter((one) => making.is(others, one));
   const { findings } = making.given;
   const said = findings.labelled(place.name)?.toLowerCase();
-  const texts = making.work.spend(allowed.length * 4) ? allowed.filter((one) => typeof one === 'string') : [];
-  const meant = texts.find((one) => one.toLowerCase() === said) ?? texts.find((one) => one !== '' && findings.mentions(one));
+  const texts = allowed.filter((one) => typeof one === 'string');
+  const { work } = making;
+  const meant =
+    texts.find((one) => work.spend(0.5 + one.length / 100) && one.toLowerCase() === said) ??
+    texts.find((one) => one !== '' && work.spend(8 + one.length / 8) && findings.mentions(one));
   if (allowed.length === 0) return making.fail(place, 'none of its values is allowed');
   const inOrder = allowed.includes(schema['default'] as Json) ? [schema['default']!, ...allowed] : allowed;
   return place.variant === 0 && meant !== undefined ? meant : inOrder[place.variant % inOrder.length];
@@ -113,7 +117,13 @@ function foundText(schema: JsonObject, place: Place, { given, work }: Making, fi
   return fallback.find(fits);
 }
 
-const lastWord = (name: string) => (/[^_\-\s]+$/.exec(name.slice(-100))?.[0] ?? '').replace(/^.*\p{Ll}(?=\p{Lu})/u, '').toLowerCase();
+const lastWord = (name: string) =>
+  name
+    .slice(-100)
+    .split(/[_\-\s]/)
+    .at(-1)!
+    .replace(/^.*\p{Ll}(?=\p{Lu})/u, '')
+    .toLowerCase();
 const asks = /^(?:query|question|prompt|input|message|q|search|request|instruction|task)$/;
 const answers = /^(?:text|answer|response|reply|output|result|content|summary|explanation|description|reasoning|thought|body|comment)$/;
 const places = /^(?:city|town|place|location|country|region|state|destination|address|where|area)$/;
@@ -123,8 +133,8 @@ function patterned(schema: JsonObject, shortest: number, variant: number, { work
   const pattern = typeof schema['pattern'] === 'string' ? work.pattern(schema['pattern']) : undefined;
   const found: string[] = [];
   for (let extra = 0; pattern && extra <= longestText; extra = extra * 2 || 1) {
-    const sample = pattern.sample(extra, variant);
-    if (!work.spend(10 + sample.length / 100) || (sample === found[0] && extra > 2)) break;
+    const sample = pattern.sample(extra, variant, work);
+    if (!work.spend(1 + sample.length / 100) || (sample === found[0] && extra > 2)) break;
     found.unshift(...(sample.length < shortest ? [sample.padEnd(shortest, 'a')] : [sample, sample.slice(0, shortest)]));
     if (sample.length > shortest + 64) break;
   }

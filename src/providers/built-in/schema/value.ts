@@ -11,15 +11,16 @@ import {
   propertiesOf,
   resolved,
   schemasOf,
+  spelled,
   textsOf,
   typesOf,
-  Work,
   type Schema,
 } from './conforms.ts';
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type Place } from './scalar.ts';
+import { Work } from './work.ts';
 
-/** 20,000 steps are some 20 ms. */
-const steps = 20_000;
+/** For all the values of one answer: 20,000 steps are 10 to 20 ms. */
+export const stepsOfAnswer = 20_000;
 const deepest = 100;
 const tooMuch = 'it is too large or too entangled for the built-in model';
 
@@ -29,8 +30,8 @@ const tooMuch = 'it is too large or too entangled for the built-in model';
  *
  * @throws Fault `invalid` naming the place in the schema that nothing can satisfy
  */
-export function schemaValue(schema: JsonObject, given: Given, field: string): Json {
-  const maker = new Maker(schema, given);
+export function schemaValue(schema: JsonObject, given: Given, field: string, work = new Work(stepsOfAnswer)): Json {
+  const maker = new Maker(schema, given, work);
   const value = maker.make(schema, { name: '', path: '#', depth: 0, refs: [], variant: 0 });
   if (value !== undefined) return value;
   const { path, why } = maker.trouble ?? { path: '#', why: 'it allows no value' };
@@ -42,19 +43,32 @@ class Maker implements Making {
   trouble: { readonly path: string; readonly why: string } | undefined;
   readonly #root: Schema;
   readonly given: Given;
-  readonly work = new Work(steps);
+  readonly work: Work;
 
-  constructor(root: Schema, given: Given) {
+  constructor(root: Schema, given: Given, work: Work) {
     this.#root = root;
     this.given = given;
+    this.work = work;
   }
 
   /** @returns undefined where nothing conforms; the first reason is kept as `trouble` */
   make(schema: Schema, place: Place): Json | undefined {
     const before = this.trouble;
     const value = this.#made(schema, place);
-    if (value !== undefined) this.trouble = before;
+    if (value === undefined) return undefined;
+    if (!this.#afford(value)) return this.fail(place, tooMuch);
+    this.trouble = before;
     return value;
+  }
+
+  /** A value is written out for every place where it stands: what lies in an object or a list that was made here was paid for there. */
+  #afford(value: Json): boolean {
+    return typeof value === 'string' ? this.work.spend(value.length / 16) : this.work.spend(0);
+  }
+
+  /** Whole values of the schema itself: a constant, a member of an enumeration. */
+  #given(value: Json | undefined): Json | undefined {
+    return value === undefined || value === null || typeof value !== 'object' || this.work.spend(spelled(value, this.work).length / 16) ? value : undefined;
   }
 
   #made(schema: Schema, place: Place): Json | undefined {
@@ -63,7 +77,8 @@ class Maker implements Making {
     if (schema === false) return this.fail(place, 'it allows no value');
     if (schema === true) return this.make({ type: 'string' }, place);
     if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], place);
-    const choices = choicesOf(schema);
+    this.work.spend(Object.keys(schema).length / 8);
+    const choices = choicesOf(schema, this.work);
     if (!choices) {
       const value = this.#checked(schema, this.#plain(schema, place), place);
       return value === undefined ? this.#again(schema, place) : value;
@@ -78,12 +93,12 @@ class Maker implements Making {
 
   /** A schema with a reference means both: what it refers to and what stands beside it. */
   #followed(schema: JsonObject, reference: string, place: Place): Json | undefined {
-    const target = resolved(this.#root, reference);
-    this.work.spend(reference.length / 16);
+    const target = resolved(this.#root, reference, this.work);
+    this.work.spend((reference.length + Object.keys(schema).length) / 16);
     if (target === undefined) return this.fail(place, `${reference.slice(0, 100)} leads nowhere`);
     if (place.refs.includes(reference)) return this.fail(place, `${reference.slice(0, 100)} needs itself without end`);
     const { $ref: _, $defs: __, definitions: ___, ...beside } = schema;
-    const whole = Object.keys(beside).length === 0 ? target : combined(target, beside);
+    const whole = Object.keys(beside).length === 0 ? target : combined(target, beside, this.work);
     return this.make(whole, { ...place, depth: place.depth + 1, refs: [...place.refs, reference] });
   }
 
@@ -99,8 +114,8 @@ class Maker implements Making {
   }
 
   #plain(schema: JsonObject, place: Place): Json | undefined {
-    if ('const' in schema) return schema['const'];
-    if (Array.isArray(schema['enum'])) return memberFor(schema, schema['enum'] as readonly Json[], place, this);
+    if ('const' in schema) return this.#given(schema['const']);
+    if (Array.isArray(schema['enum'])) return this.#given(memberFor(schema, schema['enum'] as readonly Json[], place, this));
     for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(place.name))])) {
       const value = this.#ofType(type, schema, place);
       if (value !== undefined) return value;
@@ -144,7 +159,7 @@ class Maker implements Making {
     }
     const contains = schema['contains'];
     for (let count = 0; isSchema(contains) && count < 16 && !this.is(schema, items); count++) {
-      const item = this.make(combined(contains, rest), { ...place, path: `${place.path}/contains`, depth: place.depth + 1, variant: count });
+      const item = this.make(combined(contains, rest, this.work), { ...place, path: `${place.path}/contains`, depth: place.depth + 1, variant: count });
       if (item === undefined) return undefined;
       items.push(item);
     }
@@ -165,12 +180,14 @@ class Maker implements Making {
     const declared = Object.keys(properties);
     const most = lengthOf(schema, 'maxProperties') ?? Infinity;
     const fewest = lengthOf(schema, 'minProperties') ?? 0;
-    const entries: [string, Json][] = [];
+    const entries = new Map<string, Json>();
+    this.work.spend((required.size + declared.length) / 8);
     const add = (name: string): boolean => {
+      if (!this.work.spend(Math.min(name.length, 1 << 14) / 8)) return false;
       const members = memberSchemas(schema, name, this.work);
-      const inner = members.length > 1 ? members.reduce((all, one) => combined(all, one)) : (members[0] ?? true);
+      const inner = members.length > 1 ? members.reduce((all, one) => combined(all, one, this.work)) : (members[0] ?? true);
       const value = this.make(inner, { ...place, name, path: `${place.path}/properties/${name.slice(0, 60)}`, depth: place.depth + 1 });
-      if (value !== undefined) entries.push([name, value]);
+      if (value !== undefined) entries.set(name, value);
       return value !== undefined;
     };
     const all = !Array.isArray(schema['required']);
@@ -179,11 +196,11 @@ class Maker implements Making {
       if (required.delete(name)) {
         if (!add(name)) return undefined;
         missing--;
-      } else if (this.work.spend(3) && entries.length + missing < most && (all || this.#wanted(name, properties[name]))) this.#optional(() => add(name));
+      } else if (this.work.spend(3) && entries.size + missing < most && (all || this.#wanted(name, properties[name]))) this.#optional(() => add(name));
     }
     for (const name of required) if (!add(name)) return undefined;
-    for (const name of declared) if (entries.length < fewest && !entries.some(([key]) => key === name)) this.#optional(() => add(name));
-    for (let count = 1; entries.length < fewest && count <= fewest; count++) if (!add(`key${count}`)) return undefined;
+    for (const name of declared) if (entries.size < fewest && !entries.has(name)) this.#optional(() => add(name));
+    for (let count = 1; entries.size < fewest && count <= fewest; count++) if (!add(`key${count}`)) return undefined;
     return Object.fromEntries(entries);
   }
 
@@ -191,8 +208,8 @@ class Maker implements Making {
   #wanted(name: string, schema: Json | undefined): boolean {
     const { findings } = this.given;
     if (findings.labelled(name) !== undefined) return true;
-    const members = isObject(schema) ? textsOf(schema['enum']).slice(0, 100) : [];
-    return members.some((one) => one !== '' && this.work.spend(4) && findings.mentions(one));
+    const members = isObject(schema) && Array.isArray(schema['enum']) ? textsOf(schema['enum'].slice(0, 100)) : [];
+    return members.some((one) => one !== '' && this.work.spend(8 + one.length / 8) && findings.mentions(one));
   }
 
   /** What may be left out is no trouble when it cannot be made. */
@@ -213,23 +230,25 @@ class Maker implements Making {
 }
 
 /** A schema that combines others as one schema for each way to satisfy it, or nothing where it is plain. What may be null is so last. */
-function choicesOf(schema: JsonObject): Iterable<Schema> | undefined {
-  for (const key of ['anyOf', 'oneOf']) if (Array.isArray(schema[key])) return branches(without(schema, key), schema[key]);
+function choicesOf(schema: JsonObject, work: Work): Iterable<Schema> | undefined {
+  for (const key of ['anyOf', 'oneOf']) if (Array.isArray(schema[key])) return branches(without(schema, key), schema[key], work);
   if (isSchema(schema['if'])) {
     const rest = without(schema, 'if', 'then', 'else');
     const [yes, no] = [schema['then'], schema['else']];
-    return [combined(rest, isSchema(yes) ? combined(schema['if'], yes) : schema['if']), isSchema(no) ? combined(rest, no) : rest];
+    return [combined(rest, isSchema(yes) ? combined(schema['if'], yes, work) : schema['if'], work), isSchema(no) ? combined(rest, no, work) : rest];
   }
+  if (!Array.isArray(schema['allOf']) || !work.spend(schema['allOf'].length / 16)) return undefined;
   const [first, ...others] = schemasOf(schema['allOf']);
   if (first === undefined) return undefined;
   const rest = without(schema, 'allOf');
-  return [combined(others.length > 0 ? { ...rest, allOf: others } : rest, first)];
+  return [combined(others.length > 0 ? { ...rest, allOf: others } : rest, first, work)];
 }
 
 const without = (schema: JsonObject, ...keys: string[]): JsonObject => Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)));
 
-function* branches(base: JsonObject, all: readonly unknown[]): Generator<Schema> {
-  for (const one of schemasOf(all).toSorted((a, b) => Number(isNull(a)) - Number(isNull(b)))) yield combined(base, one);
+function* branches(base: JsonObject, all: readonly unknown[], work: Work): Generator<Schema> {
+  if (!work.spend(all.length / 8)) return;
+  for (const one of schemasOf(all).toSorted((a, b) => Number(isNull(a)) - Number(isNull(b)))) yield combined(base, one, work);
 }
 
 const isNull = (schema: Schema) => isObject(schema) && (schema['type'] === 'null' || schema['const'] === null);

@@ -1,0 +1,169 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '#kit/clock';
+import { openTurnstile } from '#kit/turnstile';
+import { Fault } from '#model/fault';
+import type { JsonObject } from '#model/json';
+import type { Question, Verdict } from './conformance-worker.ts';
+import { verdictOn } from './verdict.ts';
+
+/**
+ * Says whether the text of an answer is JSON that conforms to a JSON Schema. Models write the texts and clients the schemas: what a few milliseconds do not settle goes
+ * to a thread of its own, which ends with a job that takes too long. There is one thread for what takes a moment and one for the rest, and each has one job of
+ * an owner at a time, so that nobody's schema holds up that of another.
+ */
+export interface Conformance {
+  /**
+   * @returns a function that says it of a text, and no of what takes too long; it throws the signal's reason
+   * @throws Fault `invalid` for a schema that is too large to be held against anything
+   */
+  against(schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }): (text: string) => boolean | Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Characters (UTF-16 units) up to which a text is read on the thread of the server, and the steps that may then be taken there, which are 5 ms at most. */
+const short = 32_768;
+const fewSteps = 5000;
+/** Values and names in a schema: that many are copied to a thread in some 10 ms. */
+const mostValues = 20_000;
+
+/** The steps of a job on each of the threads in turn, and the milliseconds after which its thread ends. */
+const rounds = [
+  { steps: 50_000, milliseconds: 1000 },
+  { steps: 1_000_000, milliseconds: 5000 },
+];
+
+export function openConformance(clock: Pick<Clock, 'after'>): Conformance {
+  const threads = rounds.map((round) => ({ ...round, thread: new Thread(clock), owners: openTurnstile({ each: 1, all: Infinity, waiting: Infinity }) }));
+  const conformsApart = async (text: string, schema: JsonObject, { owner, signal }: { readonly owner: string; readonly signal: AbortSignal }) => {
+    for (const { steps, milliseconds, thread, owners } of threads) {
+      const verdict = await owners.through(owner, signal, () => thread.take({ question: { text, schema, steps }, milliseconds, signal }));
+      if (verdict !== undefined) return verdict;
+    }
+    return false;
+  };
+  return {
+    against(schema, asking) {
+      if (isTooLarge(schema)) throw new Fault('invalid', `The schema of the answer has more than ${mostValues} values and names in it.`);
+      return (text) => (text.length <= short ? verdictOn(text, schema, fewSteps) : undefined) ?? conformsApart(text, schema, asking);
+    },
+    async close() {
+      await Promise.all(threads.map(({ thread }) => thread.close()));
+    },
+  };
+}
+
+/** Counts no further than it has to. */
+function isTooLarge(schema: JsonObject): boolean {
+  let left = mostValues;
+  const open: unknown[] = [schema];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (value === null || typeof value !== 'object') continue;
+    const isList = Array.isArray(value);
+    const inner: readonly unknown[] = isList ? value : Object.values(value);
+    left -= inner.length * (isList ? 1 : 2);
+    if (left < 0) return true;
+    for (const one of inner) open.push(one);
+  }
+  return false;
+}
+
+interface Job {
+  readonly question: Question;
+  readonly milliseconds: number;
+  readonly signal: AbortSignal;
+}
+
+interface Waiting extends Job {
+  readonly resolve: (verdict: Verdict) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const closing = () => new Error('The server is shutting down.');
+
+/** Does one job after the other. It begins anew after one that took too long. */
+class Thread {
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #line: Waiting[] = [];
+  #current: Waiting | undefined;
+  #worker: Worker | undefined;
+  #isReady = false;
+  #isClosed = false;
+  #cancelTimer = () => {};
+
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock;
+  }
+
+  /** @returns nothing where it took too long */
+  take(job: Job): Promise<Verdict> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(closing());
+      this.#line.push({ ...job, resolve, reject });
+      this.#next();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelTimer();
+    const worker = this.#worker;
+    this.#worker = undefined;
+    for (const { reject } of [...(this.#current ? [this.#current] : []), ...this.#line.splice(0)]) reject(closing());
+    this.#current = undefined;
+    await worker?.terminate();
+  }
+
+  #next(): void {
+    while (!this.#current && this.#line.length > 0) {
+      const waiting = this.#line.shift()!;
+      if (waiting.signal.aborted) waiting.reject(waiting.signal.reason);
+      else {
+        this.#current = waiting;
+        this.#worker ??= this.#begun();
+        this.#worker.ref();
+        this.#worker.postMessage(waiting.question);
+        if (this.#isReady) this.#limit(waiting);
+      }
+    }
+  }
+
+  /** A verdict that waits to be heard, because this thread was busy, is heard first. */
+  #limit(waiting: Waiting): void {
+    this.#cancelTimer = this.#clock.after(waiting.milliseconds, () => setImmediate(() => this.#current === waiting && this.#ended()));
+  }
+
+  /** The first message says that the thread has begun: until then no time counts. */
+  #begun(): Worker {
+    const worker = new Worker(new URL(`./conformance-worker${extname(import.meta.filename)}`, import.meta.url));
+    this.#isReady = false;
+    worker.once('message', () => {
+      worker.on('message', ({ verdict }: { readonly verdict: Verdict }) => {
+        if (this.#worker === worker) this.#done(({ resolve }) => resolve(verdict));
+      });
+      if (this.#worker !== worker) return;
+      this.#isReady = true;
+      if (this.#current) this.#limit(this.#current);
+    });
+    worker.once('error', (error: Error) => this.#worker === worker && this.#ended(error));
+    worker.once('exit', () => this.#worker === worker && this.#ended(new Error('A thread that holds values against schemas has ended.')));
+    return worker;
+  }
+
+  #ended(error?: Error): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    void worker?.terminate();
+    this.#done(({ resolve, reject }) => (error ? reject(error) : resolve(undefined)));
+  }
+
+  #done(answer: (waiting: Waiting) => void): void {
+    this.#cancelTimer();
+    const waiting = this.#current;
+    this.#current = undefined;
+    this.#worker?.unref();
+    if (waiting) answer(waiting);
+    this.#next();
+  }
+}
