@@ -155,6 +155,8 @@ export async function startServer({
     seal,
     clock,
     retentionDays: () => settings.responses.retentionDays,
+    mostRuns: () => settings.responses.maxRuns,
+    mostBytes: () => settings.responses.maxBytes,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
@@ -206,7 +208,7 @@ export async function startServer({
   // A model that was named by an alias is asked by its other names too.
   const ttlsOf = () => new Map(Object.entries(settings.cache).map(([name, { ttlSeconds }]) => [models.find(name)?.name ?? name, ttlSeconds]));
   let ttls = ttlsOf();
-  const { generate, booked } = gateway({
+  const { generate, booked, affords } = gateway({
     models: modelsSeen,
     ledger,
     health,
@@ -259,6 +261,7 @@ export async function startServer({
     chatcompat({
       ...keeping,
       rights,
+      affords,
       storing: () => settings.responses.store,
       generate: generateSearched,
       embed: embedding(generate),
