@@ -158,6 +158,8 @@ export async function startServer({
     seal,
     clock,
     retentionDays: () => settings.responses.retentionDays,
+    mostRuns: () => settings.responses.maxRuns,
+    mostBytes: () => settings.responses.maxBytes,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
@@ -215,7 +217,7 @@ export async function startServer({
   const ttlsOf = ({ cache }: Settings, found: Models) =>
     new Map(Object.entries(cache).map(([name, { ttlSeconds }]) => [found.find(name)?.name ?? name, ttlSeconds]));
   let ttls = ttlsOf(settings, models);
-  const { generate, booked } = gateway({
+  const { generate, booked, affords } = gateway({
     models: modelsSeen,
     ledger,
     health,
@@ -269,6 +271,7 @@ export async function startServer({
     chatcompat({
       ...keeping,
       rights,
+      affords,
       storing: () => settings.responses.store,
       generate: generateSearched,
       embed: embedding(generate),

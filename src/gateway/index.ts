@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock';
 import type { Call } from '#model/call';
-import type { Caller, Generate, Said } from '#model/generate';
+import type { Caller, Context, Generate, Said } from '#model/generate';
 import { admitted, unreserved } from './admitted.ts';
 import { cached, type CachedParts } from './cached.ts';
 import type { AdmittedCall } from './calls.ts';
@@ -27,6 +27,8 @@ export interface Gateway {
   readonly generate: Generate<Call>;
   /** Without checks and cache, for calls that the gateway makes itself in the course of another. */
   readonly booked: Generate<Call>;
+  /** Could this call be made and paid for now? For one that is made later. @throws Fault as `generate` does before it asks anybody */
+  affords(call: Call, context: Context): Promise<void>;
 }
 
 /**
@@ -37,10 +39,17 @@ export function gateway({ models, ledger, health, routing, waits, clock, guards,
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
   const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
+  const askable = resolved(models, async function* (call, context) {
+    await ledger.affords(call, context);
+    yield [];
+  });
   const replayed = (said: readonly Said[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
   return {
     generate: resolved(models, guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))),
     booked: resolved(models, paid),
+    async affords(call, context) {
+      for await (const _ of askable(call, context));
+    },
   };
 }
 

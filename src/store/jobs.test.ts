@@ -55,16 +55,40 @@ onBothDatabases('jobs', ({ open, shared }) => {
     const id = await all().add(kind, null);
     for (let round = 1; round <= 2; round++) {
       const one = worker(kind, hung);
-      await expect.poll(() => seen.length, { interval: 10 }).toBe(round);
+      await expect.poll(() => seen.length, { interval: 10, timeout: 10_000 }).toBe(round);
       await one.close();
     }
     worker(kind, async ({ tries, taken }) => void seen.push([tries, taken]));
-    await expect.poll(stateOf(id), { interval: 10 }).toBe('done');
+    await expect.poll(stateOf(id), { interval: 10, timeout: 10_000 }).toBe('done');
     expect(seen).toEqual([
       [1, 1],
       [1, 2],
       [1, 3],
     ]);
+  });
+
+  test('give the next place to the owner who has fewest, however many another one has waiting', async () => {
+    const kind = freshKind();
+    const order: string[] = [];
+    const gates: (() => void)[] = [];
+    for (let at = 0; at < 50; at++) await all().add(kind, 'many', { owner: 'many' });
+    worker(
+      kind,
+      async ({ payload }) => {
+        order.push(payload as string);
+        await new Promise<void>((resolve) => gates.push(resolve));
+      },
+      { concurrency: 4, mostEach: 3 },
+    );
+    await expect.poll(() => order, { interval: 10, timeout: 10_000 }).toEqual(['many', 'many', 'many']);
+    await all().add(kind, 'few', { owner: 'few' });
+    await expect.poll(() => order, { interval: 10, timeout: 10_000 }).toEqual(['many', 'many', 'many', 'few']); // there was a place left
+    for (let at = 0; at < 2; at++) await all().add(kind, 'few', { owner: 'few' });
+    gates[0]!();
+    await expect.poll(() => order.length, { interval: 10, timeout: 10_000 }).toBe(5);
+    expect(order.at(-1)).toBe('few');
+    expect(await all().pending(kind, 'many')).toBe(49);
+    while ((await all().pending(kind, 'many')) > 0) for (const open of gates.splice(0)) open();
   });
 
   test('run once each among many workers, at most so many at once, the oldest first', async () => {

@@ -17,6 +17,8 @@ export interface Jobs {
    */
   add(kind: string, payload: Json, options?: AddOptions): Promise<string>;
   find(id: string): Promise<Job | undefined>;
+  /** How many jobs of a kind and an owner are not over. */
+  pending(kind: string, owner: string, inside?: Access): Promise<number>;
   /** The jobs of a kind and an owner that nobody has taken, oldest first. */
   waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
   /** A waiting job never runs; a running one has its signal aborted and ends cancelled if its handler then throws. @returns false when it was over or is unknown */
@@ -39,6 +41,8 @@ export interface AddOptions {
 export interface WorkOptions {
   /** How many at once in this process (1). */
   readonly concurrency?: number;
+  /** How many of one owner at once in this process (all). */
+  readonly mostEach?: number;
   /** A worker that says nothing for so long is taken for dead (30). */
   readonly leaseSeconds?: number;
   /** The wait before the second try (1); it doubles up to five minutes. */
@@ -102,6 +106,13 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
       return rows[0];
     },
 
+    async pending(kind, owner, { db } = store) {
+      const { rows } = await sql<{ count: number }>`
+        select (select count(*) from job where kind = ${kind} and owner = ${owner} and state = 'waiting')
+          + (select count(*) from job where kind = ${kind} and owner = ${owner} and state = 'running') as count`.execute(db);
+      return Number(rows[0]!.count);
+    },
+
     async waiting(kind, owner) {
       const { rows } = await sql<Pick<RunningJob, 'id' | 'payload'>>`
         select id, payload from job where kind = ${kind} and owner = ${owner} and state = 'waiting' order by run_at, id`.execute(store.db);
@@ -118,8 +129,8 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
       return rows.length > 0;
     },
 
-    work(kind, handler, { concurrency = 1, leaseSeconds = 30, retrySeconds = 1 } = {}) {
-      const stop = workOn({ kind, handler, concurrency, leaseSeconds, retrySeconds, store, clock, log, purge });
+    work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
+      const stop = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge });
       stops.add(stop);
       return () => stop().finally(() => stops.delete(stop));
     },
@@ -161,6 +172,7 @@ interface Working extends Required<WorkOptions> {
 interface Taken {
   readonly id: string;
   readonly payload: Json;
+  readonly owner: string;
   readonly tries: number;
   readonly taken: number;
   readonly most_tries: number;
@@ -173,12 +185,13 @@ type Stop = 'cancelled' | 'lost' | 'closing';
 
 interface Run {
   readonly id: string;
+  readonly owner: string;
   stop(why: Stop): void;
   readonly ended: Promise<void>;
 }
 
 function workOn(working: Working): () => Promise<void> {
-  const { kind, concurrency, leaseSeconds, store, clock, log } = working;
+  const { kind, concurrency, mostEach, leaseSeconds, store, clock, log } = working;
   const running = new Set<Run>(); // a job may be here twice: once with a lost lease
   const closing = new AbortController();
   let wake = new AbortController();
@@ -219,16 +232,31 @@ function workOn(working: Working): () => Promise<void> {
     });
   }
 
+  /** Owners take turns: the next place goes to whoever has fewest, and of those to whoever has waited longest. */
   async function take(count: number): Promise<Taken[]> {
     const holder = randomText(16);
     const { rows } = await sql<Omit<Taken, 'holder'>>`
-      with next as (
-        select id from job where kind = ${kind} and state = 'waiting' and run_at <= now()
-        order by run_at, id limit ${count} for update skip locked
+      with recursive owners as (
+        (select owner from job where kind = ${kind} and state = 'waiting' order by owner limit 1)
+        union all
+        select (select owner from job where kind = ${kind} and state = 'waiting' and owner > owners.owner order by owner limit 1) from owners where owner is not null
+      ), first as (
+        select one.*, one.place + (select count(*) from job where kind = ${kind} and state = 'running' and owner = owners.owner) as turn
+        from owners cross join lateral (
+          select id, run_at, row_number() over (order by run_at, id) as place
+          from (
+            select id, run_at from job where kind = ${kind} and state = 'waiting' and owner = owners.owner and run_at <= now()
+            order by run_at, id limit greatest(0, least(${count}, ${mostEach} - coalesce((${JSON.stringify(ownersOf(running))}::jsonb ->> owners.owner)::int, 0)))
+          ) as waiting
+        ) as one
+        where owners.owner is not null
+        order by turn, run_at, id limit ${count}
+      ), next as (
+        select id from job where id in (select id from first) and state = 'waiting' for update skip locked
       )
       update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
       from next where job.id = next.id
-      returning job.id, payload, tries, taken, most_tries`.execute(store.db);
+      returning job.id, payload, owner, tries, taken, most_tries`.execute(store.db);
     return rows.map((row) => ({ ...row, holder }));
   }
 
@@ -313,7 +341,14 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
     hasEnded = true;
     cancelTimer();
   });
-  return { id: job.id, stop, ended };
+  return { id: job.id, owner: job.owner, stop, ended };
+}
+
+/** How many jobs each owner has here. */
+function ownersOf(running: Iterable<Run>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { owner } of running) counts[owner] = (counts[owner] ?? 0) + 1;
+  return counts;
 }
 
 /** A refusal that is the job's own mistake. */
@@ -334,7 +369,7 @@ async function rescue(db: Database, kind: string): Promise<void> {
 async function millisecondsToNext(db: Database, kind: string, leaseSeconds: number): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     select extract(epoch from least(
-      (select min(run_at) from job where kind = ${kind} and state = 'waiting'),
+      (select min(case when run_at > now() then run_at else now() + interval '200 ms' end) from job where kind = ${kind} and state = 'waiting' and run_at > now() - interval '1 second'),
       (select min(lease_until) from job where kind = ${kind} and state = 'running'),
       now() + make_interval(secs => ${leaseSeconds})) - now())::float8 as seconds`.execute(db);
   return Math.max(10, Math.ceil(rows[0]!.seconds * 1000) + 5);

@@ -29,6 +29,10 @@ const check = record('A check of what is said.', {
 export const responses = group('Stored answers of the responses interface.', {
   store: yes('Are answers stored unless a request says otherwise?', true),
   retentionDays: count('Kept for so long', 'days', 1, { default: 30 }),
+  maxRuns: count('Responses of a user that are worked on in the background, or wait for it; one more is refused with 429', 'responses', 1, { default: 1000 }),
+  maxBytes: count('What is kept of the responses and conversations of a user; beyond it a request that is to be stored is refused with 429', 'bytes', 1, {
+    default: 1_073_741_824,
+  }),
 });
 
 export const bodies = later(

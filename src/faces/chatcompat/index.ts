@@ -7,11 +7,14 @@ import { embeddingsRoute, type EmbeddingParts } from './embeddings.ts';
 import { passedRoutes, type PassingParts } from './passed.ts';
 import type { ModelsOf } from '../models.ts';
 import { chatModelRoutes } from './models.ts';
+import type { BackgroundParts } from './responses/background.ts';
 import type { KeepingParts } from './responses/kept.ts';
 import { responsesRoutes } from './responses/routes.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
-export function chatcompat(parts: GeneratingParts & KeepingParts & EmbeddingParts & PassingParts & { readonly models: ModelsOf }): Face {
+export function chatcompat(
+  parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'affords'> & EmbeddingParts & PassingParts & { readonly models: ModelsOf },
+): Face {
   return {
     name: 'chatcompat',
     root: '/server/chatcompat/',

@@ -20,6 +20,8 @@ export interface Ledger {
   reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
   /** For a call that costs nothing: what is left of the caller's limits is noted, and none of them is asked. @throws Fault `overloaded` while nothing can be booked */
   free(call: RoutedCall, context: Context): Reservation;
+  /** Could a call be paid for now? Nothing is set aside: it will be asked for later. @throws as `reserve` does */
+  affords(call: RoutedCall, context: Context): Promise<void>;
   /** Limited accounts in memory. */
   readonly accounts: number;
   /** Gives back what is not spent. Calls that still run are settled as before. */
@@ -78,6 +80,18 @@ export function openLedger(parts: LedgerParts): Ledger {
       if (claims.length > 0) note(context, claims);
       return begin(call, context, new Wants(call, parts.reserveOutput()), nothing, at, 0);
     },
+
+    async affords(call, context) {
+      const stop = accounts.closed ?? journal.trouble;
+      if (stop) throw stop;
+      // Of what passes with time only that counts which never comes: a plan that allows none.
+      const claims = claimsOf(call, context, clock.now()).filter(({ holding: { account, limit } }) => account.month !== '' || limit === 0);
+      if (claims.length === 0) return;
+      const wants = new Wants(call, parts.reserveOutput());
+      wants.tell(claims);
+      await taken(context, wants, claims);
+      for (const claim of claims) accounts.settle(claim, 0);
+    },
   };
 
   /** What the call needs of each account that a plan limits: of the caller's and of those of its teams. */
@@ -111,6 +125,12 @@ export function openLedger(parts: LedgerParts): Ledger {
   /** Near the edge of an account, or where something must be asked for first: the prompt is counted, and what others hold is waited for, in order. */
   async function inTurn(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number): Promise<Reservation> {
     const startedAt = clock.monotonic();
+    await taken(context, wants, claims);
+    return begin(call, context, wants, claims, at, clock.monotonic() - startedAt);
+  }
+
+  /** Takes what all claims want, when it is their turn. */
+  async function taken(context: Context, wants: Wants, claims: readonly Claim[]): Promise<void> {
     const turn = new Turn(clock, context.signal, patience);
     accounts.enter(claims);
     try {
@@ -130,7 +150,6 @@ export function openLedger(parts: LedgerParts): Ledger {
       turn.end();
       accounts.leave(claims);
     }
-    return begin(call, context, wants, claims, at, clock.monotonic() - startedAt);
   }
 
   /** Counts the prompt. A caller who cannot pay however many tokens it has is refused first: nothing is counted for them. */

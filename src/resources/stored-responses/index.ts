@@ -15,7 +15,7 @@ export interface Keeping<Body> {
 const purgeMilliseconds = 600_000;
 
 /** Responses, conversations and runs of one store, with what is done from time to time: old ones are deleted. */
-export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'>): Keeping<Body> {
+export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
   const { store, clock, log } = parts;
   const responses = openStoredResponses<Body>(parts);
   const working = jobs({ store, clock });
@@ -34,7 +34,7 @@ export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'
   return {
     responses,
     conversations: openConversations(parts, responses),
-    runs: openRuns(store, working, responses),
+    runs: openRuns({ store, jobs: working, responses, most: parts.mostRuns }),
     log,
     async close() {
       isClosed = true;

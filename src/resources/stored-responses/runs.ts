@@ -1,10 +1,16 @@
+import { Fault } from '#model/fault';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { Entry, StoredResponses } from './store.ts';
 
 /** Responses that are worked on in the background: each is a job, which outlives the process. */
 export interface Runs<Body> {
-  /** Keeps the entry and queues its run, both or neither. @param make the entry, from the id of its job */
+  /**
+   * Keeps the entry and queues its run, both or neither.
+   *
+   * @param make the entry, from the id of its job
+   * @throws Fault `rate-limited` where the user has as many as may be
+   */
   begin(make: (job: string) => Entry<Body>, keyId: number): Promise<void>;
   /** Ends a run, wherever it runs. */
   cancel(job: string): Promise<void>;
@@ -36,14 +42,26 @@ export interface Running {
 const kind = 'response';
 const concurrency = 64;
 const leaseSeconds = 10;
+const retrySeconds = 10;
+/** Of one user, in one process: others find a place at once while one has a thousand runs. */
+const mostEach = 48;
 /** The handler says when it is enough: a response whose job has failed by itself would never end. */
 const mostTries = 1_000_000;
 
-export function openRuns<Body>(store: Store, jobs: Jobs, responses: StoredResponses<Body>): Runs<Body> {
+export interface RunsParts<Body> {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly responses: StoredResponses<Body>;
+  /** What a user may have at once. */
+  readonly most: () => number;
+}
+
+export function openRuns<Body>({ store, jobs, responses, most }: RunsParts<Body>): Runs<Body> {
   return {
     async begin(make, keyId) {
       await store.transaction(async (inside) => {
         const { userId, id } = make('');
+        if ((await jobs.pending(kind, ownerOf(userId), inside)) >= most()) throw tooMany(most());
         const job = await jobs.add(kind, { userId, id, keyId }, { inside, owner: ownerOf(userId), tries: mostTries });
         await responses.keep(make(job), inside);
       });
@@ -62,10 +80,13 @@ export function openRuns<Body>(store: Store, jobs: Jobs, responses: StoredRespon
           const { userId, id } = payload as { readonly userId: number; readonly id: string };
           await handler({ userId, id, tries, taken, signal });
         },
-        { concurrency, leaseSeconds },
+        { concurrency, mostEach, leaseSeconds },
       );
     },
   };
 }
+
+const tooMany = (most: number) =>
+  new Fault('rate-limited', `${most} background responses of this user are waiting or running: ask again when some have ended.`, { retryAfter: retrySeconds });
 
 const ownerOf = (userId: number) => `user:${userId}`;

@@ -6,6 +6,7 @@ import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
 import { secondsAhead } from '#store/time';
 import { together } from '#store/together';
+import { openRoom } from './room.ts';
 
 /** A response of a user, or what else stands in a conversation. */
 export interface Entry<Body> {
@@ -33,8 +34,8 @@ export interface StoredResponses<Body> {
   chain(userId: number, id: string, field: string): Promise<readonly Entry<Body>[]>;
   /** @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
-  /** Bytes that the entries of a user with this status take up. */
-  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
+  /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
+  enter(userId: number): void | Promise<void>;
   /** Deletes what is older than the retention and not needed by something younger. */
   purge(): Promise<void>;
 }
@@ -49,6 +50,8 @@ export interface StoredParts {
   readonly seal: Sealer;
   readonly clock: Clock;
   readonly retentionDays: () => number;
+  /** Bytes of a user. */
+  readonly mostBytes: () => number;
 }
 
 type Sealed = Omit<Entry<unknown>, 'body'> & { readonly body: Buffer };
@@ -69,7 +72,7 @@ interface Row {
 }
 
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
-export function openStoredResponses<Body>({ store, seal, clock, retentionDays }: StoredParts): StoredResponses<Body> {
+export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredParts): StoredResponses<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const entryOf = (userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> => ({
     userId,
@@ -118,10 +121,24 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
     ...writing,
   });
 
+  const room = openRoom({
+    async used(userId) {
+      const { rows } = await sql<{ bytes: number }>`
+        select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId}`.execute(store.db);
+      return rows[0]!.bytes;
+    },
+    most,
+    clock,
+  });
+
   return {
+    enter: (userId) => room.enter(userId),
+
     async keep(entry, inside) {
-      if (inside) return write([sealedOf(entry)], inside.db);
-      const problem = await keepTogether(sealedOf(entry));
+      const sealed = sealedOf(entry);
+      room.took(entry.userId, sealed.body.length);
+      if (inside) return write([sealed], inside.db);
+      const problem = await keepTogether(sealed);
       if (problem) throw problem;
     },
 
@@ -159,13 +176,8 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays }:
 
     async remove(userId, id) {
       const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(store.db);
+      room.forget(userId);
       return gone.numAffectedRows === 1n;
-    },
-
-    async used(userId, status) {
-      const { rows } = await sql<{ bytes: number }>`
-        select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId} and status = ${status}`.execute(store.db);
-      return rows[0]!;
     },
 
     async purge() {

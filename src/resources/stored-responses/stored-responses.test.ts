@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sealer } from '#kit/sealing';
 import { jobs } from '#store/jobs';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
@@ -18,6 +18,7 @@ interface Body {
 
 onBothDatabases('stored responses', ({ shared }) => {
   const store = shared({ migrations });
+  let most = 1e9;
   let clock: TestClock;
   let responses: StoredResponses<Body>;
   let conversations: Conversations<Body>;
@@ -29,7 +30,7 @@ onBothDatabases('stored responses', ({ shared }) => {
       insert into users (email, plan) values (gen_random_uuid()::text, 'unlimited'), (gen_random_uuid()::text, 'unlimited') returning id`.execute(store().db);
     [ada, bob] = rows.map(({ id }) => id) as [number, number];
     clock = testClock();
-    const parts = { store: store(), seal, clock, retentionDays: () => 30 };
+    const parts = { store: store(), seal, clock, retentionDays: () => 30, mostBytes: () => most };
     responses = openStoredResponses<Body>(parts);
     conversations = openConversations(parts, responses);
   });
@@ -160,9 +161,26 @@ onBothDatabases('stored responses', ({ shared }) => {
     });
   });
 
+  test('there is no room where as many bytes are kept as may be, and there is again when some were deleted', async () => {
+    const big = entry('big', { body: { text: 'x'.repeat(100_000) } });
+    await responses.enter(ada);
+    await responses.keep(big);
+    most = 50_000;
+    onTestFinished(() => void (most = 1e9));
+    const entering = async (userId = ada) => responses.enter(userId);
+    await expect(entering()).rejects.toMatchObject({ code: 'rate-limited', message: expect.stringContaining('50000 bytes') });
+    await entering(bob);
+    await responses.remove(ada, 'big');
+    await entering();
+    await responses.keep({ ...big, body: { text: 'x'.repeat(30_000) } });
+    await responses.keep({ ...big, body: { text: 'x'.repeat(30_000) } }); // the same again takes no more room
+    clock.advance(6000);
+    await entering();
+  });
+
   test('a run is queued together with its entry, and cancelled while it runs', async () => {
     const working = jobs({ store: store(), clock });
-    const runs = openRuns(store(), working, responses);
+    const runs = openRuns({ store: store(), jobs: working, responses, most: () => 10 });
     const begun = Promise.withResolvers<string>();
     const ended = Promise.withResolvers<void>();
     runs.work(async ({ id, signal }) => {

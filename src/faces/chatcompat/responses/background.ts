@@ -29,7 +29,7 @@ export interface Beginning {
 
 /** Responses that nobody waits for on an open connection. */
 export interface Background {
-  /** Queues a run and answers with it, or with its stream. @throws Fault `not-found` for an unknown model */
+  /** Queues a run and answers with it, or with its stream. @throws Fault `not-found` for an unknown model, `quota-spent` or `rate-limited` for what cannot be paid or queued */
   begin(beginning: Beginning): Promise<void>;
   /** Ends a run. @returns the response as it ended */
   cancel(entry: Entry): Promise<JsonObject>;
@@ -38,7 +38,8 @@ export interface Background {
 }
 
 export interface BackgroundParts extends GeneratingParts, KeepingParts {
-  readonly models: (caller: Caller) => { find(name: string): { readonly kind: string } | undefined };
+  /** Could this call be made and paid for now? @throws Fault */
+  readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
 }
 
 const cancelMilliseconds = 2000;
@@ -51,8 +52,7 @@ export function openBackground(parts: BackgroundParts): Background {
   const lives = new Map<string, Live>();
 
   async function begin({ exchange, request, response, ground, call, context }: Beginning): Promise<void> {
-    if (parts.models(context.caller).find(call.model)?.kind !== 'chat')
-      throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+    await parts.affords({ ...call, stream: true }, context);
     const { previousId, conversationId, said } = ground;
     const { caller, app, strict, targets, tags, headers, cacheSeconds, requestId } = context;
     const { userId, keyId } = caller;

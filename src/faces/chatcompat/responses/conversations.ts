@@ -31,10 +31,8 @@ const checkNew = checked(NewConversation, refuse);
 const checkChanged = checked(ChangedConversation, refuse);
 const checkItems = checked(NewItems, refuse);
 
-/** What a user may have without spending quota. */
 const mostConversations = 10_000;
-const mostBytes = 256 * 2 ** 20;
-const full = (what: string) => new Fault('rate-limited', `Too many ${what} are kept in conversations of this user: delete some first.`, { retryAfter: 3600 });
+const tooMany = () => new Fault('rate-limited', `This user has ${mostConversations} conversations: delete some first.`, { retryAfter: 3600 });
 
 /** Items of a type that there is not, before they are taken for messages without one. */
 function refuseUnknown(json: unknown): void {
@@ -59,8 +57,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
   const add = async (userId: number, conversation: Conversation, given: unknown) => {
     const before = (await entriesOf(userId, conversation)).flatMap(turnsIn);
     const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
-    const { bytes } = await responses.used(userId, itemsOnly);
-    if (bytes > mostBytes) throw full('items');
+    await responses.enter(userId);
     const id = `resp_${randomText(22)}`;
     const previous = conversation.head === null ? {} : { previousId: conversation.head };
     await conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
@@ -80,7 +77,8 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
         const { items: first, metadata: labels } = checkNew(json ?? {});
         checkMetadata(labels);
         if (first) turnsOf(itemsOf(first), nothingBefore, 'items'); // refused before there is a conversation
-        if ((await conversations.count(caller.userId)) >= mostConversations) throw full('conversations');
+        if ((await conversations.count(caller.userId)) >= mostConversations) throw tooMany();
+        await responses.enter(caller.userId);
         const conversation = await conversations.make(caller.userId, labels ?? {});
         if (first && first.length > 0) await add(caller.userId, conversation, first);
         return shown(conversation);

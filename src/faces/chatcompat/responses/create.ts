@@ -38,6 +38,8 @@ async function answer(parts: GeneratingParts & KeepingParts, background: Backgro
   const request = requestOf(body);
   const stored = request.store ?? parts.storing();
   if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
+  const room = stored || request.background ? parts.responses.enter(caller.userId) : undefined;
+  if (room) await room;
   const ground = await groundOf(parts, caller.userId, request);
   const call = callOf(request, [...ground.before, ...ground.said]);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);

@@ -51,7 +51,7 @@ export interface StoredResponses {
   find(userId: number, id: string): Promise<Entry | undefined>;
   chain(userId: number, id: string, field: string): Promise<readonly Entry[]>;
   remove(userId: number, id: string): Promise<boolean>;
-  used(userId: number, status: string): Promise<{ readonly bytes: number }>;
+  enter(userId: number): void | Promise<void>;
 }
 
 export interface Conversation {

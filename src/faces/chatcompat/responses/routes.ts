@@ -7,7 +7,7 @@ import type { KeepingParts } from './kept.ts';
 import { keptRoutes } from './reading.ts';
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
-export function responsesRoutes(parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'models'>): readonly Route[] {
+export function responsesRoutes(parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'affords'>): readonly Route[] {
   const background = openBackground(parts);
   return [responseRoute(parts, background), ...keptRoutes(parts, background), ...conversationRoutes(parts)];
 }
