@@ -45,7 +45,11 @@ function held(frames: readonly (object | 'hold' | '[DONE]')[]): { readonly behav
 }
 
 /** Asks for a stream, leaves when so many pieces are on their way and something of it was read, and says what is in the log. */
-async function leaves(face: Face, model: string, { pieces, then, more = {} }: { pieces: number; then?: () => void; more?: object }): Promise<Logged> {
+async function leaves(
+  face: Face,
+  model: string,
+  { pieces, afterwards, more = {} }: { pieces: number; afterwards?: () => void; more?: object },
+): Promise<Logged> {
   const { path, body } = requestOf(face, { model, content: 'hello', stream: true, more });
   const leaving = new AbortController();
   const answer = await house.ask(path, body, { signal: leaving.signal });
@@ -58,7 +62,7 @@ async function leaves(face: Face, model: string, { pieces, then, more = {} }: { 
   await sleep(100); // until the gateway has read what was sent
   leaving.abort();
   await sleep(50);
-  then?.();
+  afterwards?.();
   return loggedAs(house, answer.headers.get('x-request-id')!);
 }
 
@@ -105,7 +109,7 @@ describe.each(faces)('a client of %s that leaves', (face) => {
   test('when the answer has come to its end pays what the provider says of it then', async () => {
     const { behaviour, goOn } = held([...spoken, chunk({}, 'stop'), 'hold', chatUsage(dear), '[DONE]']);
     upstream.script(behaviour);
-    const row = await leaves(face, 'chat', { pieces: 3, then: goOn });
+    const row = await leaves(face, 'chat', { pieces: 3, afterwards: goOn });
     expect(row).toMatchObject({ end: 'client-left', status: 499, provenance: 'provider', inputTokens: 61_000, outputTokens: 9005, planTokens: 70_005 });
   });
 
@@ -124,7 +128,7 @@ describe.each(faces)('a client of %s that leaves', (face) => {
     const stop = { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5000 } };
     const { behaviour, goOn } = held([begun, ...said, { type: 'content_block_stop', index: 0 }, stop, 'hold', { type: 'message_stop' }]);
     upstream.script(behaviour);
-    expect(await leaves(face, 'messages', { pieces: 5, then: goOn })).toMatchObject({ end: 'client-left', inputTokens: 23_100, outputTokens: 5000 });
+    expect(await leaves(face, 'messages', { pieces: 5, afterwards: goOn })).toMatchObject({ end: 'client-left', inputTokens: 23_100, outputTokens: 5000 });
   });
 
   test('in the middle pays the sums that the provider tells with each piece', async () => {
@@ -201,7 +205,7 @@ async function newest(): Promise<Logged> {
   for (;;) {
     const answer = await house.ask('/server/admin/logs?limit=1');
     const { items } = (await answer.json()) as { items: Logged[] };
-    if (items[0] && items[0].inputTokens === 23_100) return items[0];
+    if (items[0]?.inputTokens === 23_100) return items[0];
     await sleep(20);
   }
 }

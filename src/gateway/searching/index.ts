@@ -190,6 +190,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
       yield [{ type: 'part', candidate: 0, part: found ? { ...part, state: 'completed', sources: found } : { ...part, state: 'failed' } }];
       results.push(resultOf(id, said));
     }
+    context.signal.throwIfAborted(); // nobody waits for another round
     const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
     const { toolChoice: _, ...free } = asked; // the client has had what it insisted on
     asked = { ...free, turns };
