@@ -150,8 +150,8 @@ function sum(speed: Speed): void {
     if (latencyMs !== undefined) latencies.push(latencyMs);
     rates.push(successRate);
   }
-  if (latencies.length > 0) speed.latencyMs = latencies.sort(difference)[Math.floor((latencies.length - 1) / 2)]!;
-  speed.successRate = rates.sort(difference)[Math.floor(rates.length / 2)]!;
+  if (latencies.length > 0) speed.latencyMs = latencies.toSorted(difference)[Math.floor((latencies.length - 1) / 2)]!;
+  speed.successRate = rates.toSorted(difference)[Math.floor(rates.length / 2)]!;
 }
 
 const difference = (a: number, b: number) => (a === b ? 0 : a - b); // also of two that are infinite
