@@ -155,7 +155,8 @@ function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
 /** Is the field refused whatever its value? */
 function isUnknownField({ code, message }: Refusal): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
-  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message)) return false;
+  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message))
+    return false;
   return unknownWords.test(message);
 }
 

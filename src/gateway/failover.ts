@@ -34,7 +34,8 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
     const faults: Fault[] = [];
     const left = health.drawn(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
     let otherFailures = 0;
-    for (let trial = health.next(left); trial; trial = health.next(left)) {
+    const { userId } = context.caller;
+    for (let trial = health.next(left, userId); trial; trial = health.next(left, userId)) {
       const { target } = trial;
       const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
       context.progress.attempts.push(attempt);

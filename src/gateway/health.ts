@@ -23,7 +23,7 @@ export interface Health {
    * Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`), else one that lacked the model when it was last asked:
    * that only puts it behind the others.
    */
-  next(left: Target[]): Trial | undefined;
+  next(left: Target[], userId: number): Trial | undefined;
   /** @param milliseconds until it spoke */
   succeeded(trial: Trial, milliseconds: number): void;
   failed(trial: Trial, fault: Fault): void;
@@ -49,6 +49,7 @@ export interface TargetState {
 /** One call's turn at a target. */
 export interface Trial {
   readonly target: Target;
+  readonly userId: number;
   /** What the target suffered from when its turn came: this call finds out whether it still does. */
   readonly probed?: Ailment;
 }
@@ -109,19 +110,19 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       return settings().cooldownSeconds > 0;
     },
     drawn: (targets, affinity) => drawn(targets, affinity, { chance, speeds, ejects: settings().cooldownSeconds > 0 }),
-    next(left) {
+    next(left, userId) {
       const target = choice(left);
       if (!target) return undefined;
       left.splice(left.indexOf(target), 1);
       const ailment = cooling.get(target.name);
-      if (!ailment) return { target };
+      if (!ailment) return { target, userId };
       ailment.probes++;
       // Where the last one was silent, silence tells nothing: each call of this kind is waited for anew.
       if (ailment.probes === 1 || ailment.silent) ailment.probedAt = clock.monotonic();
-      return { target, probed: ailment };
+      return { target, userId, probed: ailment };
     },
-    succeeded({ target }, milliseconds) {
-      speeds.answered(target.name, milliseconds);
+    succeeded({ target, userId }, milliseconds) {
+      speeds.answered(target.name, milliseconds, userId);
       cooling.delete(target.name);
       absent.delete(target.name);
     },
@@ -130,7 +131,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
-      if (fault.details.elsewhere && fails.has(fault.code)) speeds.failed(name);
+      if (fault.details.elsewhere && fails.has(fault.code)) speeds.failed(name, trial.userId);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (cooldownSeconds === 0 || !fault.details.elsewhere || !cools.has(fault.code)) return;
       const earlier = cooling.get(name);

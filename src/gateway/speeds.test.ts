@@ -45,3 +45,17 @@ test('of those that are about as quick as the quickest, each conversation has it
   expect(speeds.sorted(targets, 7)).toEqual(speeds.sorted(targets, 7));
   expect(speeds.sorted(targets).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
 });
+
+test("one user's huge prompts and failures make a target neither slow nor poor for the others", () => {
+  const speeds = openSpeeds(testClock());
+  const targets = ['a', 'b'].map(target);
+  for (let call = 0; call < 20; call++) {
+    speeds.answered('a', 60_000, 666);
+    speeds.failed('a', 666);
+    for (const name of ['a', 'b']) speeds.answered(name, 100, 1);
+  }
+  expect(speeds.of('a')).toEqual({ latencyMs: 100, successRate: 1 });
+  expect(speeds.outliers(targets).size).toBe(0);
+  for (let call = 0; call < 20; call++) for (const userId of [2, 3]) speeds.answered('a', 60_000, userId);
+  expect([...speeds.outliers(targets)]).toEqual(['a']);
+});

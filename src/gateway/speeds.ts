@@ -2,11 +2,11 @@ import type { Clock } from '#kit/clock';
 import type { Target } from '#model/target';
 import { lotOf } from './affinity.ts';
 
-/** How quick and how reliable the targets are, as moving averages. */
+/** How quick and how reliable the targets are: moving averages for each of the users who asked last, and their median. One user's huge prompts do not make a target slow for all. */
 export interface Speeds {
   /** @param milliseconds until it spoke */
-  answered(name: string, milliseconds: number): void;
-  failed(name: string): void;
+  answered(name: string, milliseconds: number, userId?: number): void;
+  failed(name: string, userId?: number): void;
   of(name: string): { readonly latencyMs?: number; readonly successRate?: number };
   /**
    * The quickest first; among those that are about as quick as the quickest, the one that the conversation keeps to (`affinity`). Who was not heard of for a while
@@ -19,9 +19,15 @@ export interface Speeds {
   mayReturn(name: string): boolean;
 }
 
-interface Speed {
+/** As one user sees it. */
+interface Experience {
   latencyMs?: number;
   successRate: number;
+}
+
+interface Speed extends Experience {
+  /** The users who asked last, the latest one last. */
+  readonly byUser: Map<number, Experience>;
   /** Monotonic milliseconds. */
   heardAt: number;
   /** Answers and failures so far. */
@@ -34,6 +40,8 @@ interface Speed {
 const newest = 0.2;
 const freshMilliseconds = 60_000;
 const mostNames = 10_000;
+/** Users whose experience with a target counts. */
+const mostUsers = 8;
 
 /** Of how many calls something must be known before a target can be an outlier. */
 const enoughCalls = 5;
@@ -55,7 +63,7 @@ export function openSpeeds(clock: Clock): Speeds {
     let speed = known.get(name);
     if (!speed) {
       if (known.size >= mostNames) known.clear();
-      known.set(name, (speed = { successRate: 1, heardAt: 0, heard: 0, probed: false }));
+      known.set(name, (speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false }));
     }
     speed.heardAt = clock.monotonic();
     speed.heard++;
@@ -67,16 +75,21 @@ export function openSpeeds(clock: Clock): Speeds {
     return speed.latencyMs ?? Infinity;
   };
   return {
-    answered(name, milliseconds) {
+    answered(name, milliseconds, userId = 0) {
       const speed = speedOf(name);
-      if (speed.probed) Object.assign(speed, { probed: false, latencyMs: milliseconds, successRate: 1 }); // it is judged by what it is now
-      speed.latencyMs = speed.latencyMs === undefined ? milliseconds : speed.latencyMs + newest * (milliseconds - speed.latencyMs);
-      speed.successRate += newest * (1 - speed.successRate);
+      if (speed.probed) speed.byUser.clear(); // it is judged by what it is now
+      speed.probed = false;
+      const own = experienceOf(speed, userId);
+      own.latencyMs = own.latencyMs === undefined ? milliseconds : own.latencyMs + newest * (milliseconds - own.latencyMs);
+      own.successRate += newest * (1 - own.successRate);
+      sum(speed);
     },
-    failed(name) {
+    failed(name, userId = 0) {
       const speed = speedOf(name);
       speed.probed = false;
-      speed.successRate -= newest * speed.successRate;
+      const own = experienceOf(speed, userId);
+      own.successRate -= newest * own.successRate;
+      sum(speed);
     },
     of(name) {
       const speed = known.get(name);
@@ -119,6 +132,26 @@ export function openSpeeds(clock: Clock): Speeds {
     const middle = others[Math.floor((others.length - 1) / 2)];
     return middle !== undefined && latencyMs > middle * slowTimes && latencyMs > middle + slowMilliseconds;
   }
+}
+
+function experienceOf({ byUser }: Speed, userId: number): Experience {
+  const own = byUser.get(userId) ?? { successRate: 1 };
+  byUser.delete(userId);
+  byUser.set(userId, own);
+  if (byUser.size > mostUsers) byUser.delete(byUser.keys().next().value!);
+  return own;
+}
+
+/** The median, the better one of two: it takes two users to make a target look worse than it is to a third. */
+function sum(speed: Speed): void {
+  const latencies: number[] = [];
+  const rates: number[] = [];
+  for (const { latencyMs, successRate } of speed.byUser.values()) {
+    if (latencyMs !== undefined) latencies.push(latencyMs);
+    rates.push(successRate);
+  }
+  if (latencies.length > 0) speed.latencyMs = latencies.toSorted(difference)[Math.floor((latencies.length - 1) / 2)]!;
+  speed.successRate = rates.toSorted(difference)[Math.floor(rates.length / 2)]!;
 }
 
 const difference = (a: number, b: number) => (a === b ? 0 : a - b); // also of two that are infinite

@@ -54,7 +54,10 @@ function* counting({ text, lengths }: NonNullable<CountTurn['texts']>): Generato
 
 port.on('message', (message: CountTurn | CountDropped) => {
   const { id } = message;
-  if ('dropped' in message) return void jobs.delete(id);
+  if ('dropped' in message) {
+    jobs.delete(id);
+    return;
+  }
   if (message.texts) jobs.set(id, counting(message.texts));
   const { value, done = false } = jobs.get(id)!.next();
   if (done) jobs.delete(id);
