@@ -29,6 +29,9 @@ const streamSeconds = 40;
 /** Milliseconds after which nothing without a period is held by one who is gone. */
 const ending = (streamSeconds + permits.streamsSilentSeconds) * 1000 + rounds;
 
+/** Of requests: the last of a minute may be refused although it would fit, where several holders have parts of it. */
+const mostAstray = 1;
+
 /** One life, made of chance alone: then all is well again but for who is dead, and everything without a period must be there. */
 export async function fallSilent(seed: number, { planted = {}, books: makeBooks = booksModel }: Choices = {}): Promise<Outcome> {
   const chance = chanceOf(seed);
@@ -154,7 +157,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
     trace: `${calls.size} ${crc32(said + JSON.stringify(books.rows))}`,
   };
 
-  /** All streams at a time and all requests of a minute are to be had, and not one more. */
+  /** All streams at a time and all requests of a minute but for one are to be had, and none beyond them. */
   async function probe(userId: number): Promise<void> {
     const whole = { userId, fate: 'whole', max: 5, says: 100 } as const;
     const streams = Array.from({ length: atOnce }, () => asks({ ...whole, stream: true, max: route.output, says: route.output }));
@@ -169,8 +172,9 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
     }
     const more = asks({ ...whole, stream: false });
     await world.pass(20_000);
-    for (const { requestId, answer } of [...streams, ...rest]) if (answer !== 'whole') problems.push(`${requestId} fits and is refused: ${String(answer)}`);
-    for (const { requestId, answer } of [one, more])
+    const refused = [...streams, ...rest].filter(({ answer }) => answer !== 'whole');
+    if (refused.length > mostAstray) for (const { requestId, answer } of refused) problems.push(`${requestId} fits and is refused: ${String(answer)}`);
+    for (const { requestId, answer } of refused.length > 0 ? [one] : [one, more])
       if (!(answer instanceof Fault && answer.code === 'rate-limited')) problems.push(`${requestId} was let in where nothing is left: ${String(answer)}`);
   }
 }
