@@ -9,7 +9,9 @@ import type { Store } from '#store/open';
 
 /** As if each month of the books had been made in its own time, and not by the test a moment ago. */
 export async function asOld({ db }: Pick<Store, 'db'>): Promise<void> {
-  const { rows } = await sql<{ name: string }>`select inhrelid::regclass::text as name from pg_inherits where inhparent = any('{usage,usage_hour,spent}'::regclass[])`.execute(db);
+  const { rows } = await sql<{
+    name: string;
+  }>`select inhrelid::regclass::text as name from pg_inherits where inhparent = any('{usage,usage_hour,spent}'::regclass[])`.execute(db);
   for (const { name } of rows) await sql.raw(`comment on table ${name} is null`).execute(db);
 }
 

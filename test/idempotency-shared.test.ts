@@ -41,19 +41,23 @@ describe.skipIf(!address)('two servers on one database', () => {
     expect(other.map(({ status }) => status)).toEqual([422, 422]);
   });
 
-  test('do not both run a request whose key could not be renewed for some seconds: the other waits, and has the answer again', { timeout: 60_000 }, async () => {
-    const { upstream, first, second, line } = await two();
-    upstream.script(slowThinker(16));
-    const running = first.ask(chat, request, keyed('away'));
-    await upstream.arrived(0);
-    await line.set('refuse');
-    await sleep(11_500);
-    await line.set('on');
-    const again = await second.ask(chat, request, keyed('away'));
-    const answer = await running;
-    expect([answer.status, again.status, isReplayed(again), await again.text()]).toEqual([200, 200, true, await answer.text()]);
-    expect(upstream.requests).toHaveLength(1);
-  });
+  test(
+    'do not both run a request whose key could not be renewed for some seconds: the other waits, and has the answer again',
+    { timeout: 60_000 },
+    async () => {
+      const { upstream, first, second, line } = await two();
+      upstream.script(slowThinker(16));
+      const running = first.ask(chat, request, keyed('away'));
+      await upstream.arrived(0);
+      await line.set('refuse');
+      await sleep(11_500);
+      await line.set('on');
+      const again = await second.ask(chat, request, keyed('away'));
+      const answer = await running;
+      expect([answer.status, again.status, isReplayed(again), await again.text()]).toEqual([200, 200, true, await answer.text()]);
+      expect(upstream.requests).toHaveLength(1);
+    },
+  );
 
   test('give way: the run of one that cannot renew its key for its lease ends before the other begins', { timeout: 60_000 }, async () => {
     let later = 0;

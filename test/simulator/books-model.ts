@@ -1,6 +1,6 @@
 import { accountName, type Account, type Owner } from '#model/account';
 import { Fault } from '#model/fault';
-import { grantOf, type Ask, type Grant, type LeaseSource, type Return } from '#model/lease';
+import { grantOf, permits, type Ask, type Grant, type LeaseSource, type Return } from '#model/lease';
 import { monthOf } from '#model/plan';
 import type { UsageRow } from '#model/usage-row';
 import { isSame } from '../fakes/shipped-books.ts';
@@ -8,6 +8,10 @@ import { isSame } from '../fakes/shipped-books.ts';
 /** The rules of the books on disk, in memory: what the database must do, for the simulator and to hold the database against. */
 export interface BooksModel {
   enter(): string;
+  /** The holder lives, and its streams take so long at most. */
+  seen(holder: string, streamSeconds: number): void;
+  /** Ends the permits of holders that have been silent for too long. */
+  endSilent(): void;
   /** Frees what a holder holds. */
   close(holder: string): void;
   source(holder: string): LeaseSource;
@@ -50,6 +54,7 @@ interface Lease {
 /** @param now seconds since 1970 */
 export function booksModel(now: () => number): BooksModel {
   const open = new Set<string>();
+  const lives = new Map<string, { seenAt: number; streamSeconds: number }>();
   const listeners = new Map<string, (account: Account) => void>();
   const leases = new Map<string, Lease>();
   const spent = new Map<string, BookedSums>();
@@ -143,12 +148,30 @@ export function booksModel(now: () => number): BooksModel {
     enter() {
       const holder = `holder-${++entered}`;
       open.add(holder);
+      lives.set(holder, { seenAt: now(), streamSeconds: 3600 });
       return holder;
+    },
+    seen(holder, streamSeconds) {
+      requireOpen(holder);
+      lives.set(holder, { seenAt: now(), streamSeconds });
+    },
+    endSilent() {
+      for (const [name, { holder, account }] of leases) {
+        const { seenAt, streamSeconds } = lives.get(holder)!;
+        const silence = now() - seenAt;
+        const isOver = silence > permits.requestsSilentSeconds && (account.kind === 'requests' || silence > streamSeconds + permits.streamsSilentSeconds);
+        if (isOver && account.month === '') leases.delete(name);
+      }
     },
     close(holder) {
       open.delete(holder);
       listeners.delete(holder);
-      for (const [name, lease] of leases) if (lease.holder === holder) leases.delete(name);
+      const second = Math.floor(Math.min(now(), (lives.get(holder)?.seenAt ?? 0) + permits.useMilliseconds / 1000));
+      for (const [name, lease] of leases) {
+        if (lease.holder !== holder) continue;
+        if (lease.account.kind === 'requests' && heldOf(lease) > 0) uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
+        leases.delete(name);
+      }
     },
     source: (holder) => ({
       async lease(asks) {

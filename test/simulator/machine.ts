@@ -4,7 +4,7 @@ import type { Account } from '#model/account';
 import { Fault } from '#model/fault';
 import type { Context, Said } from '#model/generate';
 import type { Call } from '#model/call';
-import type { LeaseSource } from '#model/lease';
+import type { Contact, LeaseSource, PermitKind } from '#model/lease';
 import type { CountTokens } from '#model/measure';
 import type { Plan } from '#model/plan';
 import type { Model } from '#model/target';
@@ -12,12 +12,13 @@ import { openHealth } from '../../src/gateway/health.ts';
 import { KeptAnswers } from '#gateway/kept-answers';
 import { gateway } from '../../src/gateway/index.ts';
 import { adoptJournals } from '../../src/gateway/ledger/adopt.ts';
+import { keepContact, toldContact } from '../../src/gateway/ledger/contact.ts';
 import type { Disk } from '../../src/gateway/ledger/disk.ts';
 import { openLedger, type Ledger } from '../../src/gateway/ledger/index.ts';
 import { openJournal, type CallJournal, type Journal } from '../../src/gateway/ledger/journal.ts';
 import { openShipper, type Shipper } from '../../src/gateway/ledger/shipper.ts';
 import { subLeases } from '../../src/gateway/ledger/sub-leases.ts';
-import { refusals, type ParentAnswers, type WorkerAnswers } from '../../src/worker-words.ts';
+import { refusals, type ParentAnswers, type Reached, type WorkerAnswers } from '../../src/worker-words.ts';
 import { diskError, testDisk, type TestDisk } from '../fakes/disk.ts';
 import { lineTo, wireBetween, type Line, type LineParts } from './network.ts';
 import { Died, Life } from './world.ts';
@@ -42,6 +43,8 @@ export interface MachineParts extends LineParts {
   readonly plan: Plan;
   readonly teamPlan: Plan;
   readonly reserveOutput: number;
+  /** How long a stream may take: with it the machine says that it lives, and its permits end where it does not. */
+  readonly streamSeconds?: number;
   readonly countTokens: CountTokens;
   /** The model of a process: what its targets are asked is asked by that one. */
   readonly model: (life: Life) => Model;
@@ -166,7 +169,7 @@ export class Machine {
   async #answerAlone(life: Life, line: Line, disk: Disk, holder: string): Promise<void> {
     const journal = await this.#journal(life, disk, holder, 'only');
     const shipper = this.#ship(life, line, disk, holder, journal);
-    const serving = this.#open(life, line.source(holder), journal);
+    const serving = this.#open(life, this.#source(life, line, holder), journal);
     this.#stop = async () => {
       await close(serving, 500);
       await journal.close();
@@ -178,8 +181,9 @@ export class Machine {
   #lead(life: Life, line: Line, disk: Disk, holder: string): void {
     const { chance, world } = this.parts;
     const shipper = this.#ship(life, line, disk, holder);
+    const source = this.#source(life, line, holder);
     const leases = subLeases({
-      source: line.source(holder),
+      source,
       settledOf: (worker) => shipper.adoptWriter(worker),
       takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
       longestSeconds: () => 600,
@@ -187,6 +191,8 @@ export class Machine {
       log: this.#log(life).log,
     });
     const workers = new Map<Life, (grace: number) => Promise<void>>();
+    const tellers = new Map<Life, (lapsed: readonly PermitKind[]) => void>();
+    source.contact?.onReached((lapsed) => tellers.forEach((tell) => tell(lapsed)));
     let named = 0;
     let isClosing = false;
 
@@ -194,12 +200,16 @@ export class Machine {
       const name = String(++named);
       const worker = this.#live(`${life.name}.${name}`);
       const [here, there] = wireBetween(life, worker, world, chance);
-      let source: LeaseSource | undefined;
+      let share: LeaseSource | undefined;
       const own = () => {
-        if (source) return source;
-        source = leases.open(name);
-        source.onRecall((account) => channel.tell('recall', account));
-        return source;
+        if (share) return share;
+        share = leases.open(name);
+        share.onRecall((account) => channel.tell('recall', account));
+        tell([]);
+        return share;
+      };
+      const tell = (lapsed: readonly PermitKind[]) => {
+        if (source.contact) channel.tell('reached', { goodMilliseconds: source.contact.goodUntil - life.clock.monotonic(), lapsed });
       };
       const channel = openChannel<WorkerAnswers>(
         here,
@@ -210,10 +220,12 @@ export class Machine {
         refusals,
       );
       workers.set(worker, (grace) => channel.ask('drain', grace));
+      tellers.set(worker, tell);
       // That a process has ended is heard from the kernel, and what it said before may come later.
       worker.onEnd(() =>
         life.clock.after(chance() * 3, () => {
           workers.delete(worker);
+          tellers.delete(worker);
           leases.ended(name);
           if (!isClosing) life.clock.after(chance() * 300, fork);
         }),
@@ -242,7 +254,16 @@ export class Machine {
       await open.journal?.close();
       life.clock.after(0, () => life.end()); // the answer goes out first
     };
-    const parent = openChannel<ParentAnswers>(wire, { recall: (account: Account) => recalled.forEach((listen) => listen(account)), drain }, refusals);
+    const contact = this.parts.streamSeconds === undefined ? undefined : toldContact(life.clock);
+    const parent = openChannel<ParentAnswers>(
+      wire,
+      {
+        recall: (account: Account) => recalled.forEach((listen) => listen(account)),
+        reached: ({ goodMilliseconds, lapsed }: Reached) => contact?.told(goodMilliseconds, lapsed),
+        drain,
+      },
+      refusals,
+    );
     wire.onClose(() => {
       life.clock.after(orphanMilliseconds, () => life.end());
       void drain(0);
@@ -251,9 +272,20 @@ export class Machine {
       lease: (asks) => parent.ask('lease', asks),
       giveBack: (returns) => parent.ask('giveBack', returns),
       onRecall: (listen) => void recalled.add(listen),
+      ...(contact && { contact }),
     };
     open.journal = await this.#journal(life, this.#view(life), holder, writer);
     open.serving = this.#open(life, this.parts.planted.shared?.(source) ?? source, open.journal);
+  }
+
+  /** Where a holder gets its leases: with word of whether the database knows that it lives, where that matters. */
+  #source(life: Life, line: Line, holder: string): LeaseSource {
+    const source = line.source(holder);
+    const { streamSeconds } = this.parts;
+    if (streamSeconds === undefined) return source;
+    const parts = { seen: (seconds: number) => line.seen(holder, seconds), streamSeconds: () => streamSeconds, clock: life.clock, lost: () => life.end() };
+    const contact: Contact = keepContact(parts, life.clock.monotonic());
+    return { ...source, contact };
   }
 
   async #entered(life: Life, line: Line): Promise<string> {

@@ -23,6 +23,7 @@ export interface Line {
   /** @returns the new holder's id */
   enter(): Promise<string>;
   source(holder: string): LeaseSource;
+  seen(holder: string, streamSeconds: number): Promise<void>;
   readonly shipped: ShippedBooks;
 }
 
@@ -59,6 +60,7 @@ export function lineTo(life: Life, { books, world, weather, chance, committed }:
   };
   return {
     enter: () => over(() => books.enter()),
+    seen: (holder, streamSeconds) => over(() => books.seen(holder, streamSeconds)),
     source(holder) {
       const source = books.source(holder);
       return {

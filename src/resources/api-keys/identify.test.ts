@@ -195,8 +195,13 @@ onBothDatabases('keys', ({ shared }) => {
     const found = await keys.find([keyOf(1), two.key, 'no key', one.key, two.key]);
     expect(found.map((one) => one?.caller.keyName)).toEqual([undefined, 'two', undefined, 'one', 'two']);
     expect(found[1]?.caller).toMatchObject({ userId, email: 'a@b.c', plan: 'free', scopes: ['query'] });
-    for (const [name, seconds] of [['over', -5], ['to come', 3600]] as const)
-      await sql`update api_keys set expires_at = now() + make_interval(secs => ${seconds}::double precision), name = ${name} where name = ${name === 'over' ? 'one' : 'two'}`.execute(store().db);
+    for (const [name, seconds] of [
+      ['over', -5],
+      ['to come', 3600],
+    ] as const)
+      await sql`update api_keys set expires_at = now() + make_interval(secs => ${seconds}::double precision), name = ${name} where name = ${name === 'over' ? 'one' : 'two'}`.execute(
+        store().db,
+      );
     const [over, toCome] = await keys.find([one.key, two.key]);
     expect(over!.expiresIn).toBeLessThan(0);
     expect(toCome!.expiresIn).toBeGreaterThan(3_500_000);

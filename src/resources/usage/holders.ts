@@ -54,6 +54,7 @@ export function openHolders(store: Store): Holders {
       const { db } = inside;
       const closed = await sql`
         update holders set closed_at = now(), closed_how = ${how}, closed_by = ${taken?.by ?? null} where id = ${id} and closed_at is null`.execute(db);
+      await countUnknown(inside, id);
       await sql`delete from leases where holder = ${id}`.execute(db);
       if (closed.numAffectedRows === 1n) {
         await taken?.noted(inside);
@@ -103,6 +104,23 @@ export function openHolders(store: Store): Holders {
       return rows;
     },
   };
+}
+
+/** Of requests that a holder was permitted nobody knows which it has made: all of them, as late as it may have. They count for their minute. */
+async function countUnknown({ db }: Access, id: string): Promise<void> {
+  const { rows } = await sql<{ owner: string; month: string; second: number; requests: number }>`
+    select owner, month, floor(extract(epoch from least(now(), seen_at + make_interval(secs => ${permits.useMilliseconds / 1000}::double precision))))::bigint as second,
+      ceil(granted - settled)::bigint as requests
+    from leases join holders on id = holder
+    where holder = ${id} and kind = 'requests' and granted > settled and seen_at > now() - make_interval(secs => ${permits.requestsSilentSeconds}::double precision)
+    order by owner`.execute(db);
+  if (rows.length === 0) return;
+  const told = JSON.stringify(rows);
+  await sql`select account_lock(${told}::jsonb)`.execute(db); // first, as everywhere
+  await sql`
+    insert into request_second as old
+    select owner, second, requests from jsonb_to_recordset(${told}::jsonb) as use(owner text, second bigint, requests bigint) order by owner collate "C"
+    on conflict (owner, second) do update set requests = old.requests + excluded.requests`.execute(db);
 }
 
 /** The refusal of one whom somebody else has closed. */

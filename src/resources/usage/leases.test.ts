@@ -51,6 +51,41 @@ onBothDatabases('leases', ({ shared }) => {
     expect(await lease([asks(account, 8500, 10, { wish: 5000 })])).toEqual([{ granted: 1000, spent: 0, left: 7000 }]);
   });
 
+  /** As if the holder had been seen last so many seconds ago. */
+  const silent = (holder: string, seconds: number) =>
+    sql`update holders set seen_at = now() - make_interval(secs => ${seconds}::double precision) where id = ${holder}`.execute(store().db);
+
+  test('without a period end with a holder that is silent: requests after a minute and a margin, streams after so long as one may take; those of a month stay', async () => {
+    await alone();
+    const holders = openHolders(store());
+    const [gone, other] = [await machine(store()), await machine(store())];
+    const [requests, running, counted] = [minute(), { owner: `user:${++names}`, kind: 'streams', month: '' } as const, tokens()];
+    const wants = [requests, running, counted].map((account) => asks(account, 3, 3));
+    const granted = async (of: typeof other) =>
+      (await of.lease(wants.map((ask) => ({ ...ask, turn: ++turns, heard: turns - 1 })))).map((grant) => grant.granted);
+    await holders.seen(gone.holder, 200);
+    await holders.seen(other.holder, 200);
+    expect(await granted(gone)).toEqual([3, 3, 3]);
+    expect(await holders.endSilent()).toBe(0);
+    await silent(gone.holder, 90);
+    expect([await holders.endSilent(), await granted(other)]).toEqual([0, [0, 0, 0]]);
+    await silent(gone.holder, 101);
+    expect([await holders.endSilent(), await granted(other)]).toEqual([1, [3, 0, 0]]);
+    await silent(gone.holder, 250);
+    expect([await holders.endSilent(), await granted(other)]).toEqual([0, [0, 0, 0]]);
+    await silent(gone.holder, 261);
+    expect([await holders.endSilent(), await granted(other)]).toEqual([1, [0, 3, 0]]);
+    // It comes back: what was ended is neither its own nor anybody's to be given back.
+    await holders.seen(gone.holder, 200);
+    await gone.giveBack([back(running, 3), back(requests, 3, { used: [{ count: 2, ageSeconds: 80 }] })]);
+    expect([await granted(gone), await granted(other)]).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
+    await other.giveBack([back(running, 3), back(requests, 3)]);
+    expect(await granted(gone)).toEqual([3, 3, 0]);
+  });
+
   test('near the edge give what the waiting calls need, and what is left to the last token', async () => {
     await alone();
     const { lease } = await machine(store());

@@ -165,8 +165,10 @@ onBothDatabases('a clock that is wrong', ({ open }) => {
     return said;
   }
   const reconciliations = async (store: Store) =>
-    (await sql<{ month: string; isSoon: boolean }>`
-      select payload ->> 'month' as month, run_at between now() and now() + interval '11 minutes' as "isSoon" from job order by 1`.execute(store.db)).rows;
+    (
+      await sql<{ month: string; isSoon: boolean }>`
+      select payload ->> 'month' as month, run_at between now() and now() + interval '11 minutes' as "isSoon" from job order by 1`.execute(store.db)
+    ).rows;
   const monthsFrom = (ahead: number) =>
     [ahead, ahead + 1].map((one) => new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + one)).toISOString().slice(0, 7));
 

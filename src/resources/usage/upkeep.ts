@@ -78,10 +78,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
     const apart = clock.now() - now;
     if (Math.abs(apart) < mostApartMilliseconds) return true;
     if (clock.monotonic() - warned >= roundMilliseconds) {
-      log.warn(
-        { aheadSeconds: Math.round(apart / 1000) },
-        "nothing of the books is removed: this machine's clock and the database's are a day or more apart",
-      );
+      log.warn({ aheadSeconds: Math.round(apart / 1000) }, "nothing of the books is removed: this machine's clock and the database's are a day or more apart");
       warned = clock.monotonic();
     }
     return false;

@@ -1,0 +1,216 @@
+/*
+ * Minutes of a service some of whose machines fall silent: the way from one of them to the database is gone for a while, one dies for good with its journal,
+ * clocks are wrong by years. What has no period, requests of a minute and streams that run, is held against what the world saw at each moment.
+ */
+import { crc32 } from 'node:zlib';
+import { Fault } from '#model/fault';
+import { permits } from '#model/lease';
+import type { Plan } from '#model/plan';
+import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
+import { Auditor } from './auditor.ts';
+import { booksModel, type BooksModel } from './books-model.ts';
+import { ask, modelFor, route, type Asked } from './clients.ts';
+import { Machine, type Planted } from './machine.ts';
+import type { Outcome } from './run.ts';
+import { chanceOf, World, type Life } from './world.ts';
+
+interface Choices {
+  readonly planted?: Planted;
+  readonly books?: (now: () => number) => BooksModel;
+}
+
+const users = [1, 2] as const;
+const minute = 60_000;
+const day = 86_400_000;
+/** How often somebody ends what silent holders hold, in milliseconds. */
+const rounds = 30_000;
+/** A stream takes no longer, in seconds. */
+const streamSeconds = 40;
+/** Milliseconds after which nothing without a period is held by one who is gone. */
+const ending = (streamSeconds + permits.streamsSilentSeconds) * 1000 + rounds;
+
+/** Of requests: the last of a minute may be refused although it would fit, where several holders have parts of it. */
+const mostAstray = 1;
+
+/** One life, made of chance alone: then all is well again but for who is dead, and everything without a period must be there. */
+export async function fallSilent(seed: number, { planted = {}, books: makeBooks = booksModel }: Choices = {}): Promise<Outcome> {
+  const chance = chanceOf(seed);
+  const some = (most: number) => Math.floor(chance() * most);
+  const maybe = (share: number) => chance() < share;
+  const world = new World(Date.UTC(2026, 10, 12, 12));
+  const books = makeBooks(() => world.clock.now() / 1000);
+  const plan: Plan = { monthlyTokens: 50_000, requestsPerMinute: 8 + some(8), concurrentStreams: 2 + some(3) };
+  const [most, atOnce] = [plan.requestsPerMinute!, plan.concurrentStreams!];
+  const problems: string[] = [];
+  const calls = new Map<string, Asked>();
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan: {}, allNamed: true, problems });
+  const witness = witnessOf({ world, calls, most, atOnce, problems });
+  let said = '';
+  const tell = (what: string) => {
+    said += `${Math.round(world.passed)} ${what}\n`;
+  };
+
+  const lost = new Set<Machine>();
+  const weathers = new Map<Machine, { isAway: boolean; slowness: number; loss: number }>();
+  const machines = Array.from({ length: 2 + some(2) }, (_, at) => {
+    const weather = { isAway: false, slowness: 4, loss: 0 };
+    const machine: Machine = new Machine({
+      world,
+      books,
+      weather,
+      chance,
+      name: `m${at}`,
+      workers: maybe(0.35) ? 2 : 0,
+      segmentBytes: 20_000,
+      plan,
+      teamPlan: {},
+      streamSeconds,
+      reserveOutput: route.step,
+      countTokens: async () => route.prompt - 7,
+      model: modelFor(calls, world, chance),
+      survives: () => true,
+      witnessed: (journal, life, of) => witness(auditor.witnessed(journal, life, of), life),
+      committed: () => auditor.committed(),
+      died: (dead) => {
+        if (!dead.isGone) world.after(some(3000), () => dead.boot());
+      },
+      log: (life, problem, cause) => tell(`${life.name}: ${problem} ${String(cause)}`),
+      planted,
+    });
+    weathers.set(machine, weather);
+    return machine;
+  });
+  const alive = () => machines.filter(({ isGone }) => !isGone);
+  const asks = (changes: Partial<Asked> = {}): Asked => {
+    const words = {
+      requestId: `r${calls.size}`,
+      userId: users[some(2)]!,
+      max: 1 + some(route.output),
+      stream: maybe(0.6),
+      says: some(route.output),
+      pace: 1500,
+    };
+    const asked: Asked = { ...words, fate: 'whole', answer: 'running', heard: 0, heardFrom: new Set(), upstream: [], at: 0, by: undefined, ...changes };
+    calls.set(asked.requestId, asked);
+    const open = alive().flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
+    const serving = open[some(open.length)];
+    if (serving) void ask(asked, serving, world, () => auditor.ended(asked));
+    else asked.answer = 'nobody';
+    return asked;
+  };
+
+  const endSilent = () => {
+    books.endSilent();
+    auditor.committed();
+    world.after(rounds, endSilent);
+  };
+  world.after(rounds, endSilent);
+  for (const machine of machines) machine.boot();
+  await world.pass(500);
+
+  // Some minutes in which machines fall silent.
+  for (const until = world.passed + 2 * minute + some(2 * minute); world.passed < until;) {
+    if (maybe(0.8)) asks();
+    await world.pass(some(maybe(0.05) ? 20_000 : 2500));
+    const machine = machines[some(machines.length)]!;
+    const weather = weathers.get(machine)!;
+    if (maybe(weather.isAway ? 0.02 : 0.03)) {
+      weather.isAway = !weather.isAway;
+      tell(`${machine.parts.name} ${weather.isAway ? 'is cut off' : 'is heard again'}`);
+    }
+    if (maybe(0.03)) machine.skew = [0, -40 * 365 * day, 12 * 365 * day, some(2 * day) - day][some(4)]!;
+    if (maybe(0.01) && !machine.isGone) for (const life of machine.lives.slice(0, 1)) life.end();
+    if (maybe(0.02) && alive().length > 1 && !machine.isGone) {
+      machine.isGone = true;
+      lost.add(machine);
+      for (const life of machine.lives) life.end();
+      tell(`${machine.parts.name} is gone for good`);
+    }
+  }
+
+  // All is well again, but for the dead.
+  for (const machine of machines) {
+    Object.assign(weathers.get(machine)!, { isAway: false });
+    machine.skew = 0;
+  }
+  await world.pass(ending + minute);
+  for (const userId of users) await probe(userId);
+
+  // An administrator writes off what the dead had leased for the month.
+  for (const machine of lost) for (const path of machine.disk.paths) if (path.startsWith('journal/')) books.close(path.split('/')[1]!);
+  for (let turn = 0; turn < 3; turn++) {
+    books.recall();
+    await world.pass(1500);
+  }
+  // Permits that were used are told of with the next message, whenever that is.
+  for (const { owner, kind, month, leased } of books.balances)
+    if (leased > 1e-6 && kind !== 'requests') problems.push(`${leased} of ${owner} ${kind} ${month} are leased at rest`);
+  for (const machine of alive()) void machine.stop();
+  for (const machine of machines) machine.isGone = true;
+  await world.pass(10_000);
+  auditor.close();
+  const unbooked = new Set([...calls.values()].filter(({ by }) => by && lost.has(by.machine)).map(({ requestId }) => `${requestId} began and is not booked`));
+  return {
+    problems: problems.filter((problem) => !unbooked.has(problem)),
+    points: calls.size,
+    story: said,
+    trace: `${calls.size} ${crc32(said + JSON.stringify(books.rows))}`,
+  };
+
+  /** All streams at a time and all requests of a minute but for one are to be had, and none beyond them. */
+  async function probe(userId: number): Promise<void> {
+    const whole = { userId, fate: 'whole', max: 5, says: 100 } as const;
+    const streams = Array.from({ length: atOnce }, () => asks({ ...whole, stream: true, max: route.output, says: route.output }));
+    await world.pass(3000);
+    const one = asks({ ...whole, stream: true });
+    await world.pass(3000);
+    const rest: Asked[] = [];
+    for (let left = most - atOnce; left > 0; left--) {
+      const next = asks({ ...whole, stream: false });
+      rest.push(next);
+      for (let waited = 0; next.answer === 'running' && waited < 3000; waited += 50) await world.pass(50);
+    }
+    const more = asks({ ...whole, stream: false });
+    await world.pass(20_000);
+    const refused = [...streams, ...rest].filter(({ answer }) => answer !== 'whole');
+    if (refused.length > mostAstray) for (const { requestId, answer } of refused) problems.push(`${requestId} fits and is refused: ${String(answer)}`);
+    for (const { requestId, answer } of refused.length > 0 ? [one] : [one, more])
+      if (!(answer instanceof Fault && answer.code === 'rate-limited')) problems.push(`${requestId} was let in where nothing is left: ${String(answer)}`);
+  }
+}
+
+interface Witnessing {
+  readonly world: World;
+  readonly calls: ReadonlyMap<string, Asked>;
+  readonly most: number;
+  readonly atOnce: number;
+  readonly problems: string[];
+}
+
+/** Counts what the world sees of each user: streams that run now, in processes that live, and requests of the last minute. */
+function witnessOf({ world, calls, most, atOnce, problems }: Witnessing): (journal: CallJournal, life: Life) => CallJournal {
+  const running = new Map<string, { readonly userId: number; readonly life: Life }>();
+  const times = new Map<number, number[]>(users.map((userId) => [userId, []]));
+  return (journal, life) => ({
+    began(call) {
+      journal.began(call);
+      const { userId, requestId } = call;
+      const recent = times.get(userId)!.filter((at) => at > world.passed - minute);
+      times.set(userId, [...recent, world.passed]);
+      if (recent.length + 1 > most)
+        problems.push(`user ${userId} made ${recent.length + 1} requests in a minute that has ${most}, ${requestId} by ${life.name}`);
+      if (!calls.get(requestId)!.stream) return;
+      running.set(requestId, { userId, life });
+      const now = [...running.values()].filter((one) => one.userId === userId && one.life.isAlive).length;
+      if (now > atOnce) problems.push(`user ${userId} has ${now} streams of ${atOnce}, ${requestId} by ${life.name}`);
+    },
+    spoke: (requestId, step, tokens) => journal.spoke(requestId, step, tokens),
+    settled(row) {
+      journal.settled(row);
+      running.delete(row.requestId);
+    },
+    get trouble() {
+      return journal.trouble;
+    },
+  });
+}
