@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ export interface ServerProcess {
   readonly url: string;
   readonly key: string;
   readonly pid: number;
+  readonly child: ChildProcess;
   /** Writes other settings in place of `yaml` and has them read, which takes a moment. */
   reload(yaml: string): Promise<void>;
   /** As kill -9 does. */
@@ -22,15 +23,18 @@ export interface ServerProcess {
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
-/** Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings. */
-export async function startProcess({ folder, databaseUrl }: Place, upstream: string, yaml = ''): Promise<ServerProcess> {
+/**
+ * Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings;
+ * `preload` is a module that is loaded before it, which may talk to the test over the channel of the process.
+ */
+export async function startProcess({ folder, databaseUrl }: Place, upstream: string, yaml = '', preload?: URL): Promise<ServerProcess> {
   const key = 'k'.repeat(64);
   const file = join(folder, 'dragoman.yaml');
   const data = join(folder, 'data');
   const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream)}${more}`);
   await settings(yaml);
-  const child = spawn(process.execPath, ['--conditions=source', main], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+  const child = spawn(process.execPath, ['--conditions=source', ...(preload ? ['--import', preload.href] : []), main], {
+    stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
       PATH: process.env.PATH,
       DRAGOMAN_CONFIG: file,
@@ -57,7 +61,7 @@ export async function startProcess({ folder, databaseUrl }: Place, upstream: str
   };
   for (;;) {
     const url = await answeringAt(join(data, 'server.json'), child.pid!);
-    if (url !== undefined) return { url, key, pid: child.pid!, reload, kill, stop };
+    if (url !== undefined) return { url, key, pid: child.pid!, child, reload, kill, stop };
     if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode}.`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

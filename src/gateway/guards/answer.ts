@@ -227,14 +227,20 @@ function lastMatch(pattern: RegExp, text: string, to: number): number {
 function cut(open: Open, at: number): Words[] {
   const taken: Words[] = [];
   let left = at;
-  for (let [first] = open.words; first && left > 0; [first] = open.words) {
-    if (first.text.length > left && first.type === 'text' && first.logprobs) break;
-    const isWhole = first.text.length <= left;
-    taken.push(isWhole ? first : { ...first, text: first.text.slice(0, left) });
-    if (isWhole) open.words.shift();
-    else open.words[0] = { ...first, text: first.text.slice(left) };
-    left -= Math.min(left, first.text.length);
+  let whole = 0; // words that go as they are: taken off one by one, a million of them would be moved each time
+  for (let first = open.words[0]; first && left > 0; first = open.words[whole]) {
+    if (first.text.length > left) {
+      if (first.type === 'text' && first.logprobs) break;
+      taken.push({ ...first, text: first.text.slice(0, left) });
+      open.words[whole] = { ...first, text: first.text.slice(left) };
+      left = 0;
+      break;
+    }
+    taken.push(first);
+    left -= first.text.length;
+    whole++;
   }
+  open.words.splice(0, whole);
   open.length -= at - left;
   return taken;
 }

@@ -13,7 +13,7 @@ export function combined(a: Schema, b: Schema, work: Work, depth = 0): Schema {
   if (a === true) return b;
   if (b === true || a === b) return a;
   if (depth > deepest) return { allOf: [a, b] };
-  if (!work.spend((Object.keys(a).length + Object.keys(b).length) / 4)) return false;
+  if (!work.spend(Object.keys(a).length + Object.keys(b).length)) return false;
   const joined: Record<string, Json> = { ...a };
   const apart: Record<string, Json> = {};
   const conditional = 'if' in a && 'if' in b;
@@ -96,7 +96,7 @@ function joinedTypes(a: readonly string[], b: readonly string[]): Json | typeof 
 
 function joinedMembers(one: Json, other: Json, work: Work, depth: number): Json {
   if (!isObject(one) || !isObject(other)) return one;
-  if (!work.spend((Object.keys(one).length + Object.keys(other).length) / 4)) return one;
+  if (!work.spend(Object.keys(one).length + Object.keys(other).length)) return one;
   const members = { ...one };
   for (const [name, schema] of Object.entries(other)) {
     const mine = Object.hasOwn(members, name) ? members[name] : undefined;

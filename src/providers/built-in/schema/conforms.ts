@@ -187,7 +187,7 @@ function objectConforms(schema: JsonObject, value: JsonObject, is: Is, work: Wor
   }
   const names = schema['propertyNames'];
   if (isSchema(names) && !keys.every((key) => is(names, key))) return false;
-  return keys.every((key) => memberSchemas(schema, key, work).every((one) => is(one, value[key]!)));
+  return keys.every((key) => !work.isOver && memberSchemas(schema, key, work).every((one) => is(one, value[key]!)));
 }
 
 /** The schemas that a member of this name has to conform to. */
@@ -195,9 +195,11 @@ export function memberSchemas(schema: JsonObject, key: string, work: Work): read
   const properties = propertiesOf(schema);
   const own = Object.hasOwn(properties, key) && isSchema(properties[key]) ? [properties[key]] : [];
   const patterned: Schema[] = [];
-  if (isObject(schema['patternProperties']))
-    for (const [pattern, one] of Object.entries(work.spend(Object.keys(schema['patternProperties']).length / 4) ? schema['patternProperties'] : {}))
-      if (isSchema(one) && work.pattern(pattern)?.matches(key, work)) patterned.push(one);
+  const patterns = Object.entries(propertiesOf(schema, 'patternProperties'));
+  for (const [pattern, one] of work.spend(patterns.length / 4) ? patterns : []) {
+    if (work.isOver) break;
+    if (isSchema(one) && work.pattern(pattern)?.matches(key, work)) patterned.push(one);
+  }
   const found = [...own, ...patterned];
   return found.length > 0 || !isSchema(schema['additionalProperties']) ? found : [schema['additionalProperties']];
 }

@@ -77,7 +77,7 @@ class Maker implements Making {
     if (schema === false) return this.fail(place, 'it allows no value');
     if (schema === true) return this.make({ type: 'string' }, place);
     if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], place);
-    this.work.spend(Object.keys(schema).length / 8);
+    this.work.spend(Object.keys(schema).length / 2);
     const choices = choicesOf(schema, this.work);
     if (!choices) {
       const value = this.#checked(schema, this.#plain(schema, place), place);
@@ -94,7 +94,7 @@ class Maker implements Making {
   /** A schema with a reference means both: what it refers to and what stands beside it. */
   #followed(schema: JsonObject, reference: string, place: Place): Json | undefined {
     const target = resolved(this.#root, reference, this.work);
-    this.work.spend((reference.length + Object.keys(schema).length) / 16);
+    this.work.spend(reference.length / 16 + Object.keys(schema).length);
     if (target === undefined) return this.fail(place, `${reference.slice(0, 100)} leads nowhere`);
     if (place.refs.includes(reference)) return this.fail(place, `${reference.slice(0, 100)} needs itself without end`);
     const { $ref: _, $defs: __, definitions: ___, ...beside } = schema;

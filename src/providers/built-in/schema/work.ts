@@ -25,7 +25,7 @@ export class Work {
   }
 
   pattern(source: string): Pattern | undefined {
-    if (!this.#patterns.has(source)) this.#patterns.set(source, this.spend(source.length * 2) ? readPattern(source, this) : undefined);
+    if (!this.#patterns.has(source)) this.#patterns.set(source, this.spend(source.length * 4) ? readPattern(source, this) : undefined);
     return this.#patterns.get(source);
   }
 
