@@ -4,6 +4,7 @@ import { Fault } from '#model/fault';
 import { fold, type Candidate } from '#model/fold';
 import type { Context, Generate } from '#model/generate';
 import type { JsonObject } from '#model/json';
+import { heldBack } from './held-back.ts';
 
 export interface ConformingParts {
   /** Does this value keep to that JSON Schema? */
@@ -28,7 +29,7 @@ export function conforming({ conforms }: ConformingParts, inner: Generate): Gene
       const value = parsed(text);
       return value !== undefined && conforms(value, schema);
     };
-    const said = await heard(inner(call, context));
+    const said = await heard(inner(call, context), context);
     const mended = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(said).candidates.entries()) {
@@ -48,9 +49,14 @@ export function conforming({ conforms }: ConformingParts, inner: Generate): Gene
   };
 }
 
-async function heard(events: ReturnType<Generate>): Promise<readonly GenerateEvent[]> {
+async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
-  for await (const said of events) all.push(...said);
+  const counted = heldBack(context);
+  for await (const said of events)
+    for (const event of said) {
+      counted(event);
+      all.push(event);
+    }
   return all;
 }
 
@@ -86,7 +92,7 @@ async function repair(
     },
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context)));
+  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context), context));
   const [candidate] = candidates;
   const said = candidate ? textOf(candidate) : '';
   return { text: withoutFence(said) ?? said, usage };

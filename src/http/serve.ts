@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Fault, faultOf, reasonOf } from '#model/fault';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
+import { ByteBudget } from '#kit/byte-budget';
 import { OpenList } from '#kit/open-list';
 import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
@@ -44,6 +45,8 @@ export interface Listening {
   readonly inFlight: () => number;
   /** Clients connected now. */
   readonly connections: () => number;
+  /** Bytes that requests hold in memory now. */
+  readonly heldBytes: () => number;
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -51,6 +54,8 @@ export interface Listening {
 const maxDepth = 64;
 const maxTokens = 1_000_000;
 const checkMilliseconds = 500;
+/** Bodies with what is made of them, fetched media and whole answers: of all requests, and of those of one user. */
+const heldBytes = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /**
  * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
@@ -60,6 +65,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const { headerSeconds } = door.limits();
   let draining = false;
   const open = new OpenList<Exchange>();
+  const budget = new ByteBudget(heldBytes);
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -85,6 +91,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
       draining: () => draining || isExtra,
       stallSeconds: door.limits().bodyIdleSeconds,
+      budget,
     });
     open.add(exchange);
     let caller: Caller | undefined;
@@ -95,6 +102,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
+      if (caller) exchange.owner = caller.userId;
       if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
       await answer(route, exchange, caller ?? nobody);
     } catch (thrown) {
@@ -103,6 +111,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
     } finally {
       open.delete(exchange);
+      exchange.letGo();
       if (draining) setImmediate(() => app.server.closeIdleConnections());
       door.done({ exchange, face: faceOf(door.faces, exchange.url).name, route, caller, fault });
     }
@@ -111,6 +120,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock, route.takes) : new Uint8Array(0);
+    exchange.add(bytes.length); // what is made of them holds about as much again
     const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
@@ -138,6 +148,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
     connections: () => crowd.connections,
+    heldBytes: () => budget.held,
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));

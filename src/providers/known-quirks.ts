@@ -8,6 +8,9 @@ export interface KnownQuirks<Quirks> {
 }
 
 const keptMilliseconds = 3_600_000;
+/** Names of models may be names that clients chose: neither many nor long ones fill the memory. */
+const mostNames = 1000;
+const longestName = 500;
 
 export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
   const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
@@ -18,6 +21,12 @@ export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
       known.delete(model);
       return undefined;
     },
-    keep: (model, quirks) => void known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds }),
+    keep(model, quirks) {
+      if (model.length > longestName) return;
+      known.delete(model);
+      known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds });
+      const [oldest] = known.keys();
+      if (known.size > mostNames) known.delete(oldest!);
+    },
   };
 }
