@@ -62,4 +62,3 @@ function isGood(said: readonly Said[], candidates: number): boolean {
   const ends = said.flat().filter((event) => event.type === 'finished');
   return ends.length === candidates && ends.every(({ reason }) => reason === 'stop' || reason === 'tool');
 }
-

@@ -1,7 +1,7 @@
 import { isConversation, type GenerateCall } from '#model/call';
 import type { Errand } from '#model/errand';
 import type { GenerateEvent } from '#model/event';
-import { faultOf, type Fault } from '#model/fault';
+import { Fault, faultOf } from '#model/fault';
 import type { Caller, Context, Generate, Said } from '#model/generate';
 import type { RoutedCall } from './calls.ts';
 import { HeldAnswer, type Segment } from './guards/answer.ts';
@@ -80,6 +80,8 @@ async function checkedErrand(
   looking: Looking,
   notes: Notes,
 ): Promise<Errand & Pick<RoutedCall, 'route'>> {
+  if (checks.length > 0 && errand.unread !== undefined)
+    throw new Fault('invalid', `${errand.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: errand.unread });
   let by = '';
   const told: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
   const left = await lookedAt(checks, errand.texts, looking, told);

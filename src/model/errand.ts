@@ -18,6 +18,8 @@ export interface Errand {
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** The client's field with what is read but is no text, such as token ids: no check can look at it. */
+  readonly unread?: string;
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */
