@@ -21,8 +21,10 @@ export function openSignatures(dialect: string): Signatures {
     const before = kept.get(id);
     size += sizeOf(id, signature) - (before === undefined ? 0 : sizeOf(id, before));
     kept.set(id, signature);
+    if (size <= room) return;
+    // A tenth at a time: a map walks over what was deleted from its front each time that it is walked.
     for (const [other, old] of kept) {
-      if (size <= room) break;
+      if (size <= room * 0.9) break;
       kept.delete(other);
       size -= sizeOf(other, old);
     }
