@@ -46,7 +46,8 @@ test('what an error of the runtime or of the database quotes is not repeated in 
     new Error('It failed.', { cause: thrown(() => JSON.parse(secret)) }),
   ];
   for (const error of errors) {
-    expect(String((error as Error).cause ?? (error as Error).message)).toContain(secret);
+    const { message, cause } = error as Error;
+    expect(cause instanceof Error ? cause.message : message).toContain(secret);
     const said = JSON.stringify(causeOf(error));
     expect(said).not.toContain(secret);
     expect(said).toContain('log.test.ts');

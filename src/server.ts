@@ -329,6 +329,7 @@ export async function startServer({
   );
   ongoing = door.ongoing;
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
+  metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => door.heldBytes());
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
   const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
   const withdraw = parent ? undefined : await announced(settings.data, { url: door.url, localToken }, clock);

@@ -597,6 +597,20 @@ test('a caller without quota is told so before the moderating model is paid for'
   expect(upstream.requests).toHaveLength(0);
 });
 
+test('an input of token ids, which no check can read, is refused where a check holds, and goes up where none does', async () => {
+  upstream.script(always(on({ path: /embeddings/ }, vectors())));
+  for (const input of [
+    [1, 2, 3],
+    [[1, 2], [3]],
+  ]) {
+    const answer = await house.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { type: 'invalid_request_error', param: 'input' } }]);
+  }
+  expect(upstream.requests).toHaveLength(0);
+  const answer = await house.ask('/server/chatcompat/v1/embeddings', { model: 'text-embedding-3-small', input: [1, 2, 3] });
+  expect([answer.status, upstream.requests.length]).toEqual([200, 1]);
+});
+
 test('a client that leaves while a check is made ends the call', async () => {
   verdict = () => [200, '{}'];
   upstream.script(pace(50, ok({ text: 'One sentence. '.repeat(200) })));

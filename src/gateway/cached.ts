@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
+import { sizeOf } from '#kit/size-of';
 import { isConversation, type GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Model } from '#model/target';
 import type { RoutedCall } from './calls.ts';
 import { largestAnswer, type KeptAnswers } from './kept-answers.ts';
+
+/** Bytes of events that are gathered; as text, whose size decides in the end, they are smaller. */
+const mostGathered = 2 * largestAnswer;
 
 export interface CachedParts {
   /** Others when the settings change, for other models may stand behind the names then. */
@@ -36,11 +39,14 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
     const said: Said[] = [];
     let size = 0;
     for await (const events of inner(heard, context)) {
-      size += events.reduce((sum, event) => sum + lengthOf(event), 0);
-      if (size < largestAnswer) said.push(events);
+      if (size < mostGathered) {
+        for (const event of events) size += sizeOf(event);
+        if (size < mostGathered) said.push(events);
+        else said.length = 0;
+      }
       yield events;
     }
-    if (size < largestAnswer && isGood(said, call.sampling.candidates ?? 1)) keep(said);
+    if (size < mostGathered && isGood(said, call.sampling.candidates ?? 1)) keep(said);
   }
 }
 
@@ -55,10 +61,4 @@ function nameOf({ lane: _, stream: __, route, ...asked }: GenerateCall & Pick<Ro
 function isGood(said: readonly Said[], candidates: number): boolean {
   const ends = said.flat().filter((event) => event.type === 'finished');
   return ends.length === candidates && ends.every(({ reason }) => reason === 'stop' || reason === 'tool');
-}
-
-function lengthOf(event: GenerateEvent): number {
-  if (event.type === 'part') return JSON.stringify(event.part).length;
-  if ('text' in event) return event.text.length;
-  return event.type === 'tool-call' ? event.json.length : 0;
 }

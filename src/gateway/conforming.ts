@@ -4,6 +4,7 @@ import { Fault } from '#model/fault';
 import { fold, type Candidate } from '#model/fold';
 import type { Context, Generate } from '#model/generate';
 import type { JsonObject } from '#model/json';
+import { heldBack } from './held-back.ts';
 
 export interface ConformingParts {
   /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -25,7 +26,7 @@ export function conforming({ against }: ConformingParts, inner: Generate): Gener
     }
     const { schema } = call.output;
     const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
-    const said = await heard(inner(call, context));
+    const said = await heard(inner(call, context), context);
     const mended = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(said).candidates.entries()) {
@@ -45,9 +46,14 @@ export function conforming({ against }: ConformingParts, inner: Generate): Gener
   };
 }
 
-async function heard(events: ReturnType<Generate>): Promise<readonly GenerateEvent[]> {
+async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
-  for await (const said of events) all.push(...said);
+  const counted = heldBack(context);
+  for await (const said of events)
+    for (const event of said) {
+      counted(event);
+      all.push(event);
+    }
   return all;
 }
 
@@ -81,7 +87,7 @@ async function repair(
     },
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context)));
+  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context), context));
   const [candidate] = candidates;
   const said = candidate ? textOf(candidate) : '';
   return { text: withoutFence(said) ?? said, usage };

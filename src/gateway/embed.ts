@@ -83,6 +83,7 @@ const common = (call: EmbedCall) => ({
   stream: false,
   sampling: { maxTokens: 0 },
   texts: call.inputs.filter((input) => typeof input === 'string'),
+  ...(call.inputs.some((input) => typeof input !== 'string') ? { unread: 'input' } : {}),
   tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
   able: (target: { readonly embed?: unknown }) => target.embed !== undefined,
   unable: 'No provider here makes vectors for this model.',

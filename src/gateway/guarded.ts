@@ -82,6 +82,8 @@ async function checkedErrand(
   looking: Looking,
   notes: Notes,
 ): Promise<Errand & Pick<RoutedCall, 'route'>> {
+  if (checks.length > 0 && errand.unread !== undefined)
+    throw new Fault('invalid', `${errand.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: errand.unread });
   let by = '';
   const told: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
   const left = await lookedAt(checks, errand.texts, looking, told);

@@ -39,9 +39,11 @@ interface Speed extends Experience {
 /** What the newest call counts in an average. */
 const newest = 0.2;
 const freshMilliseconds = 60_000;
+/** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */
 const mostNames = 10_000;
 /** Users whose experience with a target counts. */
 const mostUsers = 8;
+const longestName = 500;
 
 /** Of how many calls something must be known before a target can be an outlier. */
 const enoughCalls = 5;
@@ -63,7 +65,8 @@ export function openSpeeds(clock: Clock): Speeds {
     let speed = known.get(name);
     if (!speed) {
       if (known.size >= mostNames) known.clear();
-      known.set(name, (speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false }));
+      speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false };
+      if (name.length <= longestName) known.set(name, speed);
     }
     speed.heardAt = clock.monotonic();
     speed.heard++;

@@ -10,12 +10,14 @@ export interface BodyLimits {
 }
 
 const progress = 16_384;
+/** 1 KB a second, over the whole body. */
+const leastBytesPerMillisecond = 1;
 const nothing = new Uint8Array(0);
 
 /**
  * The whole request body.
  *
- * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`
+ * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`, `overloaded` where requests hold as much memory as they may
  */
 export async function readBody(
   exchange: Exchange,
@@ -28,25 +30,33 @@ export async function readBody(
   if (length === 0) return nothing;
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
   refuseOtherTypes(exchange, takes);
+  const announced = length !== Infinity;
+  if (announced && !exchange.take(length)) throw noRoom();
   exchange.invite();
-  const chunks: Buffer[] = [];
+  let first: Buffer | undefined; // nearly always the only one, which is not copied
+  let room: Buffer | undefined;
   let size = 0;
   let counted = 0;
   const patience = bodyIdleSeconds * 1000;
-  exchange.bodyUntil = clock.monotonic() + patience;
+  const startedAt = clock.monotonic();
+  exchange.bodyUntil = startedAt + patience;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
       incoming.on('slow', () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
       incoming.on('data', (chunk: Buffer) => {
+        const before = size;
         size += chunk.length;
         if (size > bodyBytes) return reject(tooLarge(bodyBytes));
+        if (!announced && !exchange.take(chunk.length)) return reject(noRoom());
         if (size - counted >= progress) {
           counted = size;
-          exchange.bodyUntil = clock.monotonic() + patience;
+          exchange.bodyUntil = Math.min(clock.monotonic() + patience, startedAt + patience + size / leastBytesPerMillisecond);
         }
-        chunks.push(chunk);
+        if (before === 0) return void (first = chunk);
+        room = grown(room ?? first!, before, announced ? length : size);
+        chunk.copy(room, before);
       });
-      incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      incoming.on('end', () => resolve(room?.subarray(0, size) ?? first ?? nothing));
       // Bytes that are no HTTP end here too; a client that is gone is told nothing.
       const gone = (cause?: unknown) => reject(new Fault('invalid', 'The connection closed before the body was complete.', { cause }));
       incoming.on('error', gone);
@@ -60,6 +70,16 @@ export async function readBody(
     }
   }
 }
+
+/** A buffer with at least so many bytes that begins with the first `used` of another: chunks as small as a client likes cost no more than their bytes. */
+function grown(from: Buffer, used: number, bytes: number): Buffer {
+  if (from.length >= bytes) return from;
+  const room = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * from.length, leastRoom));
+  from.copy(room, 0, 0, used);
+  return room;
+}
+
+const leastRoom = 65_536;
 
 function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
   const encoding = exchange.header('content-encoding');
@@ -86,3 +106,5 @@ function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
 }
 
 const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);
+
+const noRoom = () => new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2 });

@@ -4,6 +4,7 @@ import type { Caller } from '#model/generate';
 import { requestId } from '#kit/ids';
 import { ClientLeft } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
+import type { ByteBudget, Memory } from '#kit/byte-budget';
 import { LightSignal } from '#kit/light-signal';
 import { Recording } from './sent.ts';
 
@@ -27,7 +28,7 @@ const lastWordsMilliseconds = 5000;
 const smallBytes = 16_384;
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
-export class Exchange {
+export class Exchange implements Memory {
   readonly id = requestId();
   readonly startedAt: number;
   readonly params: Readonly<Record<string, string>>;
@@ -42,6 +43,13 @@ export class Exchange {
   #waiting: (() => void)[] = [];
   #full = false;
   #recording: Recording | undefined;
+  readonly #budget: ByteBudget;
+  /** Bytes that count for it: of its body and what was made of it, of answers of providers, and of its own answer that is not out yet. */
+  #held = 0;
+  #unsent = 0;
+  #isOver = false;
+  /** Whose bytes they are: the caller's user. */
+  owner = 0;
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
@@ -64,12 +72,13 @@ export class Exchange {
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
     clock: Clock,
-    { draining, stallSeconds }: { readonly draining: () => boolean; readonly stallSeconds: number },
+    { draining, stallSeconds, budget }: { readonly draining: () => boolean; readonly stallSeconds: number; readonly budget: ByteBudget },
   ) {
     this.#request = request;
     this.#response = response;
     this.#clock = clock;
     this.#draining = draining;
+    this.#budget = budget;
     this.#stallMilliseconds = stallSeconds * 1000;
     this.params = params;
     this.startedAt = clock.monotonic();
@@ -132,6 +141,31 @@ export class Exchange {
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
+  /** Counts bytes that are about to be held for this request. @returns false where there is no room for them */
+  take(bytes: number): boolean {
+    const to = this.#held + bytes;
+    if (this.#isOver) return true;
+    if (!this.#budget.hasRoom(this.owner, this.#held, to)) return false;
+    this.#holds(to);
+    return true;
+  }
+
+  /** Counts bytes that are held already. */
+  add(bytes: number): void {
+    if (!this.#isOver) this.#holds(this.#held + bytes);
+  }
+
+  /** The work is over: nothing is held any more but what the client has not read yet. */
+  letGo(): void {
+    this.#isOver = true;
+    this.#holds(this.#unsent);
+  }
+
+  #holds(bytes: number): void {
+    this.#budget.change(this.owner, this.#held, bytes);
+    this.#held = bytes;
+  }
+
   /** From now on what is sent is noted, and a whole answer or the end of a stream goes out with `release` only. */
   record(mostBytes: number): Recording {
     return (this.#recording = new Recording(mostBytes));
@@ -154,10 +188,16 @@ export class Exchange {
 
   /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
-    if (this.#recording) return this.#recording.hold({ type: 'whole', status, headers, body });
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (this.#recording) {
+      this.add(length); // a copy is noted
+      return this.#recording.hold({ type: 'whole', status, headers, body });
+    }
     this.#head(status, [...headers, 'content-length', String(length)]);
-    if (length > smallBytes) this.#watchReader(this.#stallMilliseconds);
+    if (length > smallBytes) {
+      this.#watchReader(this.#stallMilliseconds);
+      if (!this.left) this.#unsent = length;
+    }
     this.#response.end(body);
   }
 
@@ -174,7 +214,7 @@ export class Exchange {
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
   write(chunk: string | Uint8Array): boolean {
-    this.#recording?.piece(chunk);
+    if (this.#recording) this.#note(this.#recording, chunk);
     if (this.left) return true;
     const ready = this.#response.write(chunk);
     if (!ready) this.#awaitReader();
@@ -205,6 +245,12 @@ export class Exchange {
     if (!this.#response.writableEnded) this.#response.destroy();
   }
 
+  /** What is noted is a copy: where there is no room for it the answer goes on, and is not kept. */
+  #note(recording: Recording, chunk: string | Uint8Array): void {
+    if (recording.isTooLarge || this.take(chunk.length)) recording.piece(chunk);
+    else recording.giveUp();
+  }
+
   /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
   #stop(reason: Fault): void {
     this.signal.abort(reason);
@@ -228,6 +274,8 @@ export class Exchange {
   }
 
   #closed(): void {
+    this.#unsent = 0;
+    if (this.#isOver) this.#holds(0);
     if (!this.#response.writableFinished) {
       this.left = true;
       this.signal.abort(new ClientLeft());

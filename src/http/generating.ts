@@ -95,6 +95,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     face,
     app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
+    memory: exchange,
     strict: exchange.header(choiceHeaders.strict) === 'true',
     targets: targetsIn(exchange.header(choiceHeaders.targets)),
     tags: tagsIn(exchange.header(choiceHeaders.tags)),

@@ -39,6 +39,12 @@ export class Recording {
     else this.#pieces.push(Buffer.from(bytes)); // a copy: a view would keep the whole of what arrived with it
   }
 
+  /** The answer goes on, and is not kept. */
+  giveUp(): void {
+    this.#bytes = Infinity;
+    this.#pieces = [];
+  }
+
   hold(held: Held): void {
     this.#held = held;
     if (held.type === 'whole') this.head(held.status, held.headers);

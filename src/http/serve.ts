@@ -5,6 +5,7 @@ import { Fault, faultOf, reasonOf } from '#model/fault';
 import { isNarrowed } from '#model/narrowed';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
+import { ByteBudget } from '#kit/byte-budget';
 import { OpenList } from '#kit/open-list';
 import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
@@ -48,6 +49,8 @@ export interface Listening {
   readonly connections: () => number;
   /** Requests being answered now whose callers are known. */
   readonly ongoing: () => readonly Exchange[];
+  /** Bytes that requests hold in memory now. */
+  readonly heldBytes: () => number;
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -55,6 +58,8 @@ export interface Listening {
 const maxDepth = 64;
 const maxTokens = 1_000_000;
 const checkMilliseconds = 500;
+/** Bodies with what is made of them, fetched media and whole answers: of all requests, and of those of one user. */
+const heldBytes = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /**
  * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
@@ -64,6 +69,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const { headerSeconds } = door.limits();
   let draining = false;
   const open = new OpenList<Exchange>();
+  const budget = new ByteBudget(heldBytes);
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -89,6 +95,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
       draining: () => draining || isExtra,
       stallSeconds: door.limits().bodyIdleSeconds,
+      budget,
     });
     open.add(exchange);
     let caller: Caller | undefined;
@@ -107,6 +114,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
     } finally {
       open.delete(exchange);
+      exchange.letGo();
       if (draining) setImmediate(() => app.server.closeIdleConnections());
       door.done({ exchange, face: faceOf(door.faces, exchange.url).name, route, caller, fault });
     }
@@ -116,6 +124,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock, route.takes) : new Uint8Array(0);
     exchange.signal.throwIfAborted();
+    exchange.add(bytes.length); // what is made of them holds about as much again
     const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
@@ -148,6 +157,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       open.forEach((exchange) => exchange.caller && all.push(exchange));
       return all;
     },
+    heldBytes: () => budget.held,
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));

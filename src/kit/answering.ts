@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { Memory } from './byte-budget.ts';
 import { ClientLeft } from './client-left.ts';
 import type { Clock } from './clock.ts';
 import { inflating, type Inflating } from './inflate.ts';
@@ -17,7 +18,7 @@ export interface UpstreamRequest {
   readonly quietSeconds: number;
 }
 
-export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'encoding';
+export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'no-room' | 'encoding';
 
 /** The connection failed: nothing in it is for the client's eyes. */
 export class UpstreamError extends Error {
@@ -125,14 +126,15 @@ export class Answering implements Dispatcher.DispatchHandler {
     return taken;
   }
 
-  /** @throws UpstreamError `too-large` past the limit (bytes) */
-  async whole(limit: number): Promise<Uint8Array> {
+  /** @throws UpstreamError `too-large` past the limit (bytes), `no-room` where the memory for such answers is taken */
+  async whole(limit: number, memory?: Memory): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let size = 0;
     try {
       await this.pipe((chunk) => {
         size += chunk.length;
         if (size > limit) throw new UpstreamError('too-large');
+        if (memory && !memory.take(chunk.length)) throw new UpstreamError('no-room');
         chunks.push(chunk);
         return true;
       });

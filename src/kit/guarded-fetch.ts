@@ -2,7 +2,8 @@ import { Resolver, lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
-import { Answering } from './answering.ts';
+import { Answering, UpstreamError } from './answering.ts';
+import type { Memory } from './byte-budget.ts';
 import type { Clock } from './clock.ts';
 import { stepOverContinue } from './early-heads.ts';
 import { openFairSemaphore, QueueFull } from './fair-semaphore.ts';
@@ -14,7 +15,7 @@ import { isMetadata, isPublic } from './public-addresses.ts';
  * the first.
  */
 export interface GuardedFetch {
-  /** @throws NotFetched; QueueFull; or the signal's reason */
+  /** @throws NotFetched; QueueFull; UpstreamError `no-room`; or the signal's reason */
   fetch(wanted: Wanted): Promise<Fetched>;
 }
 
@@ -27,6 +28,8 @@ export interface Wanted {
   readonly maxBytes: number;
   /** Is this MIME type wanted? Lower-case, without parameters; empty where none is named. */
   takes(type: string): boolean;
+  /** Where the content counts; absent: nowhere. */
+  readonly memory?: Memory | undefined;
   /** Sent along, but not to another origin than that of the address. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Present: it is posted, and no redirect is followed. */
@@ -152,7 +155,7 @@ export function openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, 
         const { type, charset } = typeOf(String(answering.headers['content-type'] ?? ''));
         if (!wanted.takes(type)) throw new Error('It is of a type that is not wanted.');
         if (Number(answering.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');
-        return { bytes: await answering.whole(wanted.maxBytes), type, charset, url: url.href };
+        return { bytes: await answering.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
       });
       if (!(found instanceof URL)) return found;
       if (found.origin !== url.origin) headers = {};
@@ -173,7 +176,8 @@ export function openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, 
         return await users.run({ owner: wanted.owner, size: 1, signal }, () => follow(wanted, signal));
       } catch (error) {
         wanted.signal.throwIfAborted();
-        throw error instanceof QueueFull ? error : new NotFetched(error);
+        const isNoRoom = error instanceof UpstreamError && error.problem === 'no-room';
+        throw error instanceof QueueFull || isNoRoom ? error : new NotFetched(error);
       } finally {
         cancel();
         wanted.signal.removeEventListener('abort', left);

@@ -21,6 +21,8 @@ export interface Errand {
   readonly tokens: number;
   /** What it asks for, or gives to read, that is not counted in tokens. */
   readonly counts?: Counts;
+  /** The client's field with what is read but is no text, such as token ids: no check can look at it. */
+  readonly unread?: string;
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */

@@ -57,6 +57,8 @@ export interface Context {
   readonly headers: Readonly<Record<string, string>>;
   /** How long the client wants answers to equal requests kept; 0: not at all. Absent: as the settings say. */
   readonly cacheSeconds?: number | undefined;
+  /** What is held in memory for the call counts here; absent: nowhere. */
+  readonly memory?: { take(bytes: number): boolean } | undefined;
   readonly progress: Progress;
 }
 

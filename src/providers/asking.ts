@@ -23,9 +23,9 @@ export async function ask(
 }
 
 /** The whole body of an answer. */
-export async function whole(answering: Answering): Promise<Uint8Array> {
+export async function whole(answering: Answering, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> {
   try {
-    return await answering.whole(wholeBytes);
+    return await answering.whole(wholeBytes, memory);
   } catch (error) {
     throw upstreamFault(error, true);
   }
@@ -87,6 +87,11 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return new Fault('upstream-failed', 'The answer of the provider is not HTTP that we take.', details);
     case 'too-large':
       return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
+    case 'no-room':
+      return new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', {
+        retryAfter: 2,
+        cause: error,
+      });
     case 'encoding':
       return new Fault('upstream-failed', 'The answer of the provider cannot be decoded.', details);
     default:

@@ -121,7 +121,7 @@ async function asked(
     const signed = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...headers };
     const answering = await ask(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
     try {
-      if (answering.status === 200) return operation.decode(parsed(await whole(answering)), texts.length);
+      if (answering.status === 200) return operation.decode(parsed(await whole(answering, context)), texts.length);
       const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
       if (fault.details.key) credential?.refused();
       if (!fault.details.key || credentials.length === 0) throw fault;

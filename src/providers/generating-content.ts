@@ -46,7 +46,7 @@ export async function* generateContent(place: Place, call: GenerateCall, context
   const { model, clock, signatures } = place;
   try {
     if (!(call.stream && isEventStream(answering))) {
-      const said = decodeResult(parsed(await whole(answering)), model, ignored);
+      const said = decodeResult(parsed(await whole(answering, context)), model, ignored);
       signatures.note(said);
       yield said;
       return;

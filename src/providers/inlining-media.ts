@@ -5,6 +5,7 @@ import type { MediaPart, Part, Turn } from '#model/conversation';
 import { Fault, queueFull } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import type { Target, TargetGroup } from '#model/target';
+import { upstreamFault } from './asking.ts';
 
 /** Of one call. */
 const mostAddresses = 64;
@@ -87,16 +88,16 @@ async function* fetchedFirst(
 /** @throws Fault `invalid`, with the same text whatever stands at the address */
 async function fetchedMedia(door: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
   const { kind, url = '' } = part;
-  const { signal, caller } = context;
+  const { signal, caller, memory } = context;
   try {
     const takes = (type: string) => type === '' || type === 'application/octet-stream' || isOfKind(kind, type);
-    const { bytes, type } = await door.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, takes });
+    const { bytes, type } = await door.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
     const mediaType = kind === 'image' ? imageTypeOf(bytes) : isOfKind(kind, type) ? type : part.mediaType;
     if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('It is not of its kind.'));
     return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };
   } catch (error) {
     if (error instanceof QueueFull) throw queueFull(error);
-    if (!(error instanceof NotFetched)) throw error;
+    if (!(error instanceof NotFetched)) throw upstreamFault(error);
     throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or is not of that kind. Send its content as base64.`, { cause: error });
   }
 }

@@ -8,7 +8,9 @@ export interface KnownQuirks<Quirks> {
 }
 
 const keptMilliseconds = 3_600_000;
-const mostModels = 1000;
+/** Names of models may be names that clients chose: neither many nor long ones fill the memory. */
+const mostNames = 1000;
+const longestName = 500;
 
 export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
   const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
@@ -20,8 +22,11 @@ export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
       return undefined;
     },
     keep(model, quirks) {
-      if (known.size >= mostModels) known.delete(known.keys().next().value!); // a name may be the caller's own
+      if (model.length > longestName) return;
+      known.delete(model);
       known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds });
+      const [oldest] = known.keys();
+      if (known.size > mostNames) known.delete(oldest!);
     },
   };
 }

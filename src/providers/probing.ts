@@ -85,6 +85,7 @@ const problems: Readonly<Record<UpstreamError['problem'], string>> = {
   'slow-body': 'does not answer',
   garbled: 'does not answer with HTTP',
   'too-large': 'answers with too much',
+  'no-room': 'answers with too much',
   encoding: 'answers with what cannot be decoded',
 };
 

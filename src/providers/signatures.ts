@@ -9,26 +9,31 @@ export interface Signatures {
   of(id: string): string | undefined;
 }
 
-/** Characters. */
-const room = 8_000_000;
+/** Bytes that ids and signatures may take, two a character, and what an entry takes besides. */
+const room = 16_777_216;
+const entryBytes = 200;
+const sizeOf = (id: string, signature: string) => 2 * (id.length + signature.length) + entryBytes;
 
 export function openSignatures(dialect: string): Signatures {
   const kept = new Map<string, string>();
   let size = 0;
   const keep = (id: string, signature: string) => {
-    size += signature.length - (kept.get(id)?.length ?? 0);
+    const before = kept.get(id);
+    size += sizeOf(id, signature) - (before === undefined ? 0 : sizeOf(id, before));
     kept.set(id, signature);
+    if (size <= room) return;
+    // A tenth at a time: a map walks over what was deleted from its front each time that it is walked.
     for (const [other, old] of kept) {
-      if (size <= room) break;
+      if (size <= room * 0.9) break;
       kept.delete(other);
-      size -= old.length;
+      size -= sizeOf(other, old);
     }
   };
   return {
     note(said) {
       for (const event of said) {
         const signature = event.type === 'tool-call' ? event.extra?.[dialect]?.['thoughtSignature'] : undefined;
-        if (event.type === 'tool-call' && typeof signature === 'string' && signature.length <= room / 8) keep(event.id, signature);
+        if (event.type === 'tool-call' && typeof signature === 'string' && sizeOf(event.id, signature) <= room / 8) keep(event.id, signature);
       }
     },
     of: (id) => kept.get(id),

@@ -133,6 +133,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 
 /** The form is written anew for the provider: two readers of the same bytes may see two forms. */
 async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
+  exchange.add(bytes.length); // it goes on as another form
   const form = await formOf(bytes, exchange.header('content-type') ?? '');
   const fields: Record<string, unknown> = {};
   for (const [name, value] of form) {
@@ -160,7 +161,7 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
   const boundary = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
   if (!boundary) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
   const between = Buffer.from(`--${boundary[1] ?? boundary[2]}`, 'latin1');
-  const body = Buffer.from(bytes);
+  const body = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   let parts = 0;
   for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length))
     if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);

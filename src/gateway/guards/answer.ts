@@ -1,6 +1,8 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
+import { sizeOf } from '#kit/size-of';
+import { mostHeldBack } from '../held-back.ts';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
 import { Fault } from '#model/fault';
 
@@ -67,7 +69,7 @@ export class HeldAnswer {
   take(event: GenerateEvent): readonly Segment[] {
     const ready = this.#taken(event);
     this.#size = this.#bySentence && ready.length > 0 ? 0 : this.#size + sizeOf(event);
-    if (this.#size > mostHeld) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be looked at.');
+    if (this.#size > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be looked at.');
     return ready;
   }
 
@@ -140,8 +142,6 @@ export class HeldAnswer {
 }
 
 /** Bytes, roughly, that are held back of one answer: a million events, or 60 MB of text. */
-const mostHeld = 67_108_864;
-const sizeOf = (event: GenerateEvent) => 64 + ('text' in event ? event.text.length : event.type === 'tool-call' ? event.json.length : 0);
 
 /** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
 function spoken(words: readonly Words[], isJson: boolean): Segment {

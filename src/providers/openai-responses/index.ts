@@ -69,7 +69,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
       yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
       return;
     }
-    yield decodeResult(parsed(await whole(answering)), place.model, ignored);
+    yield decodeResult(parsed(await whole(answering, context)), place.model, ignored);
   } finally {
     answering.leave();
   }

@@ -23,7 +23,7 @@ export async function embed(place: Place, call: EmbedCall, context: TargetContex
       isPassing = true;
       return { model, ignored: [], answer: passing(answering, first) };
     }
-    return decodeResult(Buffer.concat([first, await whole(answering)]), call, model);
+    return decodeResult(Buffer.concat([first, await whole(answering, context)]), call, model);
   } finally {
     if (!isPassing) answering.leave();
   }

@@ -65,7 +65,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
       yield* lane && hasPlainLines(first) ? passStream(answering, awaiting, first, frames, lane) : streamed(awaiting, first, frames);
       return;
     }
-    const bytes = await whole(answering);
+    const bytes = await whole(answering, context);
     const body = parsed(bytes);
     yield lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
   } finally {

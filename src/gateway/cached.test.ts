@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { GenerateEvent } from '#model/event';
+import type { Context, Said } from '#model/generate';
+import { cached } from './cached.ts';
+import type { RoutedCall } from './calls.ts';
+import type { KeptAnswers } from './kept-answers.ts';
+
+const call = { route: { name: 'm' }, turns: [], tools: [], sampling: {}, output: { type: 'text' } } as unknown as RoutedCall;
+const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' } as GenerateEvent;
+
+/** How many events of such an answer are handed over to be kept. */
+async function keptOf(events: readonly GenerateEvent[]): Promise<number | undefined> {
+  let kept: number | undefined;
+  const answers = { find: () => undefined, keep: (_name: string, said: readonly Said[]) => (kept = said.length) } as unknown as KeptAnswers;
+  const generate = cached({ answers: () => answers, ttlOf: () => 60, replayed: () => () => [] as never }, async function* () {
+    for (const event of events) yield [event];
+  });
+  for await (const _ of generate(call, { caller: { userId: 1 }, headers: {}, strict: false, progress: {} } as unknown as Context)) continue;
+  return kept;
+}
+
+test.each([
+  ['text', { text: 'x'.repeat(500_000) }],
+  ['log probabilities', { text: 'x', logprobs: Array.from({ length: 500 }, () => ({ token: 'x'.repeat(1000), logprob: -1 })) }],
+  ['carried fields', { text: 'x', extra: { 'openai-chat': { odd: 'x'.repeat(500_000) } } }],
+])('an answer whose %s would fill the memory is not gathered to be kept', async (_name, members) => {
+  const event = { type: 'text', candidate: 0, ...members } as unknown as GenerateEvent;
+  expect(await keptOf([event, finished])).toBe(2);
+  expect(await keptOf([...Array.from({ length: 20 }, () => event), finished])).toBeUndefined();
+});

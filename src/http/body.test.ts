@@ -1,0 +1,84 @@
+import { EventEmitter } from 'node:events';
+import { expect, test } from 'vitest';
+import { testClock } from '../../test/fakes/clock.ts';
+import { readBody } from './body.ts';
+import type { Exchange } from './exchange.ts';
+
+const limits = { bodyBytes: 10_000_000, bodyIdleSeconds: 60 };
+
+/** A request whose body the test sends, and which has room for so many bytes. */
+function requestWith(headers: Readonly<Record<string, string>>, room = Infinity) {
+  const incoming = Object.assign(new EventEmitter(), { complete: false, pause: () => {} });
+  const exchange = {
+    incoming,
+    header: (name: string) => headers[name],
+    invite: () => {},
+    bodyUntil: Infinity,
+    held: 0,
+    take(bytes: number) {
+      if (exchange.held + bytes > room) return false;
+      exchange.held += bytes;
+      return true;
+    },
+  };
+  const clock = testClock();
+  return {
+    exchange,
+    clock,
+    body: readBody(exchange as unknown as Exchange, limits, clock),
+    send: (bytes: Buffer) => incoming.emit('data', bytes),
+    end() {
+      incoming.complete = true;
+      incoming.emit('end');
+    },
+    /** As the one timer for all open exchanges does. */
+    look: () => clock.monotonic() > exchange.bodyUntil && incoming.emit('slow'),
+  };
+}
+
+test.each([
+  ['of a length that was told', { 'content-length': '70000' }],
+  ['in chunks', { 'transfer-encoding': 'chunked' }],
+])('a body %s is the same however it is cut', async (_name, headers) => {
+  const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 251));
+  for (const size of [1, 777, 65_536, 70_000]) {
+    const { send, end, body, exchange } = requestWith(headers);
+    for (let at = 0; at < bytes.length; at += size) send(bytes.subarray(at, at + size));
+    end();
+    expect(Buffer.compare(await body, bytes)).toBe(0);
+    expect(exchange.held).toBe(70_000);
+  }
+});
+
+test('a body for which there is no room is refused before it is read where it tells its length, else as soon as it is too much', async () => {
+  const told = requestWith({ 'content-length': '1001' }, 1000);
+  await expect(told.body).rejects.toMatchObject({ code: 'overloaded', details: { retryAfter: 2 } });
+  expect(told.exchange.incoming.listenerCount('data')).toBe(0);
+  const grown = requestWith({ 'transfer-encoding': 'chunked' }, 1000);
+  grown.send(Buffer.alloc(1000));
+  expect(grown.exchange.held).toBe(1000);
+  grown.send(Buffer.alloc(1));
+  await expect(grown.body).rejects.toMatchObject({ code: 'overloaded' });
+});
+
+test('a body that never stops for long but comes with less than a kilobyte a second is too slow, and one with more is not', async () => {
+  const piece = Buffer.alloc(16_384);
+  const come = async (everySeconds: number, pieces: number) => {
+    const { clock, send, end, look, body } = requestWith({ 'transfer-encoding': 'chunked' });
+    const outcome = body.then(
+      () => 'read',
+      (fault: { code: string }) => fault.code,
+    );
+    for (let sent = 0; sent < pieces; sent++) {
+      send(piece);
+      for (let second = 0; second < everySeconds; second++) {
+        clock.advance(1000);
+        look();
+      }
+    }
+    end();
+    return outcome;
+  };
+  expect(await come(20, 50)).toBe('slow-client');
+  expect(await come(16, 50)).toBe('read');
+});

@@ -1,0 +1,120 @@
+/* What large requests hold in memory has a bound, for each user and for all of them. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { askFace, faces } from './all-faces.ts';
+import { ok, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { connectRaw } from './fakes/raw.ts';
+import { chat, openHouse, type House } from './house.ts';
+import { newMember } from './members.ts';
+
+const megabyte = 2 ** 20;
+const large = 32 * megabyte;
+/** So many fill the share of one user. */
+const several = 4;
+
+const pictures = createServer((_, response) => {
+  response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000)]));
+});
+
+let upstream: Upstream;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  pictures.listen(0, '127.0.0.1');
+  await once(pictures, 'listening');
+  house = await openHouse({
+    yaml: `
+providers:
+  fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k], mediaUrls: fetched }
+models:
+  gpt-4o-mini: { targets: [{ provider: fake }] }
+limits: { bodyBytes: ${large} }
+outbound: { allow: ["${pictureAddress()}"] }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+  pictures.close();
+});
+
+const pictureAddress = () => `http://127.0.0.1:${(pictures.address() as AddressInfo).port}`;
+
+const head = (key: string, ...headers: string[]) =>
+  [`POST ${chat} HTTP/1.1`, 'host: x', `authorization: Bearer ${key}`, 'content-type: application/json', ...headers, '', ''].join('\r\n');
+
+/** Requests of this key whose bodies have been invited and never come. */
+async function unfinished(key: string, count: number) {
+  const open = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const connection = await connectRaw(house.url);
+      connection.send(head(key, `content-length: ${large}`, 'expect: 100-continue'));
+      await connection.until('100 Continue');
+      return connection;
+    }),
+  );
+  const close = () => open.forEach((connection) => connection.close());
+  onTestFinished(close);
+  return close;
+}
+
+const heldBytes = async () => Number(/^dragoman_held_bytes (\d+)/m.exec(await (await fetch(`${house.url}/metrics`)).text())![1]);
+
+describe('while the unfinished bodies of one user fill their share', () => {
+  test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
+    const [one, other] = [await newMember(house), await newMember(house)];
+    const close = await unfinished(one.keys[0]!, several);
+    const ask = (key: string, content: string) => askFace({ url: house.url, key }, face, { model: 'built-in', content, stream: false });
+    const refused = await ask(one.keys[0]!, 'x'.repeat(100_000));
+    expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')]).toEqual([503, '2', 'close']);
+    expect(['overloaded', 'overloaded_error', 'UNAVAILABLE']).toContain(refused.error);
+    expect((await ask(one.keys[0]!, 'small')).status).toBe(200);
+    expect((await ask(other.keys[0]!, 'x'.repeat(100_000))).status).toBe(200);
+    close();
+    await expect.poll(heldBytes).toBe(0);
+    expect((await ask(one.keys[0]!, 'x'.repeat(100_000))).status).toBe(200);
+    await expect.poll(heldBytes).toBe(0);
+  });
+
+  test('neither is there room for a whole answer of a provider that is large, nor for a picture that is fetched', async () => {
+    const member = await newMember(house);
+    const close = await unfinished(member.keys[0]!, several);
+    const fetched = () =>
+      member.ask({
+        model: 'gpt-4o-mini',
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `${pictureAddress()}/a.png` } }] }],
+      });
+    const answered = (text: string) => {
+      upstream.reset();
+      upstream.script(ok({ text }));
+      return member.ask({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] });
+    };
+    for (const answer of [await answered('x'.repeat(100_000)), await fetched()])
+      expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toMatchObject([503, '2', { error: { code: 'overloaded' } }]);
+    expect((await answered('short')).status).toBe(200);
+    close();
+    await expect.poll(heldBytes).toBe(0);
+    expect((await answered('x'.repeat(100_000))).status).toBe(200);
+    expect((await fetched()).status).toBe(200);
+    await expect.poll(heldBytes).toBe(0);
+  });
+});
+
+test('a body without a credential counts nowhere', async () => {
+  const connection = await connectRaw(house.url);
+  connection.send(head('nobody', `content-length: ${large}`));
+  expect((await connection.answer()).status).toBe(401);
+  expect(await heldBytes()).toBe(0);
+});
+
+test('bodies of many users have a bound together', async () => {
+  const members = await Promise.all(Array.from({ length: 5 }, () => newMember(house)));
+  for (const member of members.slice(0, 4)) await unfinished(member.keys[0]!, several);
+  const last = members[4]!;
+  expect((await last.ask({ model: 'built-in', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).status).toBe(503);
+  expect((await last.ask({ model: 'built-in', messages: [{ role: 'user', content: 'small' }] })).status).toBe(200);
+});
