@@ -16,7 +16,9 @@ import { openHolders } from './resources/usage/holders.ts';
 import { openLogs } from './resources/usage/logs.ts';
 import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
+import { askForRemoval } from './resources/users/removal.ts';
 import { userRoutes } from './resources/users/routes.ts';
+import { jobs } from './store/jobs.ts';
 
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
@@ -49,7 +51,13 @@ export async function openAdministration({ database, settings, clock, teamsChang
   };
   return {
     routes: [
-      ...userRoutes({ store, audit, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
+      ...userRoutes({
+        store,
+        audit,
+        removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
+        hasPlan: plans.has,
+        newUserPlan: () => settings().newUsers.plan,
+      }),
       ...apiKeyRoutes({ store, audit, pepper, clock }),
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
