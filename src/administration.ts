@@ -16,8 +16,10 @@ import { openHolders } from './resources/usage/holders.ts';
 import { openLogs } from './resources/usage/logs.ts';
 import { openSums } from './resources/usage/sums.ts';
 import { usageRoutes } from './resources/usage/routes.ts';
+import { askForRemoval } from './resources/users/removal.ts';
 import { userRoutes } from './resources/users/routes.ts';
 import { databaseNow } from './store/time.ts';
+import { jobs } from './store/jobs.ts';
 
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
@@ -47,7 +49,13 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
   return {
     routes: [
-      ...userRoutes({ store, audit, hasPlan: plans.has, newUserPlan: () => settings().newUsers.plan }),
+      ...userRoutes({
+        store,
+        audit,
+        removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
+        hasPlan: plans.has,
+        newUserPlan: () => settings().newUsers.plan,
+      }),
       ...apiKeyRoutes({ store, audit, pepper }),
       ...teamRoutes(teams, plans.has),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '#config';
-import type { Database } from './database.ts';
+import { owned, type Database } from './database.ts';
 import { holdersIn } from './gateway/ledger/adopt.ts';
 import { keepContact } from './gateway/ledger/contact.ts';
 import type { ShippedBooks } from './gateway/ledger/books.ts';
@@ -22,6 +22,7 @@ import { openLeases } from './resources/usage/leases.ts';
 import { makeMonthsAhead } from './resources/usage/months.ts';
 import { openShipping } from './resources/usage/ship.ts';
 import { keepBooks } from './resources/usage/upkeep.ts';
+import { workOnRemovals } from './resources/users/removal.ts';
 import { lockFolder } from './store/folder-lock.ts';
 import { jobs as openJobs } from './store/jobs.ts';
 import type { Access, Store } from './store/open.ts';
@@ -131,6 +132,7 @@ async function openMachine<Own extends Journal | undefined>(
   });
   const jobs = openJobs({ store, clock, log });
   const stopKeeping = keepBooks({ store, jobs, clock, log: { ...log, info: log.debug }, months: () => settings().retention.usageMonths });
+  workOnRemovals({ store, jobs, owned, log: said(log).log });
   const shipAll = async () => {
     if (await shipper.flush(shippingSeconds * 1000)) return;
     log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');

@@ -7,12 +7,16 @@ import type { Log } from './log.ts';
 import { masterKey } from './store/master-key.ts';
 import { openStore, type Store } from './store/open.ts';
 import { makePrivate } from './store/private-folder.ts';
+import type { OwnedTable } from './resources/users/removal.ts';
 import { checkMasterKey, secretRow } from './store/secrets.ts';
 
 /** The folders that hold the nouns' migrations. */
 const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'audit'].map(
   (noun) => new URL(`resources/${noun}/`, import.meta.url),
 );
+
+/** What users may have very much of. */
+export const owned: readonly OwnedTable[] = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }, { table: 'idempotency', bytes: 'bytes' }];
 
 export interface Database {
   readonly store: Store;

@@ -91,6 +91,17 @@ onBothDatabases('jobs', ({ open, shared }) => {
     while ((await all().pending(kind, 'many')) > 0) for (const open of gates.splice(0)) open();
   });
 
+  test('that ended long ago are all deleted, however many there are', async () => {
+    const kind = freshKind();
+    await sql`
+      insert into job (id, kind, payload, state, most_tries, ended_at)
+      select ${kind} || n, ${kind}, 'null', 'done', 1, now() - case when n > 3500 then interval '1 day' else interval '40 days' end
+      from generate_series(1, 3510) n`.execute(store().db);
+    worker(kind, async () => {});
+    const left = async () => (await sql<{ left: number }>`select count(*)::int as left from job where kind = ${kind}`.execute(store().db)).rows[0]!.left;
+    await expect.poll(left, { timeout: 15_000 }).toBe(10);
+  });
+
   test('run once each among many workers, at most so many at once, the oldest first', async () => {
     const kind = freshKind();
     const ids = [];

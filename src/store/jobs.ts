@@ -5,6 +5,7 @@ import { Fault, faultOf } from '#model/fault';
 import type { Json } from '#model/json';
 import { silent, type StoreLog } from '#store/log';
 import type { Access, Database, Store } from '#store/open';
+import { inPieces } from '#store/pieces';
 
 /*
  * Work that outlives a request. A job is a row; who takes it holds a lease on the row and renews it, so that the job of a killed process is taken again
@@ -81,17 +82,26 @@ const pollMilliseconds = 5000;
 const sorryMilliseconds = 1000;
 const longestRetrySeconds = 300;
 const purgeMilliseconds = 3_600_000;
+const purgeRows = 1000;
+const purgePieces = 100;
 const wakeTopic = 'jobs';
 const cancelTopic = 'jobs-cancel';
 
 export function jobs({ store, clock, log = silent }: { store: Store; clock: Clock; log?: StoreLog }): Jobs {
   const stops = new Set<() => Promise<void>>();
-  let purged = -Infinity;
+  let purgeAt = -Infinity;
+  let purging: Promise<void> | undefined;
 
-  async function purge(): Promise<void> {
-    if (clock.monotonic() - purged < purgeMilliseconds) return;
-    purged = clock.monotonic();
-    await sql`delete from job where id in (select id from job where ended_at < now() - interval '30 days' limit 1000)`.execute(store.db);
+  /** Goes on beside the taking of jobs. What one round leaves the next takes, soon. */
+  function purge(): void {
+    if (purging || clock.monotonic() < purgeAt) return;
+    purging = inPieces(() => purgeSome(store.db), { size: purgeRows, most: purgePieces })
+      .then((done) => void (purgeAt = clock.monotonic() + (done ? purgeMilliseconds : 0)))
+      .catch((error: unknown) => {
+        purgeAt = clock.monotonic() + sorryMilliseconds;
+        log.warn({ err: error }, 'jobs that ended long ago cannot be deleted');
+      })
+      .finally(() => (purging = undefined));
   }
 
   return {
@@ -138,6 +148,7 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
     async close() {
       await Promise.all([...stops].map((stop) => stop()));
       stops.clear();
+      await purging;
     },
   };
 }
@@ -166,7 +177,7 @@ interface Working extends Required<WorkOptions> {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: StoreLog;
-  readonly purge: () => Promise<void>;
+  readonly purge: () => void;
 }
 
 interface Taken {
@@ -210,7 +221,7 @@ function workOn(working: Working): () => Promise<void> {
       let pause = pollMilliseconds;
       try {
         await rescue(store.db, kind);
-        await working.purge();
+        working.purge();
         const free = concurrency - running.size;
         const taken = free > 0 && !closing.signal.aborted ? await take(free) : [];
         for (const job of taken) begin(job);
@@ -349,6 +360,14 @@ function ownersOf(running: Iterable<Run>): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { owner } of running) counts[owner] = (counts[owner] ?? 0) + 1;
   return counts;
+}
+
+async function purgeSome(db: Database): Promise<number> {
+  const gone = await sql`
+    delete from job where id = any(array(select id from job where ended_at < now() - interval '30 days' limit ${purgeRows} for update skip locked))`.execute(
+    db,
+  );
+  return Number(gone.numAffectedRows ?? 0n);
 }
 
 /** A refusal that is the job's own mistake. */

@@ -18,7 +18,7 @@ type Tables = {
     expires_at: Date | null;
     revoked_at: Date | null;
   };
-  users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string; limits: Plan };
+  users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string; limits: Plan; removed_at: Date | null };
 };
 
 /** What is shown of a key. */
@@ -91,7 +91,7 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
       const { rows } = await sql<{ id: number }>`
         insert into api_keys (user_id, name, digest, shown, scopes, models, expires_at)
         select id, ${name}, ${digestOf(made, pepper)}, ${shownOf(made)}, ${scopes ?? null}::text[], ${models ?? null}::text[], ${expiresAt ?? null}::timestamptz
-        from users where id = ${userId} for key share
+        from users where id = ${userId} and removed_at is null for key share
         on conflict do nothing returning id`.execute(db);
       if (rows[0]) return { id: rows[0].id, key: made };
       if (key !== undefined) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
@@ -107,7 +107,7 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
         .orderBy('id')
         .limit(limit)
         .execute(),
-    hasUser: async (id) => (await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst()) !== undefined,
+    hasUser: async (id) => (await db.selectFrom('users').select('id').where('id', '=', id).where('removed_at', 'is', null).executeTakeFirst()) !== undefined,
     async revoke(userId, id) {
       const key = await db
         .updateTable('api_keys')

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/ids';
 import type { Store } from '#store/open';
+import { firstOf, inPieces } from '#store/pieces';
 import { secondsAhead } from '#store/time';
 import type { Keyed } from './key.ts';
 
@@ -103,12 +104,9 @@ export function openClaims(store: Store, boot: string): Claims {
     },
 
     async purge() {
-      for (let gone = BigInt(purgeRows); gone === BigInt(purgeRows);) {
-        const deleted = await sql`
-          delete from idempotency where (user_id, name) in (
-            select user_id, name from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked)`.execute(db);
-        gone = deleted.numAffectedRows ?? 0n;
-      }
+      const some = () => sql`select ctid as place, bytes from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked`;
+      const piece = async () => Number((await sql`delete from idempotency where ctid = any(array(${firstOf(some())}))`.execute(db)).numAffectedRows ?? 0n);
+      await inPieces(piece, { size: 1, most: Infinity });
     },
 
     async freeAll() {

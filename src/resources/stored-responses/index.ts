@@ -13,6 +13,8 @@ export interface Keeping<Body> {
 }
 
 const purgeMilliseconds = 600_000;
+/** Where one round was not enough. */
+const soonMilliseconds = 1000;
 
 /** Responses, conversations and runs of one store, with what is done from time to time: old ones are deleted. */
 export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
@@ -21,16 +23,16 @@ export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'
   const working = jobs({ store, clock });
   let isClosed = false;
   let cancelTimer = () => {};
-  const purgeLater = () => {
+  const purgeLater = (milliseconds: number) => {
     if (isClosed) return;
-    cancelTimer = clock.after(purgeMilliseconds, () => {
+    cancelTimer = clock.after(milliseconds, () => {
       void responses
         .purge()
         .catch((error: unknown) => log('Old responses could not be deleted.', error))
-        .then(purgeLater);
+        .then((done) => purgeLater(done === false ? soonMilliseconds : purgeMilliseconds));
     });
   };
-  purgeLater();
+  purgeLater(purgeMilliseconds);
   return {
     responses,
     conversations: openConversations(parts, responses),

@@ -6,6 +6,7 @@ import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
 import { secondsAhead } from '#store/time';
 import { together } from '#store/together';
+import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 
 /** A response of a user, or what else stands in a conversation. */
@@ -36,13 +37,12 @@ export interface StoredResponses<Body> {
   remove(userId: number, id: string): Promise<boolean>;
   /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
   enter(userId: number): void | Promise<void>;
-  /** Deletes what is older than the retention and not needed by something younger. */
-  purge(): Promise<void>;
+  /** Deletes what is older than the retention and not needed by something younger. @returns false where there may be more: the next round should come soon */
+  purge(): Promise<boolean>;
 }
 
 const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
-const purgeRows = 500;
 const daySeconds = 86_400;
 
 export interface StoredParts {
@@ -180,19 +180,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       return gone.numAffectedRows === 1n;
     },
 
-    async purge() {
-      await sql`delete from conversation where expires_at <= now()`.execute(store.db);
-      for (let gone = 1n; gone > 0n;) {
-        const deleted = await sql`
-          delete from stored_response where (user_id, id) in (
-            select old.user_id, old.id from stored_response old
-            where old.expires_at <= now()
-              and not exists (select from stored_response younger where younger.user_id = old.user_id and younger.previous_id = old.id)
-              and not exists (select from conversation where conversation.user_id = old.user_id and conversation.head = old.id)
-            limit ${purgeRows} for update skip locked)`.execute(store.db);
-        gone = deleted.numAffectedRows ?? 0n;
-      }
-    },
+    purge: openPurge(store),
   };
 }
 

@@ -127,7 +127,9 @@ export async function openTeams({ store, audit, clock, changed }: TeamsParts): P
 }
 
 async function setMembers({ db }: Access, id: number, members: readonly number[]): Promise<void> {
-  const { rows } = await sql<{ id: number }>`select id from users where id = any(${members}::bigint[]) order by id for key share`.execute(db);
+  const { rows } = await sql<{
+    id: number;
+  }>`select id from users where id = any(${members}::bigint[]) and removed_at is null order by id for key share`.execute(db);
   const known = new Set(rows.map((row) => row.id));
   const at = members.findIndex((member) => !known.has(member));
   if (at >= 0) throw new Fault('invalid', `members[${at}] must be the id of a user: there is no user ${members[at]}.`, { field: `members[${at}]` });

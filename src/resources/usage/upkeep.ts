@@ -1,12 +1,13 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Clock } from '#kit/clock';
 import { isObject, textOf } from '#model/json';
 import { monthOf } from '#model/plan';
 import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
-import type { Store } from '#store/open';
 import { databaseNow } from '#store/time';
 import { openHolders } from './holders.ts';
+import type { Database, Store } from '#store/open';
+import { inPieces } from '#store/pieces';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -24,6 +25,7 @@ export interface UpkeepParts {
 const foldMilliseconds = 30_000;
 const roundMilliseconds = 3_600_000;
 const foldSize = 20_000;
+const pruneSize = 10_000;
 const foldSeconds = 60;
 const reconcileKind = 'usage-reconcile';
 /** Where the clocks of the machine and of the database are further apart, one of them is wrong, and it may be the one that retention goes by. */
@@ -126,13 +128,22 @@ export async function fold(store: Store): Promise<void> {
 
 /** Removes what nobody asks for any more: leases of past months, requests of past minutes, holders that were closed long ago with their positions. */
 async function prune({ db }: Store, months: number): Promise<void> {
-  await sql`delete from request_second where second < extract(epoch from now()) - 120`.execute(db);
-  await sql`delete from leases where month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`.execute(db);
+  await pruned(db, 'request_second', sql`second < extract(epoch from now()) - 120`);
+  await pruned(db, 'leases', sql`month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`);
   await sql`
     with gone as (
       delete from holders where closed_at < now() - make_interval(months => ${months}) and closed_how <> 'written-off' returning id
     )
     delete from journal_position where split_part(journal, '/', 1) in (select id from gone)`.execute(db);
+}
+
+async function pruned(db: Database, table: string, isOld: RawBuilder<unknown>): Promise<void> {
+  const piece = async () => {
+    const gone = await sql`
+      delete from ${sql.table(table)} where ctid = any(array(select ctid from ${sql.table(table)} where ${isOld} limit ${pruneSize}))`.execute(db);
+    return Number(gone.numAffectedRows ?? 0n);
+  };
+  await inPieces(piece, { size: pruneSize, most: Infinity });
 }
 
 function monthBefore(milliseconds: number, months: number): string {

@@ -6,13 +6,15 @@ import type { Caller } from '#model/generate';
 import { limits, optionalLimits } from '#model/limits';
 import { isNarrowed } from '#model/narrowed';
 import type { Audit } from '#store/auditing';
-import type { Store } from '#store/open';
+import type { Access, Store } from '#store/open';
 import { sealedPassword } from './password.ts';
 import { openUsers, type User } from './store.ts';
 
 export interface UserRoutesParts {
   readonly store: Store;
   readonly audit: Audit;
+  /** Has what is left of a deleted user taken away. */
+  readonly removal: (userId: number, inside: Access) => Promise<void>;
   readonly hasPlan: (name: string) => Promise<boolean>;
   /** The plan of who is added without a word about it. */
   readonly newUserPlan: () => string;
@@ -68,7 +70,7 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the house, for its administrators. */
-export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
+export function userRoutes({ store, audit, removal, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
   const known = async (name: string) => {
@@ -138,12 +140,13 @@ export function userRoutes({ store, audit, hasPlan, newUserPlan }: UserRoutesPar
       ...common,
       method: 'DELETE',
       path: `${root}/:id`,
-      summary: 'Deletes a user with all keys; what was booked stays.',
+      summary: 'Deletes a user with all keys at once, and all that was kept for them soon after; what was booked stays.',
       output: UserObject,
       async answer({ by, params }) {
         const id = idIn(params, 'id', 'user');
         return store.transaction(async (inside) => {
           const before = shown(there(await openUsers(inside).remove(id)));
+          await removal(id, inside);
           await audit(inside, { by, action: 'user.delete', target: target(id), before });
           return before;
         });

@@ -26,6 +26,7 @@ type Tables = {
     plan: string;
     status: Generated<User['status']>;
     password: Generated<string | null>;
+    removed_at: Generated<Date | null>;
     limits: Generated<Plan>;
   };
 };
@@ -42,7 +43,12 @@ export interface Users {
   list(asked: { text: string; after: number; limit: number }): Promise<readonly User[]>;
   /** To be called in a transaction. @returns the user as it was and is. @throws Fault `conflict` when the last active administrator would be gone */
   change(id: number, change: UserChange): Promise<{ readonly before: User; readonly after: User } | undefined>;
-  /** With the user go the keys and memberships; what was booked stays. To be called in a transaction. @throws Fault `conflict` as `change` */
+  /**
+   * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
+   * transaction.
+   *
+   * @throws Fault `conflict` as `change`
+   */
   remove(id: number): Promise<User | undefined>;
 }
 
@@ -51,6 +57,9 @@ const changed = (access: Access, userId: number) => access.publish('users', { us
 
 export function openUsers(access: Access): Users {
   const db = access.db.$extendTables<Tables>();
+
+  /** Those who were not deleted. */
+  const present = () => db.selectFrom('users').where('removed_at', 'is', null);
 
   /** All active administrators are locked in one order, so of two who go at the same time one comes second and sees it. */
   async function keepAnAdministrator(id: number): Promise<void> {
@@ -70,16 +79,16 @@ export function openUsers(access: Access): Users {
       return user;
     },
     async none() {
-      return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined;
+      return (await present().select('id').limit(1).executeTakeFirst()) === undefined;
     },
-    find: (id) => db.selectFrom('users').select(columns).where('id', '=', id).executeTakeFirst(),
+    find: (id) => present().select(columns).where('id', '=', id).executeTakeFirst(),
     list({ text, after, limit }) {
-      const all = db.selectFrom('users').select(columns).where('id', '>', after).orderBy('id').limit(limit);
+      const all = present().select(columns).where('id', '>', after).orderBy('id').limit(limit);
       return (text === '' ? all : all.where(sql<boolean>`strpos(lower(email), ${text.toLowerCase()}) > 0`)).execute();
     },
     async change(id, { limits, ...change }) {
       if (change.role === 'user' || change.status === 'suspended') await keepAnAdministrator(id);
-      const before = await db.selectFrom('users').select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
+      const before = await present().select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
       if (!before) return undefined;
       const after = await db
         .updateTable('users')
@@ -92,8 +101,16 @@ export function openUsers(access: Access): Users {
     },
     async remove(id) {
       await keepAnAdministrator(id);
-      const user = await db.deleteFrom('users').where('id', '=', id).returning(columns).executeTakeFirst();
-      if (user) await changed(access, id);
+      const user = await present().select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
+      if (!user) return undefined;
+      await db
+        .updateTable('users')
+        .set({ status: 'suspended', removed_at: sql`now()` })
+        .where('id', '=', id)
+        .execute();
+      await sql`delete from api_keys where user_id = ${id}`.execute(db);
+      await sql`delete from team_members where user_id = ${id}`.execute(db);
+      await changed(access, id);
       return user;
     },
   };

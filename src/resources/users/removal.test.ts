@@ -1,0 +1,46 @@
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/clock';
+import { jobs } from '#store/jobs';
+import { onBothDatabases } from '../../../test/databases.ts';
+import { askForRemoval, workOnRemovals } from './removal.ts';
+import { openUsers } from './store.ts';
+
+const migrations = ['users', 'api-keys', 'teams', 'stored-responses'].map((noun) => new URL(`../${noun}/`, import.meta.url));
+const owned = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }];
+
+onBothDatabases('removing a user', ({ open }) => {
+  test('who was deleted is not seen from then on, and a later process takes away what is left, in pieces', { timeout: 120_000 }, async () => {
+    const store = await open({ migrations });
+    const asking = jobs({ store, clock: systemClock });
+    const users = openUsers(store);
+    const add = (email: string) => users.add({ email, role: 'user', plan: 'unlimited' });
+    const [ada, bob] = [await add('ada@example.org'), await add('bob@example.org')];
+    for (const [id, rows] of [
+      [ada.id, 1800],
+      [bob.id, 5],
+    ] as const)
+      await sql`
+        insert into stored_response (user_id, id, status, items, body, bytes, expires_at)
+        select ${id}, 'r' || n, 'completed', 1, 'x', 1000000, now() from generate_series(1, ${rows}::int) n`.execute(store.db);
+    await store.transaction(async (inside) => {
+      expect(await openUsers(inside).remove(ada.id)).toMatchObject({ email: 'ada@example.org', status: 'active' });
+      await askForRemoval(asking, ada.id, inside);
+    });
+    expect(await users.find(ada.id)).toBeUndefined();
+    expect((await users.list({ text: '', after: 0, limit: 10 })).map(({ email }) => email)).toEqual(['bob@example.org']);
+    expect(await users.remove(ada.id)).toBeUndefined();
+    expect((await add('ada@example.org')).id).not.toBe(ada.id);
+    const working = jobs({ store, clock: systemClock });
+    onTestFinished(() => working.close());
+    workOnRemovals({ store, jobs: working, owned, log: (problem) => expect.fail(problem) });
+    const left = async () => {
+      const { rows } = await sql<{ id: number; rows: number }>`
+        select users.id, (select count(*)::int from stored_response where user_id = users.id) as rows from users where id = any(${[ada.id, bob.id]}::bigint[])`.execute(
+        store.db,
+      );
+      return rows;
+    };
+    await expect.poll(left, { timeout: 60_000 }).toEqual([{ id: bob.id, rows: 5 }]);
+  });
+});

@@ -1,0 +1,54 @@
+import { sql } from 'kysely';
+import { isObject } from '#model/json';
+import type { Jobs } from '#store/jobs';
+import type { Access, Store } from '#store/open';
+import { firstOf } from '#store/pieces';
+
+/** A table whose rows belong to users (`user_id`), of which one user may have very many. */
+export interface OwnedTable {
+  readonly table: string;
+  /** The column that says how large a row is, where rows are large. */
+  readonly bytes?: string;
+}
+
+export interface RemovalParts {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly owned: readonly OwnedTable[];
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+const kind = 'user-removal';
+/** It is tried until it is done. */
+const tries = 1_000_000;
+const pieceRows = 500;
+
+/** Has a user who was deleted taken away, with all that is left. */
+export async function askForRemoval(jobs: Pick<Jobs, 'add'>, userId: number, inside?: Access): Promise<void> {
+  await jobs.add(kind, { userId }, { unique: String(userId), tries, ...(inside ? { inside } : {}) });
+}
+
+/** Takes away, piece by piece, users who were deleted: one statement for half a million rows would never end. What a former process has not finished is gone on with. */
+export function workOnRemovals({ store, jobs, owned, log }: RemovalParts): void {
+  jobs.work(kind, async ({ payload, signal }) => {
+    const userId = isObject(payload) ? Number(payload['userId']) : 0;
+    for (const one of owned) {
+      do signal.throwIfAborted();
+      while ((await takeAway(store, one, userId)) > 0);
+    }
+    await sql`delete from users where id = ${userId} and removed_at is not null`.execute(store.db);
+  });
+  const askAgain = async () => {
+    const { rows } = await sql<{ id: number }>`select id from users where removed_at is not null`.execute(store.db);
+    for (const { id } of rows) await askForRemoval(jobs, id);
+  };
+  askAgain().catch((error: unknown) => log('Users who were deleted could not be looked for: the next start does it.', error));
+}
+
+/** @returns how many rows went */
+async function takeAway({ db }: Store, { table, bytes }: OwnedTable, userId: number): Promise<number> {
+  const size = bytes === undefined ? sql`0` : sql.ref(bytes);
+  const rows = sql`select ctid as place, ${size} as bytes from ${sql.table(table)} where user_id = ${userId} limit ${pieceRows}`;
+  const gone = await sql`delete from ${sql.table(table)} where ctid = any(array(${firstOf(rows)}))`.execute(db);
+  return Number(gone.numAffectedRows ?? 0n);
+}
