@@ -111,7 +111,7 @@ onBothDatabases('stored responses', ({ shared }) => {
 
   test.each([400, -400])('what is young stays although the clock of the machine that keeps or purges is %i days ahead', async (days) => {
     const astray = { ...clock, now: () => clock.now() + days * day };
-    const parts = { store: store(), seal, clock: astray, retentionDays: () => 30 };
+    const parts = { store: store(), seal, clock: astray, retentionDays: () => 30, mostBytes: () => Infinity };
     const elsewhere = openStoredResponses<Body>(parts);
     await elsewhere.keep(entry('there'));
     await responses.keep(entry('here'));

@@ -2,12 +2,13 @@
 create function usage_rows(rows json) returns setof usage language sql stable as $$
   select "requestId", step, to_char(to_timestamp(at / 1000) at time zone 'UTC', 'YYYY-MM'), to_timestamp(at / 1000), "userId", coalesce("teamIds", '{}'),
     "keyId", left(app, 200), face, tags, left(model, 200), left("servedModel", 200), provider, region, attempts, status, "end", "inputTokens", "outputTokens",
-    "cachedTokens", "thoughtTokens", provenance, "planTokens", coalesce(balance, 'inference'), "costUsd"::numeric(20, 12), "queueMs", "firstTokenMs", "totalMs"
+    "cachedTokens", "thoughtTokens", provenance, "planTokens", coalesce(balance, 'inference'), "costUsd"::numeric(20, 12), "queueMs", "firstTokenMs", "totalMs",
+    coalesce("cacheWriteTokens", 0), coalesce("cacheWrite1hTokens", 0)
   from json_to_recordset(rows) as row(
     "requestId" text, step bigint, at double precision, "userId" bigint, "teamIds" bigint[], "keyId" bigint, app text, face text, tags jsonb, model text,
     "servedModel" text, provider text, region text, attempts json, status integer, "end" text, "inputTokens" bigint, "outputTokens" bigint,
     "cachedTokens" bigint, "thoughtTokens" bigint, provenance text, "planTokens" bigint, balance text, "costUsd" numeric, "queueMs" double precision,
-    "firstTokenMs" double precision, "totalMs" double precision)
+    "firstTokenMs" double precision, "totalMs" double precision, "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint)
 $$;
 
 -- Which of these rows, by their places from 0, are not what is booked under their keys. That a call died is a guess, which one makes who has lost the end of the

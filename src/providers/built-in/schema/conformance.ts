@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '#kit/clock';
-import { openTurnstile } from '#kit/turnstile';
-import { Fault } from '#model/fault';
+import { openFairSemaphore, QueueFull } from '#kit/fair-semaphore';
+import { Fault, queueFull } from '#model/fault';
 import type { JsonObject } from '#model/json';
 import type { Question, Verdict } from './conformance-worker.ts';
 import { verdictOn } from './verdict.ts';
@@ -14,7 +14,7 @@ import { verdictOn } from './verdict.ts';
  */
 export interface Conformance {
   /**
-   * @returns a function that says it of a text, and no of what takes too long; it throws the signal's reason
+   * @returns a function that says it of a text, and no of what takes too long; it throws the signal's reason, Fault `rate-limited` and `overloaded` where too much waits
    * @throws Fault `invalid` for a schema that is too large to be held against anything
    */
   against(schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }): (text: string) => boolean | Promise<boolean>;
@@ -33,11 +33,20 @@ const rounds = [
   { steps: 500_000, milliseconds: 3000 },
 ];
 
+/** A thread does one job at a time; characters of texts wait. */
+const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 32, size: 2 ** 25 }, all: { jobs: 1000, size: 2 ** 28 } } };
+
+const refused = (error: unknown): never => {
+  throw error instanceof QueueFull ? queueFull(error) : error;
+};
+
 export function openConformance(clock: Pick<Clock, 'after'>): Conformance {
-  const threads = rounds.map((round) => ({ ...round, thread: new Thread(clock), owners: openTurnstile({ each: 1, all: Infinity, waiting: Infinity }) }));
+  const threads = rounds.map((round) => ({ ...round, thread: new Thread(clock), owners: openFairSemaphore(bounds) }));
   const conformsApart = async (text: string, schema: JsonObject, { owner, signal }: { readonly owner: string; readonly signal: AbortSignal }) => {
     for (const { steps, milliseconds, thread, owners } of threads) {
-      const verdict = await owners.through(owner, signal, () => thread.take({ question: { text, schema, steps }, milliseconds, signal }));
+      const verdict = await owners
+        .run({ owner, size: text.length, signal }, () => thread.take({ question: { text, schema, steps }, milliseconds, signal }))
+        .catch(refused);
       if (verdict !== undefined) return verdict;
     }
     return false;
