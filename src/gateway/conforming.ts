@@ -2,8 +2,9 @@ import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold, type Candidate } from '#model/fold';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { JsonObject } from '#model/json';
+import { inSteps } from '#model/permits';
 
 export interface ConformingParts {
   /** Does this value keep to that JSON Schema? */
@@ -18,12 +19,9 @@ export interface ConformingParts {
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
 export function conforming({ conforms }: ConformingParts, inner: Generate): Generate {
-  return async function* (call, context) {
-    if (call.output.type !== 'schema') {
-      yield* inner(call, context);
-      return;
-    }
-    const { schema } = call.output;
+  return (call, context) => (call.output.type === 'schema' ? inSteps(context.progress, conformed(call, call.output.schema, context)) : inner(call, context));
+
+  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Said> {
     const fits = (text: string): boolean => {
       const value = parsed(text);
       return value !== undefined && conforms(value, schema);
@@ -45,7 +43,7 @@ export function conforming({ conforms }: ConformingParts, inner: Generate): Gene
       }
     }
     yield mended.size === 0 ? said : withTexts(said, mended, usages);
-  };
+  }
 }
 
 async function heard(events: ReturnType<Generate>): Promise<readonly GenerateEvent[]> {

@@ -18,6 +18,8 @@ export interface Errand {
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What it may cost at most, in tokens beside its texts, where `sampling` does not say so. */
+  readonly most?: { readonly input: number; readonly output: number };
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */

@@ -2,6 +2,7 @@ import type { Balance } from './account.ts';
 import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { Fault } from './fault.ts';
+import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
@@ -73,6 +74,8 @@ export interface Patience {
 export interface Progress {
   /** Targets tried, in order; the last one answered, if any did. */
   readonly attempts: Attempt[];
+  /** What the request has taken of limits that count it once, whatever steps it has; absent where none does. */
+  permits?: Permits;
   requests?: Allowance;
   tokens?: Allowance;
   /** Checks that found something and let it through. */

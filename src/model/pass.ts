@@ -11,6 +11,8 @@ export interface PassCall {
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What it may cost at most, in tokens beside its texts: so much is set aside. */
+  readonly most: { readonly input: number; readonly output: number };
   /** The answer is text that a model made, and costs so. */
   readonly saysText: boolean;
   /** The answer begins: its content type and the fields of the request that were not honoured. */

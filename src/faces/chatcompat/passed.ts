@@ -5,7 +5,8 @@ import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
-import type { Pass, PassBody } from '#model/pass';
+import type { Pass, PassBody, PassCall } from '#model/pass';
+import { mostOfPictures, mostOfRecording, mostOfSpeech, recordingTokens } from './media-tokens.ts';
 import { root } from './root.ts';
 
 export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
@@ -35,6 +36,8 @@ interface Operation {
   readonly model: string;
   /** The fields whose text costs. */
   readonly texts: readonly string[];
+  /** What it may cost at most, in tokens beside the text. `bytes` of the file. */
+  readonly most: (fields: Readonly<Record<string, unknown>>, bytes: number) => PassCall['most'];
   readonly form?: true;
   readonly saysText?: true;
 }
@@ -53,6 +56,7 @@ const operations: readonly Operation[] = [
     }),
     model: 'omni-moderation-latest',
     texts: ['input'],
+    most: () => ({ input: 0, output: 0 }),
   },
   {
     name: 'audio/speech',
@@ -60,6 +64,7 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, input: Type.String({ minLength: 1, maxLength: 100_000 }), voice: Type.Optional(Type.Union([text, Type.Object({})])) }),
     model: 'tts-1',
     texts: ['input', 'instructions'],
+    most: mostOfSpeech,
   },
   {
     name: 'audio/transcriptions',
@@ -67,6 +72,7 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, file: Type.String({ format: 'binary' }), stream: Type.Optional(Type.String()) }),
     model: 'whisper-1',
     texts: ['prompt'],
+    most: (_, bytes) => mostOfRecording(bytes),
     form: true,
     saysText: true,
   },
@@ -76,17 +82,16 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, prompt: text, n: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 10 }), Type.Null()])), stream }),
     model: 'gpt-image-1',
     texts: ['prompt'],
+    most: mostOfPictures,
   },
 ];
-
-/** A minute of a recording has about so many tokens, and nobody here knows its length. */
-const recordingTokens = 1000;
 
 interface Read {
   readonly model: string;
   readonly body: PassBody;
   readonly stream: boolean;
   readonly texts: readonly string[];
+  readonly most: PassCall['most'];
   readonly app: string | undefined;
 }
 
@@ -112,6 +117,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
     body: { type: 'json', bytes, places: asked.places },
     stream: fields['stream'] === true || fields['stream_format'] === 'sse',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    most: operation.most(fields, 0),
     app,
   };
 }
@@ -125,12 +131,14 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
     fields[name] = typeof value === 'string' ? value : 'file';
   }
   checks.get(operation.name)!(fields);
-  if (!(form.get('file') instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
+  const file = form.get('file');
+  if (!(file instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
   return {
     model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
     body: { type: 'form', form },
     stream: fields['stream'] === 'true',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    most: operation.most(fields, file.size),
     app: undefined,
   };
 }

@@ -37,6 +37,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
           stream: false,
           texts: input,
           tokens: 0,
+          most: { input: 0, output: 0 },
           saysText: false,
           open: () => {},
           write: (piece) => answer.push(piece) > 0,

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
 import type { Allowance, Caller, Context } from '#model/generate';
 import type { LeaseSource } from '#model/lease';
+import { Permits } from '#model/permits';
 import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
 import type { RoutedCall } from '../calls.ts';
 import { Accounts } from './accounts.ts';
@@ -63,8 +64,9 @@ export function openLedger(parts: LedgerParts): Ledger {
       const claims = claimsOf(call, context, at);
       const wants = new Wants(call, parts.reserveOutput());
       if (claims.length === 0) return begin(call, context, wants, claims, at, 0);
-      wants.tell(claims);
-      const isNear = wants.isNear(claims, clock.monotonic());
+      const now = clock.monotonic();
+      wants.tell(claims, now);
+      const isNear = wants.isNear(claims, now);
       if (isNear || accounts.take(claims)) return inTurn(call, context, wants, claims, at);
       return begin(call, context, wants, claims, at, 0);
     },
@@ -80,9 +82,10 @@ export function openLedger(parts: LedgerParts): Ledger {
   };
 
   /** What the call needs of each account that a plan limits: of the caller's and of those of its teams. */
-  function claimsOf(call: RoutedCall, { caller, balance = 'inference' }: Context, at: number): readonly Claim[] {
+  function claimsOf(call: RoutedCall, { caller, balance = 'inference', progress }: Context, at: number): readonly Claim[] {
     let claims = claimsOn(nothing, `user:${caller.userId}`, parts.planOf(caller), call, balance, at);
     for (const teamId of caller.teamIds) claims = claimsOn(claims, `team:${teamId}`, parts.teamPlan(teamId), call, balance, at);
+    if (progress.permits) for (const claim of claims) claim.isTaken = hasTaken(progress.permits, claim);
     return claims;
   }
 
@@ -114,7 +117,9 @@ export function openLedger(parts: LedgerParts): Ledger {
     accounts.enter(claims);
     try {
       for (;;) {
-        if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims);
+        const now = clock.monotonic();
+        if (!wants.isCounted && wants.isNear(claims, now)) await count(wants, claims);
+        else if (wants.isUnwatched) wants.tell(claims, now); // what is there has changed
         let obstacle = accounts.take(claims);
         if (obstacle?.lack === 'spent' && !wants.isCounted) {
           await count(wants, claims);
@@ -134,13 +139,14 @@ export function openLedger(parts: LedgerParts): Ledger {
 
   async function count(wants: Wants, claims: readonly Claim[]): Promise<void> {
     await wants.count(parts.countTokens);
-    wants.tell(claims);
+    wants.tell(claims, clock.monotonic());
   }
 
   /** The call is let in: that is written down before anything is asked of anybody. */
   function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
     const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
     const { rate, price } = call.route;
+    for (const { holding, isTaken } of claims) if (holding.minute && !isTaken) (context.progress.permits ??= new Permits()).counted.push(holding.account.owner);
     try {
       journal.began({
         requestId,
@@ -193,6 +199,12 @@ export function openLedger(parts: LedgerParts): Ledger {
     if (requests) progress.requests = requests;
     if (tokens) progress.tokens = tokens;
   }
+}
+
+/** Has another step of the request taken this permit? */
+function hasTaken(permits: Permits, { holding: { account } }: Claim): boolean {
+  if (account.kind === 'requests') return permits.counted.includes(account.owner);
+  return account.kind === 'streams' && permits.hasStream(account.owner);
 }
 
 /** What cannot be a limit allows nothing: the caller is refused, not let through. */
