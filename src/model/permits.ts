@@ -12,10 +12,18 @@ export interface Permit {
  * search, repairs and other models that are asked for it take none of their own.
  */
 export class Permits {
-  /** Whose requests a minute this one is counted in. */
-  readonly counted: Owner[] = [];
+  readonly #counted: Owner[] = [];
   readonly #streams: Permit[] = [];
   #holders = 0;
+
+  /** The request has been counted in this owner's requests a minute. */
+  count(owner: Owner): void {
+    this.#counted.push(owner);
+  }
+
+  isCounted(owner: Owner): boolean {
+    return this.#counted.includes(owner);
+  }
 
   /** More steps may come: what a stream has is kept until `release`. */
   hold(): void {

@@ -207,10 +207,10 @@ export class Accounts {
       asking.push(holding);
       asks.push(ask);
     }
-    await Promise.all([asks.length > 0 ? this.#lease(asking, asks, now) : undefined, this.#giveBack(returning, now)]);
+    await Promise.all([asks.length > 0 ? this.#lease(asking, asks) : undefined, this.#giveBack(returning, now)]);
   }
 
-  async #lease(asking: readonly Holding[], asks: readonly Ask[], now: number): Promise<void> {
+  async #lease(asking: readonly Holding[], asks: readonly Ask[]): Promise<void> {
     const told = asking.map((holding) => this.#speaks(holding));
     let grants: readonly Grant[];
     try {
@@ -221,7 +221,8 @@ export class Accounts {
         holding.quietUntil = this.#clock.monotonic() + quietMilliseconds;
         this.#heard(holding, fault);
         // Who can do with what is here is served from it.
-        for (const claim of holding.line) if (claim.isPatient && holding.free + drift >= claim.least) claim.wake?.();
+        for (const claim of holding.line)
+          if (claim.isPatient && holding.free + drift >= claim.least) claim.wake?.();
           else claim.fail?.(fault);
       }
       return;

@@ -146,7 +146,7 @@ export function openLedger(parts: LedgerParts): Ledger {
   function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
     const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
     const { rate, price } = call.route;
-    for (const { holding, isTaken } of claims) if (holding.minute && !isTaken) (context.progress.permits ??= new Permits()).counted.push(holding.account.owner);
+    for (const { holding, isTaken } of claims) if (holding.minute && !isTaken) (context.progress.permits ??= new Permits()).count(holding.account.owner);
     try {
       journal.began({
         requestId,
@@ -203,7 +203,7 @@ export function openLedger(parts: LedgerParts): Ledger {
 
 /** Has another step of the request taken this permit? */
 function hasTaken(permits: Permits, { holding: { account } }: Claim): boolean {
-  if (account.kind === 'requests') return permits.counted.includes(account.owner);
+  if (account.kind === 'requests') return permits.isCounted(account.owner);
   return account.kind === 'streams' && permits.hasStream(account.owner);
 }
 

@@ -137,11 +137,10 @@ export class Wants {
     const most = Math.floor(this.output(kind, left) / this.#candidates);
     const shorter = this.#call.sampling.maxTokens !== undefined && most > 0;
     const advice = shorter ? `ask for a max_tokens of ${most} at most` : isConversation(this.#call) ? 'send a shorter prompt' : 'ask for less';
-    return new Fault(
-      'quota-spent',
-      `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${advice}.`,
-      { retryAfter, ...(shorter ? { field: 'max_tokens' } : {}) },
-    );
+    return new Fault('quota-spent', `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${advice}.`, {
+      retryAfter,
+      ...(shorter ? { field: 'max_tokens' } : {}),
+    });
   }
 }
 
