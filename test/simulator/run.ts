@@ -123,7 +123,9 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     const stream = isExact && max === undefined ? false : isSlow || maybe(0.5);
     const words = { requestId: `r${calls.size}`, userId: 1 + some(2), max, stream, says: some(route.output), pace, fate, ...changes };
     const fresh = () => ({ answer: 'nobody' as const, heard: 0, heardFrom: new Set<string>(), upstream: [], at: 0, by: undefined });
-    const next: Asked | undefined = isTwice ? { ...words, step: 1, next: undefined, fate: fate === 'leaves' ? fate : 'whole', says: some(route.output), ...fresh() } : undefined;
+    const next: Asked | undefined = isTwice
+      ? { ...words, step: 1, next: undefined, fate: fate === 'leaves' ? fate : 'whole', says: some(route.output), ...fresh() }
+      : undefined;
     const asked: Asked = { ...words, step: 0, next, ...fresh() };
     const steps = next ? [asked, next] : [asked];
     for (const one of steps) calls.set(nameOf(one), one);
