@@ -219,7 +219,6 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
     },
   ],
   ['takes a permit for each step of a request', () => replaced(Permits.prototype, 'isCounted', () => () => false)],
-  ['gives the stream of a request away between two steps', () => reads(Permits.prototype, 'isHeld', () => false)],
   ['keeps the stream of a request for good', () => replaced(Permits.prototype, 'release', () => () => undefined)],
   ['lets a stream go on without asking', () => replaced(Reservation.prototype, 'grow', () => () => true)],
   [
