@@ -216,7 +216,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   async function rest(): Promise<void> {
     // Permits that were used are told of when nobody has used the account for a minute.
     if (plan.requestsPerMinute !== undefined) await world.pass(140_000);
-    for (let turn = 0; turn < 3 && books.outstanding > 1e-6; turn++) {
+    for (let turn = 0; turn < 8 && books.outstanding > 1e-6; turn++) {
       books.recall();
       await world.pass(600);
     }
