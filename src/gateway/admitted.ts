@@ -44,6 +44,7 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
   if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };
-  const { lane: _, ...heard } = call;
-  return { ...heard, sampling: bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound }, reservation };
+  const { lane, ...heard } = call;
+  if (bound === undefined) return { ...heard, reservation };
+  return { ...heard, ...(lane ? { lane: { ...lane, bound } } : {}), sampling: { ...call.sampling, maxTokens: bound }, reservation };
 }

@@ -2,6 +2,7 @@ import type { Call } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Context, Generate, Said } from '#model/generate';
 import { steps } from '#model/steps';
+import { inSteps } from '#model/permits';
 import type { Model } from '#model/target';
 import { allOut } from './all-out.ts';
 import type { RoutedCall } from './calls.ts';
@@ -19,16 +20,20 @@ export interface Alternatives {
  *
  * @throws Fault as failover does
  */
-export async function* alternating(call: Call, context: Context, { routes, models }: Alternatives, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
+export function alternating(call: Call, context: Context, alternatives: Alternatives, inner: Generate<RoutedCall>): AsyncIterable<Said> {
+  return inSteps(context.progress, asked(call, context, alternatives, inner));
+}
+
+async function* asked(call: Call, context: Context, { routes, models }: Alternatives, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
   const left = [...routes];
-  const asked = new Set<string>();
+  const names = new Set<string>();
   const faults: Fault[] = [];
   const notes: string[] = [];
   let tooLong: Fault | undefined;
-  for (let route = left.shift(); route && asked.size < steps.mostAlternatives; route = left.shift()) {
-    if (asked.has(route.name)) continue; // named twice, by an alias
-    const step = context.step + asked.size * steps.alternative;
-    asked.add(route.name);
+  for (let route = left.shift(); route && names.size < steps.mostAlternatives; route = left.shift()) {
+    if (names.has(route.name)) continue; // named twice, by an alias
+    const step = context.step + names.size * steps.alternative;
+    names.add(route.name);
     let begun = false;
     try {
       for await (const said of inner({ ...call, route, movesOn: left.length > 0 }, { ...context, step })) {
@@ -39,7 +44,7 @@ export async function* alternating(call: Call, context: Context, { routes, model
     } catch (error) {
       if (begun || context.signal.aborted || !(error instanceof Fault)) throw error;
       const larger = largerThan(route, error, context, models);
-      if (larger && !asked.has(larger.name)) {
+      if (larger && !names.has(larger.name)) {
         tooLong = error;
         notes.push(`model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`);
         left.unshift(larger);

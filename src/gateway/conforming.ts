@@ -2,8 +2,9 @@ import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Usage } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold, type Candidate } from '#model/fold';
-import type { Context, Generate } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { JsonObject } from '#model/json';
+import { inSteps } from '#model/permits';
 import { heldBack } from './held-back.ts';
 
 export interface ConformingParts {
@@ -19,12 +20,9 @@ export interface ConformingParts {
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
 export function conforming({ against }: ConformingParts, inner: Generate): Generate {
-  return async function* (call, context) {
-    if (call.output.type !== 'schema') {
-      yield* inner(call, context);
-      return;
-    }
-    const { schema } = call.output;
+  return (call, context) => (call.output.type === 'schema' ? inSteps(context.progress, conformed(call, call.output.schema, context)) : inner(call, context));
+
+  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Said> {
     const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
     const said = await heard(inner(call, context), context);
     const mended = new Map<number, string>();
@@ -43,7 +41,7 @@ export function conforming({ against }: ConformingParts, inner: Generate): Gener
       }
     }
     yield mended.size === 0 ? said : withTexts(said, mended, usages);
-  };
+  }
 }
 
 async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {

@@ -217,15 +217,17 @@ class Meter {
   #withBound(event: Started): Started {
     const { bound } = this.#call.reservation;
     if (bound === undefined || !isConversation(this.#call)) return event;
-    return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, for little is left of the plan`] };
+    return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, as much as is set aside of the plan`] };
   }
 
   /** Some providers count below nothing, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
-    const { sampling, route } = this.#call;
+    const { sampling, route, reservation } = this.#call;
+    // A provider that does not know the field of the maximum says more than we bounded it to, and bills that.
+    const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
     // An errand may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
-    const most = (sampling.candidates ?? 1) * Math.min(context, (sampling.maxTokens ?? Infinity) * generous);
+    const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
 

@@ -5,7 +5,7 @@ import type { Pass } from '#model/pass';
 /** Requests that go through as they came, under the same rules as every call. */
 export function passing(generate: Generate<Call>): Pass {
   return async (call, context) => {
-    const { model, operation, stream, texts, tokens, counts } = call;
+    const { model, operation, stream, texts, tokens, counts, most } = call;
     const events = generate(
       {
         model,
@@ -15,6 +15,7 @@ export function passing(generate: Generate<Call>): Pass {
         texts,
         tokens,
         counts,
+        most,
         able: (target) => target.pass !== undefined,
         unable: `No provider here answers /${operation} for this model.`,
         ask: (target, at) => target.pass!(call, at),

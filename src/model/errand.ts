@@ -23,6 +23,8 @@ export interface Errand {
   readonly counts?: Counts;
   /** The client's field with what is read but is no text, such as token ids: no check can look at it. */
   readonly unread?: string;
+  /** What it may cost at most, in tokens beside its texts, where `sampling` does not say so. */
+  readonly most?: { readonly input: number; readonly output: number };
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Errand[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */

@@ -2,6 +2,7 @@ import type { Balance } from './account.ts';
 import type { Call, GenerateCall } from './call.ts';
 import type { GenerateEvent } from './event.ts';
 import type { Fault } from './fault.ts';
+import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
 import type { Target } from './target.ts';
 
@@ -80,6 +81,8 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last of them. */
   target?: Target;
+  /** What the request has taken of limits that count it once, whatever steps it has; absent where none does. */
+  permits?: Permits;
   requests?: Allowance;
   tokens?: Allowance;
   /** Checks that found something and let it through. */

@@ -11,6 +11,8 @@ export interface Lane {
   readonly places: readonly number[];
   /** Was the usage chunk of a stream asked for? If not, it is kept back. */
   readonly usageWanted: boolean;
+  /** Output tokens a candidate at most, where the gateway and not the client says so: to be put into the request. */
+  readonly bound?: number;
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
   drained(): Promise<void>;

@@ -14,6 +14,8 @@ export interface PassCall {
   readonly tokens: number;
   /** What it asks for, or gives to read, that is not counted in tokens. */
   readonly counts: Counts;
+  /** What it may cost at most, in tokens beside its texts: so much is set aside. */
+  readonly most: { readonly input: number; readonly output: number };
   /** The answer is text that a model made, and costs so. */
   readonly saysText: boolean;
   /** The answer begins: its content type and the fields of the request that were not honoured. */

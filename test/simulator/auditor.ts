@@ -6,7 +6,7 @@ import type { UsageRow } from '#model/usage-row';
 import type { Began } from '../../src/gateway/ledger/journal-record.ts';
 import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
 import type { BooksModel } from './books-model.ts';
-import { route, type Asked } from './clients.ts';
+import { nameOf, route, type Asked } from './clients.ts';
 import type { Machine } from './machine.ts';
 import { Died, type Life, type World } from './world.ts';
 
@@ -38,8 +38,8 @@ export interface AuditorParts {
   readonly calls: ReadonlyMap<string, Asked>;
   readonly plan: Plan;
   readonly teamPlan: Plan;
-  /** Have all calls a maximum? Then nothing may be over a limit, not even by a token. */
-  readonly allNamed: boolean;
+  /** Are no streams without a maximum asked for? Then nothing may be over a limit, not even by a token. */
+  readonly isExact: boolean;
   readonly problems: string[];
 }
 
@@ -47,6 +47,8 @@ export interface AuditorParts {
 const syncing = 200;
 /** Milliseconds after which a disk that works again has been tried. */
 const mending = 2500;
+/** What is said where no permit is left. */
+const permits = /requests a minute|streams at a time/;
 /** Of dollars, which are sums of fractions. */
 const drift = 1e-6;
 
@@ -76,23 +78,25 @@ export class Auditor {
       began(call) {
         journal.began(call);
         if (!life.isAlive) throw new Died();
-        if (written.has(call.requestId)) problems.push(`${call.requestId} began twice`);
-        written.set(call.requestId, { began: call, life, machine, beganAt: world.passed, spoken: 0, row: undefined, settledAt: 0, isHeld: false });
+        const name = nameOf(call);
+        if (written.has(name)) problems.push(`${name} began twice`);
+        written.set(name, { began: call, life, machine, beganAt: world.passed, spoken: 0, row: undefined, settledAt: 0, isHeld: false });
       },
       spoke(requestId, step, tokens) {
         const wasWell = journal.trouble === undefined;
         journal.spoke(requestId, step, tokens);
-        const call = written.get(requestId);
+        const call = written.get(nameOf({ requestId, step }));
         if (call && life.isAlive && wasWell && journal.trouble === undefined) call.spoken = tokens;
       },
       settled(row) {
         const wasHeld = journal.trouble !== undefined;
         journal.settled(row);
         if (!life.isAlive) return;
-        const call = written.get(row.requestId);
-        if (!call) problems.push(`${row.requestId} was settled and had not begun`);
-        else if (call.row) problems.push(`${row.requestId} was settled twice`);
-        else Object.assign(call, { row, settledAt: world.passed, isHeld: wasHeld || journal.trouble !== undefined });
+        const name = nameOf(row);
+        const call = written.get(name);
+        if (!call) problems.push(`${name} was settled and had not begun`);
+        else if (call.row) problems.push(`${name} was settled twice`);
+        else Object.assign(call, { row: structuredClone(row), settledAt: world.passed, isHeld: wasHeld || journal.trouble !== undefined });
       },
       get trouble() {
         return journal.trouble;
@@ -101,14 +105,15 @@ export class Auditor {
   }
 
   /** Before the client hears the end of a call it is in the journal. */
-  ended({ requestId, by }: Asked): void {
-    if (by?.life.isAlive && !this.#written.get(requestId)?.row) this.#parts.problems.push(`${requestId} was answered before it was written down`);
+  ended(asked: Asked): void {
+    const name = nameOf(asked);
+    if (asked.by?.life.isAlive && !this.#written.get(name)?.row) this.#parts.problems.push(`${name} was answered before it was written down`);
   }
 
   /** After every transaction: what is spent and what is leased is together no more than the limit. */
   committed(): void {
-    const { books, allNamed, problems } = this.#parts;
-    if (!allNamed || problems.length > 0) return;
+    const { books, isExact, problems } = this.#parts;
+    if (!isExact || problems.length > 0) return;
     for (const { owner, kind, month, spent, leased } of books.balances) {
       const limit = this.#limitOf(owner, kind);
       if (limit !== undefined && spent + leased > limit + drift) problems.push(`${owner} ${kind} ${month}: ${spent} spent and ${leased} leased of ${limit}`);
@@ -116,11 +121,12 @@ export class Auditor {
   }
 
   /** Said to be spent: is it, with all that is settled anywhere? */
-  refused({ requestId, userId, max, at }: Asked): void {
+  refused(asked: Asked): void {
+    const { userId, max, at } = asked;
     const { plan, teamPlan, books, problems } = this.#parts;
     const month = monthOf(at);
-    const rows = new Map(books.rows.map((row) => [row.requestId, row]));
-    for (const { row } of this.#written.values()) if (row) rows.set(row.requestId, row);
+    const rows = new Map(books.rows.map((row) => [nameOf(row), row]));
+    for (const { row } of this.#written.values()) if (row) rows.set(nameOf(row), row);
     const sum = (isOf: (row: UsageRow) => boolean, amount: (row: UsageRow) => number) =>
       [...rows.values()].filter((row) => isOf(row) && monthOf(row.at) === month).reduce((total, row) => total + amount(row), 0);
     const isUsers = (row: UsageRow) => row.userId === userId;
@@ -128,32 +134,34 @@ export class Auditor {
     const left = Math.min((plan.monthlyTokens ?? Infinity) - sum(isUsers, tokens), (teamPlan.monthlyTokens ?? Infinity) - sum(() => true, tokens));
     const usd = plan.monthlyUsd === undefined ? Infinity : (plan.monthlyUsd - sum(isUsers, ({ costUsd }) => costUsd ?? 0)) * 1e6;
     const needs = route.prompt + (max ?? 1);
-    if (needs <= Math.min(left, usd) - drift) problems.push(`${requestId} was refused for good: it needs ${needs} of ${Math.min(left, usd)}`);
+    if (needs <= Math.min(left, usd) - drift) problems.push(`${nameOf(asked)} was refused for good: it needs ${needs} of ${Math.min(left, usd)}`);
   }
 
   /** When all that runs has ended and all journals are in the books. */
   close(): void {
     const { books, calls, problems } = this.#parts;
     const booked = new Map<string, UsageRow[]>();
-    for (const row of books.rows) booked.set(row.requestId, [...(booked.get(row.requestId) ?? []), row]);
+    for (const row of books.rows) booked.set(nameOf(row), [...(booked.get(nameOf(row)) ?? []), row]);
     for (const asked of calls.values()) {
-      const { requestId } = asked;
+      const name = nameOf(asked);
       if (asked.answer instanceof Fault && asked.answer.code === 'internal' && asked.fate !== 'leaves')
-        problems.push(`${requestId}: ${String(asked.answer.details.cause)}`);
-      if (asked.answer === 'running') problems.push(`${requestId} has no end`);
-      const wrong = this.#wrong(asked, booked.get(requestId) ?? []);
-      if (wrong) problems.push(`${requestId} ${wrong}`);
-      booked.delete(requestId);
+        problems.push(`${name}: ${String(asked.answer.details.cause)}`);
+      if (asked.answer === 'running') problems.push(`${name} has no end`);
+      // Its request has been let in, and has its permits.
+      if (asked.step > 0 && asked.answer instanceof Fault && permits.test(asked.answer.message)) problems.push(`${name}: ${asked.answer.message}`);
+      const wrong = this.#wrong(asked, booked.get(name) ?? []);
+      if (wrong) problems.push(`${name} ${wrong}`);
+      booked.delete(name);
     }
-    for (const requestId of booked.keys()) problems.push(`${requestId} is booked and was never asked`);
+    for (const name of booked.keys()) problems.push(`${name} is booked and was never asked`);
     this.#closeSums();
   }
 
   /** What is wrong with what is booked of a call. */
   #wrong(asked: Asked, rows: readonly UsageRow[]): string | undefined {
-    const { answer, heard, heardFrom, upstream, requestId } = asked;
+    const { answer, heard, heardFrom, upstream } = asked;
     const spoke = upstream.filter(({ said }) => said > 0);
-    const written = this.#written.get(requestId);
+    const written = this.#written.get(nameOf(asked));
     if (spoke.length > 1 || heardFrom.size > 1) return 'was answered by two providers';
     if (new Set(upstream.map(({ target }) => target)).size < upstream.length) return 'asked the same provider twice';
     if (rows.length > 1) return `is booked ${rows.length} times`;
@@ -213,18 +221,13 @@ export class Auditor {
     }
   }
 
-  /**
-   * With a maximum nothing is over. Without, a call that nobody can stop is by what it said beyond its reservation, for others may hold leases still when it
-   * ends; one that is listened to by a piece.
-   */
+  /** Nothing is over that has a maximum, its own or the one that it was given because nobody can end it. A stream without one is by a piece. */
   #mostOver(owner: Owner): number {
-    const { allNamed, calls } = this.#parts;
-    if (allNamed) return 0;
+    const { isExact, calls } = this.#parts;
+    if (isExact) return 0;
     let over = 0;
-    for (const { max, stream, upstream, userId } of calls.values()) {
-      if (max !== undefined || !(owner.startsWith('team:') || owner === `user:${userId}`)) continue;
-      over += stream ? 20 : Math.max(0, ...upstream.map(({ said }) => said - route.step));
-    }
+    for (const { max, stream, userId } of calls.values())
+      if (max === undefined && stream && (owner.startsWith('team:') || owner === `user:${userId}`)) over += 20;
     return over;
   }
 

@@ -2,6 +2,7 @@
 import { Fault, faultOf } from '#model/fault';
 import type { GenerateCall } from '#model/call';
 import type { Context, Said } from '#model/generate';
+import { Permits } from '#model/permits';
 import type { Model, Target } from '#model/target';
 import type { Serving } from './machine.ts';
 import type { Life, World } from './world.ts';
@@ -14,6 +15,10 @@ export type Fate = 'whole' | 'busy' | 'outage' | 'cut' | 'leaves';
 
 export interface Asked {
   readonly requestId: string;
+  /** Of the request: 0, or 1 for what the gateway asks in the course of it. */
+  readonly step: number;
+  /** Asked after it, in the same request, where it was answered. */
+  readonly next: Asked | undefined;
   readonly userId: number;
   readonly max: number | undefined;
   readonly stream: boolean;
@@ -34,17 +39,20 @@ export interface Asked {
   by: Serving | undefined;
 }
 
+/** A step of a request by one word: `r7`, `r7/1`. */
+export const nameOf = ({ requestId, step }: { readonly requestId: string; readonly step: number }) => (step === 0 ? requestId : `${requestId}/${step}`);
+
 /** Tokens in one piece. */
 const piece = 20;
 const bytesPerToken = 4;
 
-/** A model with two targets, as a process asks it. */
-export function modelFor(calls: ReadonlyMap<string, Asked>, world: World, chance: () => number): (life: Life) => Model {
+/** A model with two targets, as a process asks it. @param isKnown does the process know how much it says at most? */
+export function modelFor(calls: ReadonlyMap<string, Asked>, chance: () => number, isKnown: boolean): (life: Life) => Model {
   return (life) => ({
     name: 'm',
     kind: 'chat',
     targets: ['a', 'b'].map((name) => ({ target: target(name, life) })),
-    limits: { output: route.output },
+    limits: isKnown ? { output: route.output } : {},
     rate: { input: 1, output: 1 },
     price: { input: 1, output: 1 },
     created: 0,
@@ -56,8 +64,8 @@ export function modelFor(calls: ReadonlyMap<string, Asked>, world: World, chance
       name,
       provider: name,
       model: 'm',
-      async *generate(call: GenerateCall, { requestId, signal }: Context): AsyncGenerator<Said> {
-        const asked = calls.get(requestId)!;
+      async *generate(call: GenerateCall, { requestId, step, signal }: Context): AsyncGenerator<Said> {
+        const asked = calls.get(nameOf({ requestId, step }))!;
         const seen = { target: name, said: 0 };
         asked.upstream.push(seen);
         const says = Math.min(asked.says, call.sampling.maxTokens ?? route.output);
@@ -81,23 +89,36 @@ export function modelFor(calls: ReadonlyMap<string, Asked>, world: World, chance
 }
 
 /** Asks one process. The client knows how it ended, but for what a process did when it was dead already. @param ended told before the client hears the end */
-export async function ask(asked: Asked, serving: Serving, world: World, ended: () => void): Promise<void> {
-  const { life, running, generate } = serving;
+export async function ask(asked: Asked, serving: Serving, world: World, ended: (asked: Asked) => void): Promise<void> {
+  const { life, running } = serving;
   const leaving = new AbortController();
-  asked.at = life.clock.now();
-  asked.by = serving;
+  const permits = new Permits();
   running.add(leaving);
   life.onEnd(() => {
-    if (asked.answer === 'running') asked.answer = 'died';
+    for (const one of [asked, asked.next]) if (one?.answer === 'running') one.answer = 'died';
   });
+  const { requestId, userId } = asked;
+  const caller = { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId: 1, keyName: '' } as const;
+  const context = { requestId, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress: { attempts: [], permits } };
+  if (asked.fate === 'leaves') world.after((Number.parseInt(requestId.slice(1), 10) * 97) % 600, () => leaving.abort(new Error('left')));
+  permits.hold();
+  try {
+    await answered(asked, serving, { ...context, step: 0 }, ended);
+    if (asked.next && asked.answer === 'whole') await answered(asked.next, serving, { ...context, step: 1 }, ended);
+  } finally {
+    if (life.isAlive) permits.release();
+    running.delete(leaving);
+  }
+}
+
+async function answered(asked: Asked, serving: Serving, context: Context, ended: (asked: Asked) => void): Promise<void> {
+  const { life, generate } = serving;
+  asked.answer = 'running';
+  asked.at = life.clock.now();
+  asked.by = serving;
   const sampling = asked.max === undefined ? {} : { maxTokens: asked.max };
   const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
   const call: GenerateCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling, stream: asked.stream, extra: {} };
-  const { requestId, userId } = asked;
-  const caller = { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId: 1, keyName: '' } as const;
-  const progress = { attempts: [] };
-  const context = { requestId, step: 0, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress };
-  if (asked.fate === 'leaves') world.after((Number.parseInt(requestId.slice(1), 10) * 97) % 600, () => leaving.abort(new Error('left')));
   try {
     for await (const said of generate(call, context)) {
       if (!life.isAlive) return;
@@ -108,11 +129,9 @@ export async function ask(asked: Asked, serving: Serving, world: World, ended: (
       }
     }
     if (!life.isAlive) return;
-    ended(); // the last frame goes out now
+    ended(asked); // the last frame goes out now
     asked.answer = 'whole';
   } catch (error) {
     if (life.isAlive) asked.answer = faultOf(error);
-  } finally {
-    running.delete(leaving);
   }
 }

@@ -6,6 +6,7 @@
 import { expect, test } from 'vitest';
 import { Fault } from '#model/fault';
 import type { Grant } from '#model/lease';
+import { Permits } from '#model/permits';
 import type { UsageRow } from '#model/usage-row';
 import { Accounts } from '../../src/gateway/ledger/accounts.ts';
 import { first, Holding, type Claim } from '../../src/gateway/ledger/holding.ts';
@@ -14,6 +15,7 @@ import { Bookings } from '#gateway/ledger/bookings';
 import { Replay } from '../../src/gateway/ledger/replay.ts';
 import { Reservation } from '../../src/gateway/ledger/reservation.ts';
 import { Share } from '../../src/gateway/ledger/share.ts';
+import { Wants } from '../../src/gateway/ledger/wants.ts';
 import { Tail } from '../../src/gateway/ledger/tail.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import type { Planted } from './machine.ts';
@@ -190,6 +192,34 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
           },
       ),
   ],
+  ['lets an answer that nobody can end say what it likes', () => replaced(Wants.prototype, 'bound', () => () => undefined)],
+  [
+    'asks only what one answer could say, and not what all that run may',
+    () => {
+      const back = [
+        replaced(
+          Wants.prototype,
+          'tell',
+          (tell) =>
+            function (this: Wants, claims, now) {
+              tell.call(this, claims, now);
+              if (this.isUnwatched) for (const claim of claims) claim.most = Math.max(claim.least, Math.min(claim.most, claim.step));
+            },
+        ),
+        replaced(
+          Wants.prototype,
+          'bound',
+          (bound) =>
+            function (this: Wants, output) {
+              return output < this.step ? bound.call(this, output) : undefined;
+            },
+        ),
+      ];
+      return () => back.forEach((undo) => undo());
+    },
+  ],
+  ['takes a permit for each step of a request', () => replaced(Permits.prototype, 'isCounted', () => () => false)],
+  ['keeps the stream of a request for good', () => replaced(Permits.prototype, 'release', () => () => undefined)],
   ['lets a stream go on without asking', () => replaced(Reservation.prototype, 'grow', () => () => true)],
   [
     'charges somebody else',

@@ -3,7 +3,7 @@ import type { Owner } from '#model/account';
 import { monthOf, type Plan } from '#model/plan';
 import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
-import { ask, modelFor, route, type Asked, type Fate } from './clients.ts';
+import { ask, modelFor, nameOf, route, type Asked, type Fate } from './clients.ts';
 import { Machine, type Ailment, type Planted } from './machine.ts';
 import type { Weather } from './network.ts';
 import { chanceOf, World } from './world.ts';
@@ -40,9 +40,16 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const world = new World(Date.UTC(2026, 10, 30, 23, 59, maybe(0.3) ? 57 : 0));
   const books = makeBooks(() => world.clock.now() / 1000);
   const limit = 500 + some(2500);
-  const plan: Plan = { monthlyTokens: limit, ...(maybe(0.3) ? { concurrentStreams: 3 } : {}), ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}) };
+  const plan: Plan = {
+    monthlyTokens: limit,
+    ...(maybe(0.3) ? { concurrentStreams: 1 + some(3) } : {}),
+    ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}),
+    ...(maybe(0.25) ? { requestsPerMinute: 2 + some(12) } : {}),
+  };
   const teamPlan: Plan = maybe(0.8) ? { monthlyTokens: 2 * limit } : {};
-  const allNamed = maybe(0.5);
+  const allNamed = maybe(0.4);
+  const isExact = allNamed || maybe(0.5);
+  const isKnown = maybe(0.6);
   const isCrashing = dieAt === undefined && maybe(0.5);
   const isSlow = isCrashing && maybe(0.15);
   const isAiling = dieAt === undefined && maybe(0.3);
@@ -50,7 +57,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
   const weather: Weather = { isAway: false, slowness: 4, loss: 0 };
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan, allNamed, problems });
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan, isExact, problems });
   let points = 0;
   let said = '';
   const tell = (what: string) => {
@@ -96,7 +103,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       teamPlan,
       reserveOutput: route.step,
       countTokens: async () => route.prompt - 7,
-      model: modelFor(calls, world, chance),
+      model: modelFor(calls, chance, isKnown),
       survives,
       witnessed: (journal, life, of) => auditor.witnessed(journal, life, of),
       committed: () => auditor.committed(),
@@ -110,37 +117,34 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     return machine;
   });
   const servings = () => machines.flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
-  const asks = (max: number | undefined, changes: Partial<Asked> = {}): Asked => {
+  const asks = (max: number | undefined, changes: Partial<Asked> = {}, isTwice = false): Asked => {
     const fate: Fate = (['busy', 'outage', 'cut', 'leaves'] as const)[some(16)] ?? 'whole';
     const pace = isSlow ? 1500 : maybe(0.1) ? 600 : 150;
-    const words = { requestId: `r${calls.size}`, userId: 1 + some(2), max, stream: isSlow || maybe(0.5), says: some(route.output), pace, fate };
-    const asked: Asked = {
-      ...words,
-      answer: 'running',
-      heard: 0,
-      heardFrom: new Set(),
-      upstream: [],
-      at: 0,
-      by: undefined,
-      ...changes,
-    };
-    calls.set(asked.requestId, asked);
+    const stream = isExact && max === undefined ? false : isSlow || maybe(0.5);
+    const words = { requestId: `r${calls.size}`, userId: 1 + some(2), max, stream, says: some(route.output), pace, fate, ...changes };
+    const fresh = () => ({ answer: 'nobody' as const, heard: 0, heardFrom: new Set<string>(), upstream: [], at: 0, by: undefined });
+    const next: Asked | undefined = isTwice
+      ? { ...words, step: 1, next: undefined, fate: fate === 'leaves' ? fate : 'whole', says: some(route.output), ...fresh() }
+      : undefined;
+    const asked: Asked = { ...words, step: 0, next, ...fresh() };
+    const steps = next ? [asked, next] : [asked];
+    for (const one of steps) calls.set(nameOf(one), one);
     const open = servings();
     const serving = open[some(open.length)];
-    if (serving)
-      void ask(asked, serving, world, () => auditor.ended(asked)).then(() => {
-        if (isSpent(asked.answer)) auditor.refused(asked);
-      });
-    else asked.answer = 'nobody';
+    if (!serving) return asked;
+    asked.answer = 'running';
+    void ask(asked, serving, world, (one) => auditor.ended(one)).then(() => steps.forEach((one) => isSpent(one.answer) && auditor.refused(one)));
     return asked;
   };
 
   // What comes, while anything may go wrong.
   for (const machine of machines) machine.boot();
   await world.pass(300);
-  const many = 8 + some(22);
+  const many = 8 + some(20);
   for (let one = 0; one < many; one++) {
-    asks(allNamed || maybe(0.5) ? 1 + some(route.output) : undefined);
+    asks(allNamed || maybe(0.5) ? 1 + some(route.output) : undefined, {}, maybe(0.15));
+    // Whole answers without a maximum, all at once: together they would say more than is left.
+    if (!allNamed && maybe(0.05)) for (let another = 3 + some(5); another > 0; another--) asks(undefined, { stream: false, says: route.output, fate: 'whole' });
     if (maybe(0.5)) await world.pass(some(maybe(0.1) ? 2000 : 200));
     if (dieAt !== undefined) continue;
     const machine = machines[some(machines.length)]!;
@@ -190,6 +194,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   async function probe(): Promise<void> {
     for (const userId of [1, 2]) {
       if (monthOf(world.clock.now() + 10_000) !== monthOf(world.clock.now())) await world.pass(10_000);
+      if (plan.requestsPerMinute !== undefined) await world.pass(61_000);
       const month = monthOf(world.clock.now());
       const spent = (owner: Owner) => books.spentOf(owner, month).inference;
       const usd = plan.monthlyUsd === undefined ? Infinity : Math.floor((plan.monthlyUsd - books.spentOf(`user:${userId}`, month).usd) * 1e6 + 1e-6);
@@ -203,13 +208,15 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       await world.pass(500);
       const more = asks(1, { userId, fate: 'whole' });
       await passUntil(() => more.answer !== 'running', 3000);
-      if (allNamed && !isSpent(more.answer)) problems.push(`${more.requestId} was let in where nothing is left: ${String(more.answer)}`);
+      if (isExact && !isSpent(more.answer)) problems.push(`${more.requestId} was let in where nothing is left: ${String(more.answer)}`);
     }
   }
 
   /** Where nobody needs anything, nothing is held. */
   async function rest(): Promise<void> {
-    for (let turn = 0; turn < 3 && books.outstanding > 1e-6; turn++) {
+    // Permits that were used are told of when nobody has used the account for a minute.
+    if (plan.requestsPerMinute !== undefined) await world.pass(140_000);
+    for (let turn = 0; turn < 8 && books.outstanding > 1e-6; turn++) {
       books.recall();
       await world.pass(600);
     }

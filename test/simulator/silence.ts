@@ -43,7 +43,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   const [most, atOnce] = [plan.requestsPerMinute!, plan.concurrentStreams!];
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan: {}, allNamed: true, problems });
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan: {}, isExact: true, problems });
   const witness = witnessOf({ world, calls, most, atOnce, problems });
   let said = '';
   const tell = (what: string) => {
@@ -67,7 +67,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       streamSeconds,
       reserveOutput: route.step,
       countTokens: async () => route.prompt - 7,
-      model: modelFor(calls, world, chance),
+      model: modelFor(calls, chance, true),
       survives: () => true,
       witnessed: (journal, life, of) => witness(auditor.witnessed(journal, life, of), life),
       committed: () => auditor.committed(),
@@ -84,6 +84,8 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   const asks = (changes: Partial<Asked> = {}): Asked => {
     const words = {
       requestId: `r${calls.size}`,
+      step: 0,
+      next: undefined,
       userId: users[some(2)]!,
       max: 1 + some(route.output),
       stream: maybe(0.6),

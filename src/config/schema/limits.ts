@@ -21,7 +21,12 @@ export const limits = group('How large and how long things may be.', {
   requestSeconds: seconds('A request that is not streamed, at most', 600),
   streamSeconds: seconds('A stream, at most', 3600),
   agentSeconds: seconds('A run of an agent, at most', 1800),
-  reserveOutput: count('Reserved for an answer whose length nobody named, a step at a time', 'tokens', 1, { default: 2048 }),
+  reserveOutput: count(
+    'Reserved for a streamed answer whose length nobody named, a step at a time; a whole one may have four steps where its model has no known limit',
+    'tokens',
+    1,
+    { default: 2048 },
+  ),
   minFreeBytes: count('With less room on the disk no call that spends is admitted; 0: no matter', 'bytes', 0, { default: 268_435_456 }),
   staleCredentialSeconds: secondsOrNone('A known credential stays good so long while the database is away; 0: not at all', 300),
 });

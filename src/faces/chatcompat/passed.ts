@@ -8,8 +8,9 @@ import type { Asked, Route } from '#http/route';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
 import { textOf } from '#model/json';
-import type { Pass, PassBody } from '#model/pass';
+import type { Pass, PassBody, PassCall } from '#model/pass';
 import type { Counts } from '#model/price';
+import { mostOfPictures, mostOfRecording, mostOfSpeech } from './media-tokens.ts';
 import { root } from './root.ts';
 
 export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
@@ -39,6 +40,8 @@ interface Operation {
   readonly model: string;
   /** The fields whose text costs. */
   readonly texts: readonly string[];
+  /** What it may cost at most, in tokens beside the text. `bytes` of the file. */
+  readonly most: (fields: Readonly<Record<string, unknown>>, bytes: number) => PassCall['most'];
   readonly form?: true;
   readonly saysText?: true;
   /** What a request asks for that is not counted in tokens. */
@@ -67,6 +70,7 @@ const operations: readonly Operation[] = [
     }),
     model: 'omni-moderation-latest',
     texts: ['input'],
+    most: () => ({ input: 0, output: 0 }),
   },
   {
     name: 'audio/speech',
@@ -75,6 +79,7 @@ const operations: readonly Operation[] = [
     model: 'tts-1',
     texts: ['input', 'instructions'],
     counts: spokenIn,
+    most: mostOfSpeech,
   },
   {
     name: 'audio/transcriptions',
@@ -82,6 +87,7 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, file: Type.String({ format: 'binary' }), stream: Type.Optional(Type.String()) }),
     model: 'whisper-1',
     texts: ['prompt'],
+    most: (_, bytes) => mostOfRecording(bytes),
     form: true,
     saysText: true,
   },
@@ -92,6 +98,7 @@ const operations: readonly Operation[] = [
     model: 'gpt-image-1',
     texts: ['prompt'],
     counts: ({ n }) => ({ pictures: typeof n === 'number' ? n : 1 }),
+    most: mostOfPictures,
   },
 ];
 
@@ -101,6 +108,7 @@ interface Read {
   readonly stream: boolean;
   readonly texts: readonly string[];
   readonly counts: Counts;
+  readonly most: PassCall['most'];
   readonly app: string | undefined;
 }
 
@@ -127,6 +135,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
     stream: fields['stream'] === true || fields['stream_format'] === 'sse',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
     counts: operation.counts?.(fields) ?? {},
+    most: operation.most(fields, 0),
     app,
   };
 }
@@ -149,6 +158,7 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
     stream: fields['stream'] === 'true',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
     counts: { heardSeconds: await secondsOfSound(file) },
+    most: operation.most(fields, file.size),
     app: undefined,
   };
 }

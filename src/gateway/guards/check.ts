@@ -2,6 +2,7 @@ import { isConversation } from '#model/call';
 import { Fault, queueFull } from '#model/fault';
 import type { Caller, Context } from '#model/generate';
 import { QueueFull } from '#kit/fair-semaphore';
+import { Permits } from '#model/permits';
 import { FindingTooSlow } from '#kit/finding';
 import { UpstreamError } from '#kit/answering';
 import type { RoutedCall } from '../calls.ts';
@@ -111,5 +112,6 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Looki
 /** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for or their request has chosen. */
 export function ownContext({ context, nextStep }: Looking): Context {
   const { models: _, ...caller } = context.caller;
-  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
+  const progress = { attempts: [], permits: (context.progress.permits ??= new Permits()) };
+  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress };
 }

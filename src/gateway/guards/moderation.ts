@@ -39,6 +39,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
           texts: input,
           tokens: 0,
           counts: {},
+          most: { input: 0, output: 0 },
           saysText: false,
           open: () => {},
           write(piece) {

@@ -113,10 +113,10 @@ export class Accounts {
       claim.fail = fail;
       holding.queue(claim);
       holding.usedAt = now;
-      holding.step = claim.most;
+      holding.step = claim.step;
       if (claim.lackedAt < 0) claim.lackedAt = holding.sent;
       if (lack !== 'elsewhere') continue;
-      if (holding.answered > claim.lackedAt) this.#poll(holding);
+      if (holding.isAnswered(claim)) this.#poll(holding);
       else this.#tell(holding);
     }
   }
@@ -133,6 +133,13 @@ export class Accounts {
     holding.settle(claim, cost, now);
     this.#move(holding);
     if (now < holding.recalledUntil) this.#tell(holding);
+  }
+
+  /** Frees what is set aside for a call beyond so much. */
+  trim(claim: Claim, amount: number): void {
+    if (amount >= claim.held) return;
+    claim.holding.grow(claim, amount);
+    this.#move(claim.holding);
   }
 
   /** A running answer wants so much more: the source is asked. */
@@ -201,10 +208,10 @@ export class Accounts {
       asking.push(holding);
       asks.push(ask);
     }
-    await Promise.all([asks.length > 0 ? this.#lease(asking, asks, now) : undefined, this.#giveBack(returning, now)]);
+    await Promise.all([asks.length > 0 ? this.#lease(asking, asks) : undefined, this.#giveBack(returning, now)]);
   }
 
-  async #lease(asking: readonly Holding[], asks: readonly Ask[], now: number): Promise<void> {
+  async #lease(asking: readonly Holding[], asks: readonly Ask[]): Promise<void> {
     const told = asking.map((holding) => this.#speaks(holding));
     let grants: readonly Grant[];
     try {
@@ -212,9 +219,12 @@ export class Accounts {
     } catch (error) {
       const fault = this.#failed(error);
       for (const holding of asking) {
-        holding.quietUntil = now + quietMilliseconds;
+        holding.quietUntil = this.#clock.monotonic() + quietMilliseconds;
         this.#heard(holding, fault);
-        for (const claim of holding.line) claim.fail?.(fault);
+        // Who can do with what is here is served from it.
+        for (const claim of holding.line)
+          if (claim.isPatient && holding.free + drift >= claim.least) claim.wake?.();
+          else claim.fail?.(fault);
       }
       return;
     }

@@ -9,11 +9,16 @@ export const drift = 1e-9;
 /** Milliseconds over which recent use is averaged. */
 const recently = 60_000;
 
-/** What a call needs of one account: `least` must be there, up to `most` is taken. */
+/** What a call needs of one account: `least` must be there, up to `most` is taken. `step` is what such calls take at a time, for the stock. */
 export class Claim {
   readonly holding: Holding;
   least = 0;
   most = 0;
+  step = 0;
+  /** Less than `most` is taken only where the source has no more. */
+  isPatient = false;
+  /** Another step of its request has taken it. */
+  isTaken = false;
   /** What is set aside for the call. */
   held = 0;
   /** The place of its call among all that have waited, the same in every line it stands in. One that has none yet comes last. */
@@ -70,7 +75,7 @@ export class Holding {
   left = 0;
   /** What was free after the last answer. */
   level = 0;
-  /** What a call takes at most. */
+  /** What a call takes at a time. */
   step = 0;
   usedAt = 0;
   /** Monotonic milliseconds until which others stand before the empty account: what is not needed goes back at once. */
@@ -125,13 +130,14 @@ export class Holding {
     return this.limit - (this.minute ? this.minute.used(now) : this.spent + this.reserved);
   }
 
-  /** What is or may be had, as far as it is known. */
+  /** What is or may be had, as far as it is known: while the source is away what is here. */
   reach(now: number): number {
-    return Math.min(this.room(now), this.left + this.free);
+    return Math.min(this.room(now), now < this.quietUntil ? this.free : this.left + this.free);
   }
 
   /** What stands in the way of this claim, if anything does. */
   lack(claim: Claim, now: number): Lack | undefined {
+    if (claim.isTaken) return undefined;
     const { least, most } = claim;
     const monthly = this.account.month !== '';
     if (this.limit === 0) return monthly ? 'spent' : 'minute';
@@ -142,9 +148,14 @@ export class Holding {
     if (this.line.size > 0 && first(this.line)!.order < claim.order) return 'here';
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
-    const isFresh = claim.lackedAt >= 0 && this.answered > claim.lackedAt;
-    if (isFresh && free + drift >= least) return undefined;
+    const isFresh = this.isAnswered(claim);
+    if ((isFresh || (claim.isPatient && now < this.quietUntil)) && free + drift >= least) return undefined;
     return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
+  }
+
+  /** Has the source said since what it has for this claim? What is left of a share is granted first, and the patient ask for the rest. */
+  isAnswered({ lackedAt, isPatient }: Claim): boolean {
+    return lackedAt >= 0 && this.answered > lackedAt + (isPatient && this.left > drift ? 1 : 0);
   }
 
   /** Puts the claim in line, in the order of the calls: one that comes back to a line is not behind those that came later. */
@@ -164,8 +175,9 @@ export class Holding {
   /** Sets aside what the claim wants, as far as it is there. */
   take(claim: Claim, now: number): void {
     this.running++;
-    this.step = claim.most;
+    this.step = claim.step;
     this.usedAt = now;
+    if (claim.isTaken) return;
     if (this.minute) {
       this.settled++;
       this.minute.add(now);
@@ -175,7 +187,7 @@ export class Holding {
     this.reserved += claim.held;
   }
 
-  /** Makes what is set aside for a claim larger. */
+  /** Makes what is set aside for a claim larger, or smaller. */
   grow(claim: Claim, amount: number): void {
     this.reserved += amount - claim.held;
     claim.held = amount;

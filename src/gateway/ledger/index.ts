@@ -4,6 +4,7 @@ import { Fault } from '#model/fault';
 import type { Allowance, Caller, Context } from '#model/generate';
 import type { LeaseSource } from '#model/lease';
 import type { CountTokens } from '#model/measure';
+import { Permits } from '#model/permits';
 import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
 import type { RoutedCall } from '../calls.ts';
 import { Accounts } from './accounts.ts';
@@ -66,8 +67,9 @@ export function openLedger(parts: LedgerParts): Ledger {
       const claims = claimsOf(call, context, at);
       const wants = new Wants(call, parts.reserveOutput());
       if (claims.length === 0) return begin(call, context, wants, claims, at, 0);
-      wants.tell(claims);
-      const isNear = wants.isNear(claims, clock.monotonic());
+      const now = clock.monotonic();
+      wants.tell(claims, now);
+      const isNear = wants.isNear(claims, now);
       if (isNear || accounts.take(claims)) return inTurn(call, context, wants, claims, at);
       return begin(call, context, wants, claims, at, 0);
     },
@@ -88,16 +90,17 @@ export function openLedger(parts: LedgerParts): Ledger {
       const claims = claimsOf(call, context, clock.now()).filter(({ holding: { account, limit } }) => account.month !== '' || limit === 0);
       if (claims.length === 0) return;
       const wants = new Wants(call, parts.reserveOutput());
-      wants.tell(claims);
+      wants.tell(claims, clock.monotonic());
       await taken(context, wants, claims);
       for (const claim of claims) accounts.settle(claim, 0);
     },
   };
 
   /** What the call needs of each account that a plan limits: of the caller's and of those of its teams. */
-  function claimsOf(call: RoutedCall, { caller, balance = 'inference' }: Context, at: number): readonly Claim[] {
+  function claimsOf(call: RoutedCall, { caller, balance = 'inference', progress }: Context, at: number): readonly Claim[] {
     let claims = claimsOn(nothing, `user:${caller.userId}`, parts.planOf(caller), call, balance, at);
     for (const teamId of caller.teamIds) claims = claimsOn(claims, `team:${teamId}`, parts.teamPlan(teamId), call, balance, at);
+    if (progress.permits) for (const claim of claims) claim.isTaken = hasTaken(progress.permits, claim);
     return claims;
   }
 
@@ -135,7 +138,9 @@ export function openLedger(parts: LedgerParts): Ledger {
     accounts.enter(claims);
     try {
       for (;;) {
-        if (!wants.isCounted && wants.isNear(claims, clock.monotonic())) await count(wants, claims, context);
+        const now = clock.monotonic();
+        if (!wants.isCounted && wants.isNear(claims, now)) await count(wants, claims, context);
+        else if (wants.isUnwatched) wants.tell(claims, now); // what is there has changed
         let obstacle = accounts.take(claims);
         if (obstacle?.lack === 'spent' && !wants.isCounted) {
           await count(wants, claims, context);
@@ -162,13 +167,14 @@ export function openLedger(parts: LedgerParts): Ledger {
       throw refusal(claim, lack, wants);
     }
     await wants.count(parts.countTokens, context);
-    wants.tell(claims);
+    wants.tell(claims, clock.monotonic());
   }
 
   /** The call is let in: that is written down before anything is asked of anybody. */
   function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
     const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
     const { rate, price } = call.route;
+    for (const { holding, isTaken } of claims) if (holding.minute && !isTaken) (context.progress.permits ??= new Permits()).count(holding.account.owner);
     try {
       journal.began({
         requestId,
@@ -222,6 +228,12 @@ export function openLedger(parts: LedgerParts): Ledger {
     if (requests) progress.requests = requests;
     if (tokens) progress.tokens = tokens;
   }
+}
+
+/** Has another step of the request taken this permit? */
+function hasTaken(permits: Permits, { holding: { account } }: Claim): boolean {
+  if (account.kind === 'requests') return permits.isCounted(account.owner);
+  return account.kind === 'streams' && permits.hasStream(account.owner);
 }
 
 /** What cannot be a limit allows nothing: the caller is refused, not let through. */

@@ -167,14 +167,51 @@ describe('a reservation', () => {
     };
     plan = { monthlyTokens: 20_000 };
     expect(await bound({ output: 8192 })).toBeUndefined();
-    expect(await bound({ output: 32_768 })).toBe(2048);
-    expect(await bound({})).toBe(2048);
+    expect(await bound({ output: 32_768 })).toBe(9995);
+    expect(await bound({})).toBe(4 * 2048);
     expect(await bound({}, call({}, { stream: true }))).toBeUndefined();
     expect(await bound({}, call({ maxTokens: 100 }))).toBeUndefined();
-    plan = { monthlyTokens: 16 * 2048 + 20 };
+    plan = { monthlyTokens: 1_000_000 };
+    expect(await bound({ output: 128_000 })).toBeUndefined();
+    expect(await bound({})).toBe(4 * 2048);
+    plan = { requestsPerMinute: 10 };
     expect(await bound({})).toBeUndefined();
     plan = {};
     expect(await bound({})).toBeUndefined();
+  });
+
+  test('of an answer that nobody can end is all that its model can say, and the next ones share what it leaves', async () => {
+    plan = { monthlyTokens: 20_000 };
+    const long = call({ candidates: 2 }, { route: { ...route, limits: { output: 6000 } } });
+    const made = [];
+    for (let one = 0; one < 3; one++) made.push((await reserve(long)).reservation);
+    expect(made.map(({ output }) => output)).toEqual([12_000, 4096, 3874]);
+    expect(made.map(({ bound }) => bound)).toEqual([undefined, 2048, 1937]);
+    const refused = refusal(long);
+    await pass(2500);
+    expect(await refused).toBe('rate-limited');
+    made[0]!.settle(row(100));
+    for (const one of made.slice(1)) one.settle(row(0));
+    expect((await reserve(long)).reservation.bound).toBeUndefined();
+  });
+
+  test('is no larger than the tightest of its accounts lets the answer be', async () => {
+    plan = { monthlyTokens: 100_000 };
+    teamPlans = { 7: { monthlyTokens: 1000 } };
+    const { reservation } = await reserve(call({}, { route: { ...route, limits: { output: 8000 } } }), { caller: { teamIds: [7] } });
+    expect(reservation.bound).toBe(990);
+    expect((await reserve(call({ maxTokens: 98_900 }))).reservation.bound).toBeUndefined();
+  });
+
+  test('of an answer that nobody can end is not cut to a few tokens while there is more to wait for', async () => {
+    plan = { monthlyTokens: 5000 };
+    const { reservation } = await reserve(call({ maxTokens: 4900 }));
+    const waiting = reserve(call());
+    await settled();
+    reservation.settle(row(1000));
+    expect((await waiting).reservation.bound).toBeGreaterThan(1000);
+    const rest = reserve(call({}, { route: { ...route, limits: {} } }));
+    expect((await rest).reservation.bound).toBeGreaterThanOrEqual(512);
   });
 
   test('a call that does not fit into a plan of which something is left is told how much, and what would fit', async () => {

@@ -1,6 +1,8 @@
 import type { Clock } from '#kit/clock';
+import type { Owner } from '#model/account';
 import type { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
+import type { Permit } from '#model/permits';
 import type { UsageRow } from '#model/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';
 import type { Claim, Growth } from './holding.ts';
@@ -50,8 +52,10 @@ export class Reservation {
     this.bound = undefined;
     this.isOpen = false;
     if (claims.length === 0) return;
-    this.bound = wants.bound(claims, parts.clock.monotonic());
     this.#cover();
+    this.bound = wants.bound(this.output);
+    if (wants.isUnwatched && this.output !== Infinity)
+      for (const claim of claims) if (isGrowing(claim)) parts.accounts.trim(claim, wants.amount(claim.holding.account.kind, this.output));
     this.isOpen = wants.isOpen && this.output !== Infinity;
   }
 
@@ -81,7 +85,11 @@ export class Reservation {
     try {
       this.#parts.journal.settled(row);
     } finally {
-      for (const claim of this.#claims) this.#parts.accounts.settle(claim, costOf(claim, row));
+      const { permits } = this.#context.progress;
+      for (const claim of this.#claims) {
+        if (claim.holding.account.kind === 'streams' && !claim.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#parts.accounts, claim));
+        else this.#parts.accounts.settle(claim, costOf(claim, row));
+      }
     }
   }
 
@@ -135,6 +143,25 @@ export class Reservation {
     this.output = output;
     // An answer that has its maximum is ended by that: how many tokens it has so far is only guessed at.
     this.comfort = this.#wants.isOpen ? output - this.#wants.step / 2 : Infinity;
+  }
+}
+
+/** One of the streams at a time that an owner is allowed. */
+class StreamPermit implements Permit {
+  readonly #accounts: Accounts;
+  readonly #claim: Claim;
+
+  constructor(accounts: Accounts, claim: Claim) {
+    this.#accounts = accounts;
+    this.#claim = claim;
+  }
+
+  get owner(): Owner {
+    return this.#claim.holding.account.owner;
+  }
+
+  giveBack(): void {
+    this.#accounts.settle(this.#claim, 0);
   }
 }
 

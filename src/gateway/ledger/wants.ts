@@ -1,13 +1,19 @@
 import type { AccountKind } from '#model/account';
+import { isConversation } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
-import { promptSize, promptTokens, type CountTokens } from '#model/measure';
-import { dearestInput, mostOf, ratesOf } from '#model/price';
+import { promptTokens, type CountTokens } from '#model/measure';
+import { dearestInput, mostOf as mostUsd, ratesOf } from '#model/price';
 import type { RoutedCall } from '../calls.ts';
 import type { Claim } from './holding.ts';
+import { mostOf, type Most } from './most.ts';
 
-/** Calls' worth of room below which the prompt is counted and not bounded, and an answer nobody can stop is bounded. */
+/** Calls' worth of room below which the prompt is counted and not bounded. */
 const fewReservations = 16;
+/** Steps that an answer may have which cannot be ended while it runs, where its model's limit is not known: with 2,048 tokens a step, what every model takes as a maximum. */
+const unknownSteps = 4;
+/** An answer that cannot be ended is not cut short to less than this part of a step where it has only to wait for more. */
+const usefulPart = 4;
 
 /** Bytes of o200k's longest token. */
 const longestToken = 128;
@@ -21,8 +27,9 @@ export class Wants {
   readonly #call: RoutedCall;
   readonly #step: number;
   readonly #candidates: number;
-  /** Output tokens of a candidate: the maximum asked, else a step. */
-  readonly #asked: number;
+  readonly #most: Most;
+  /** Output tokens of all candidates, set aside at a time where the call names no maximum: a step each. */
+  readonly #atOnce: number;
   #prompt: number;
   /** Of the prompt, at least. */
   readonly #fewest: number;
@@ -30,15 +37,15 @@ export class Wants {
 
   /** @param step output tokens that are set aside at a time where the call names no maximum */
   constructor(call: RoutedCall, step: number) {
-    const { sampling, route } = call;
-    const { fixed, bytes } = promptSize(call);
+    const most = mostOf(call);
     this.#call = call;
     this.#step = step;
-    this.#candidates = sampling.candidates ?? 1;
-    this.#asked = Math.min(sampling.maxTokens ?? step, route.limits.output ?? Infinity);
-    this.#prompt = fixed + bytes; // a token has at least one byte
-    this.#fewest = fixed + Math.ceil(bytes / longestToken);
-    this.promptTokens = fixed + Math.ceil(bytes / 4);
+    this.#candidates = call.sampling.candidates ?? 1;
+    this.#most = most;
+    this.#atOnce = this.#candidates * Math.min(step, most.output ?? Infinity);
+    this.#prompt = most.fixed + most.bytes; // a token has at least one byte
+    this.#fewest = most.likely + Math.ceil(most.bytes / longestToken);
+    this.promptTokens = most.likely + Math.ceil(most.bytes / 4);
   }
 
   get step(): number {
@@ -49,14 +56,29 @@ export class Wants {
     return this.#isCounted;
   }
 
-  /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there. */
-  tell(claims: readonly Claim[]): void {
-    const most = this.#candidates * this.#asked;
-    const least = this.#call.sampling.maxTokens === undefined ? Math.min(1, most) : most;
+  /** Must somebody listen to the answer, because it may have to be ended? */
+  get isOpen(): boolean {
+    return !this.#most.isWhole && this.#call.stream;
+  }
+
+  /** Can nobody end the answer while it runs, and is it without a maximum? Then it gets one, of what is set aside. */
+  get isUnwatched(): boolean {
+    return !this.#most.isWhole && !this.#call.stream;
+  }
+
+  /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there, `step` is what such calls take at a time. */
+  tell(claims: readonly Claim[], now: number): void {
+    const { isWhole, output = unknownSteps * this.#step } = this.#most;
+    const all = this.#candidates * output;
+    const atOnce = isWhole ? all : this.#atOnce;
+    let [least, most] = [isWhole ? all : Math.min(1, atOnce), atOnce];
+    if (this.isUnwatched) [least, most] = this.#portion(claims, all, now);
     for (const claim of claims) {
       const { kind } = claim.holding.account;
+      claim.isPatient = this.isUnwatched;
       claim.least = this.amount(kind, least);
       claim.most = this.amount(kind, most);
+      claim.step = most === atOnce ? claim.most : this.amount(kind, atOnce);
     }
   }
 
@@ -66,21 +88,39 @@ export class Wants {
     return left <= 0 || this.amount(holding.account.kind, 0, this.#fewest) > left;
   }
 
+  /**
+   * Output tokens for an answer that nobody can end: all that its model can say where that is there, else half of what is there but at least a step, so
+   * that the calls beside it get something too. Less than a part of a step does only where no more is unspent.
+   */
+  #portion(claims: readonly Claim[], all: number, now: number): readonly [least: number, most: number] {
+    let [reach, unspent] = [Infinity, Infinity];
+    for (const { holding } of claims) {
+      const { kind } = holding.account;
+      reach = Math.min(reach, this.output(kind, holding.reach(now)));
+      unspent = Math.min(unspent, this.output(kind, holding.limit - holding.spent));
+    }
+    const useful = Math.min(all, Math.ceil(this.#atOnce / usefulPart));
+    const least = Math.max(Math.min(1, all), Math.min(useful, unspent));
+    return [least, reach >= all ? all : Math.max(least, Math.min(all, Math.max(this.#atOnce, Math.floor(reach / 2))))];
+  }
+
   /** Is so little left that a bound of the prompt will not do? */
   isNear(claims: readonly Claim[], now: number): boolean {
-    return claims.some(({ holding, most }) => isSpent(holding.account.kind) && holding.answered > 0 && most * fewReservations > holding.reach(now));
+    return claims.some(({ holding, step }) => isSpent(holding.account.kind) && holding.answered > 0 && step * fewReservations > holding.reach(now));
   }
 
   /** Counts the prompt, which was only bounded. */
   async count(countTokens: CountTokens, context: Context): Promise<void> {
-    this.#prompt = this.promptTokens = await promptTokens(this.#call, countTokens, context);
+    const counted = await promptTokens(this.#call, countTokens, context);
+    this.#prompt = counted - this.#most.likely + this.#most.fixed;
+    this.promptTokens = counted;
     this.#isCounted = true;
   }
 
   /** What the prompt and so many output tokens take of an account. */
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
-    if (kind === 'usd') return mostOf(price, input, output);
+    if (kind === 'usd') return mostUsd(price, input, output) + this.#most.usd;
     return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
   }
 
@@ -91,27 +131,15 @@ export class Wants {
     const { input, output } = rates;
     if (output === 0) return Infinity;
     return kind === 'usd'
-      ? Math.floor((amount * 1e6 - this.#prompt * dearestInput(rates)) / output + slack)
+      ? Math.floor(((amount - this.#most.usd) * 1e6 - this.#prompt * dearestInput(rates)) / output + slack)
       : Math.floor((amount - this.#prompt * input) / output);
   }
 
-  /** Must somebody listen to the answer, because it may have to be ended? */
-  get isOpen(): boolean {
-    return this.#call.stream && this.#call.sampling.maxTokens === undefined;
-  }
-
-  /** The maximum of output tokens that a call needs because nobody can stop it: it names none, and less can be had than its model can say. */
-  bound(claims: readonly Claim[], now: number): number | undefined {
-    const { sampling, stream, route } = this.#call;
-    if (stream || sampling.maxTokens !== undefined) return undefined;
-    const enough = this.#candidates * (route.limits.output ?? this.#step * fewReservations);
-    let [held, reach] = [Infinity, Infinity];
-    for (const { holding, held: amount } of claims) {
-      const { kind } = holding.account;
-      held = Math.min(held, this.output(kind, amount));
-      reach = Math.min(reach, this.output(kind, amount + Math.max(0, holding.reach(now))));
-    }
-    return reach >= enough ? undefined : Math.max(1, Math.floor(held / this.#candidates));
+  /** The maximum of output tokens for each candidate of an answer that nobody can end. @param output tokens set aside; nothing where all is that its model can say */
+  bound(output: number): number | undefined {
+    if (!this.isUnwatched || output === Infinity) return undefined;
+    const each = Math.max(1, Math.floor(output / this.#candidates));
+    return each >= (this.#most.output ?? Infinity) ? undefined : each;
   }
 
   /** Why the call does not fit into what is not spent of an account. `retryAfter` in seconds. */
@@ -124,11 +152,11 @@ export class Wants {
     const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [`${least} ${what}`, `${Math.floor(left)} ${what}`];
     const most = Math.floor(this.output(kind, left) / this.#candidates);
     const shorter = this.#call.sampling.maxTokens !== undefined && most > 0;
-    return new Fault(
-      'quota-spent',
-      `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${shorter ? `ask for a max_tokens of ${most} at most` : 'send a shorter prompt'}.`,
-      { retryAfter, ...(shorter ? { field: 'max_tokens' } : {}) },
-    );
+    const advice = shorter ? `ask for a max_tokens of ${most} at most` : isConversation(this.#call) ? 'send a shorter prompt' : 'ask for less';
+    return new Fault('quota-spent', `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${advice}.`, {
+      retryAfter,
+      ...(shorter ? { field: 'max_tokens' } : {}),
+    });
   }
 }
 

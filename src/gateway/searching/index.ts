@@ -16,6 +16,7 @@ import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
 import type { Caller, Context, Generate, Said } from '#model/generate';
 import { isObject, textOf } from '#model/json';
+import { inSteps } from '#model/permits';
 import { steps } from '#model/steps';
 import { placesOf } from '#model/target';
 import { heldBack } from '../held-back.ts';
@@ -70,7 +71,7 @@ function searchable(parts: SearchingParts, inner: Generate, call: GenerateCall, 
     const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'tools' });
-    return answered({ ...parts, engine, search, ignored }, inner, asked, name, context);
+    return inSteps(context.progress, answered({ ...parts, engine, search, ignored }, inner, asked, name, context));
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search cannot be had: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });

@@ -14,6 +14,7 @@ export function requestBody(
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
     const body = splice(lane.body, lane.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
+      ...(lane.bound === undefined ? {} : { max_completion_tokens: String(lane.bound) }),
       ...(call.stream && !lane.usageWanted
         ? { stream_options: JSON.stringify({ ...(typeof streamOptions === 'object' ? streamOptions : {}), include_usage: true }) }
         : {}),

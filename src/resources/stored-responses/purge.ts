@@ -60,10 +60,7 @@ export function openPurge(store: Store): () => Promise<boolean> {
   }
 
   return async () => {
-    const all = [
-      await inPieces(() => conversations(), { size: goneAtOnce, most: mostPieces }),
-      await inPieces(() => entries(), { size: 1, most: mostPieces }),
-    ];
+    const all = [await inPieces(() => conversations(), { size: goneAtOnce, most: mostPieces }), await inPieces(() => entries(), { size: 1, most: mostPieces })];
     return all.every(Boolean);
   };
 }

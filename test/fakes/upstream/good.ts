@@ -46,6 +46,16 @@ export const fields = (): Behaviour => named('fields', ok({ manners: { fields: t
 export const bom = (): Behaviour => named('bom', ok({ manners: { bom: true } }));
 export const usage = (usage: NonNullable<Saying['usage']>): Behaviour => named('usage', ok({ usage }));
 
+/** Bills as many tokens as it is allowed to say for each answer, and no more than its model can. @param after it answers then */
+export const talkative = (most: number, after?: Promise<void>): Behaviour => ({
+  name: 'talkative',
+  answer: async (exchange) => {
+    await after;
+    const { promptTokens, candidates, maxTokens = most } = exchange.asked;
+    return good(exchange, { text: 'On and on.', usage: { input: promptTokens, output: candidates * Math.min(most, maxTokens) } });
+  },
+});
+
 /** One byte a packet: each is a chunk of its own, so no reader gets two at once. */
 export const sliced = (base: Behaviour = ok()): Behaviour =>
   altered('sliced', base, async (answer) => ({ ...answer, body: cutUp(await collected(answer.body), 1), framing: 'chunked' }));
