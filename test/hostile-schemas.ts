@@ -61,7 +61,11 @@ export const hostileSchemas: readonly Hostile[] = [
     null,
   ],
   ['3³⁰ ways to fail', { allOf: [...times(30, (at) => ({ anyOf: [{ minLength: at + 1 }, { maxLength: 99 - at }] })), { maxLength: 0 }] }, 'abc'],
-  ['conditions inside of conditions', chain(50, ($ref) => ({ if: { $ref }, then: { $ref }, else: { $ref } }), { type: 'string' }), 'x'],
+  [
+    'conditions inside of conditions',
+    chain(50, ($ref) => Object.fromEntries(['if', 'then', 'else'].map((keyword) => [keyword, { $ref }])), { type: 'string' }),
+    'x',
+  ],
   ['50 levels of all', deep(50, (one) => ({ allOf: [one, one, { minLength: 1 }] })), 'x'],
   ['50 levels of lists', deep(25, (items) => ({ type: 'array', items, minItems: 4 })), times(4, () => times(4, () => []))],
   ['50 levels of members', deep(25, (a) => object({ a, b: { type: 'array', items: { type: 'string' }, minItems: 500 } }, { required: ['a', 'b'] })), {}],

@@ -27,6 +27,7 @@ export function expressionsIn(folder: string): Collected {
       const name = `${file} /${source}/${flags}`;
       expressions.set(name, { name, source, flags });
     };
+    // oxlint-disable-next-line typescript/no-deprecated -- vitest hands on no other parser
     for (const node of nodesOf(parseAst(text, { lang: 'ts' }))) {
       if (node.regex) add(node.regex.pattern, node.regex.flags);
       else if (node.callee?.name === 'RegExp') {
