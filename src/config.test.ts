@@ -46,7 +46,7 @@ describe('precedence', () => {
         staleCredentialSeconds: 300,
       },
       routing: { cooldownSeconds: 1, cooldownMaxSeconds: 60, retryBudget: 0.2 },
-      responses: { store: true, retentionDays: 30 },
+      responses: { store: true, retentionDays: 30, maxRuns: 1000, maxBytes: 2 ** 30 },
       bodies: 'own',
       retention: { usageMonths: 13, bodiesDays: 30 },
       cache: {},

@@ -48,18 +48,19 @@ describe.skipIf(!address)('while calls run', () => {
   }
 
   test.each([
-    ['lowered to what was spent', 'PATCH', { monthlyTokens: 0 }, 429],
-    ['suspended', 'PATCH', { status: 'suspended' }, 401],
-    ['deleted', 'DELETE', undefined, 401],
-  ])(
-    'a user who is %s is refused within a second, and the 100 streams that run end well and are booked [Q-08]',
-    async (_what, method, change, refusal) => {
+    ['whose limit is lowered to what was spent', 'PATCH', { monthlyTokens: 0 }, { refusal: 429, last: /data: \[DONE\]\n\n$/, end: 'completed' }],
+    ['who is suspended', 'PATCH', { status: 'suspended' }, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
+    ['who is deleted', 'DELETE', undefined, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
+  ] as const)(
+    'a user %s is refused within a second, and the 100 streams that run are ended as they should be and booked [Q-08]',
+    async (_what, method, change, { refusal, last, end }) => {
       const member = await newMember(house, { monthlyTokens: 1_000_000 });
       const running = await streams(member, 100);
       await administrate(house, method, `/users/${member.id}`, change);
       await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 1000, interval: 50 }).toEqual([String(refusal)]);
-      for (const answer of running) expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
-      await expect.poll(async () => (await loggedBy(house, member.id)).filter(({ end }) => end === 'completed').length, { timeout: 10_000 }).toBe(100);
+      for (const answer of running) expect(await answer.text()).toMatch(last);
+      const ended = async () => (await loggedBy(house, member.id)).filter((row) => row.end === end && row.outputTokens > 0).length;
+      await expect.poll(ended, { timeout: 10_000 }).toBe(100);
       const rows = await loggedBy(house, member.id);
       await booked(house, member.id, { requests: rows.length, planTokens: rows.reduce((sum, { planTokens }) => sum + planTokens, 0) });
     },

@@ -23,7 +23,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
     const now = () => seconds;
 
     const usage = booksOf(store());
-    const holders = openHolders(store());
+    const holders = openHolders(store(), now);
     for (const one of await holders.list()) if (!one.closedAt) await holders.close(one.id); // those of the seed before
     const model = booksModel(now);
     const pairs: { id: string; modelled: string; real: LeaseSource; model: LeaseSource; journal: string; byte: number }[] = [];
@@ -102,7 +102,16 @@ onBothDatabases('the model of the books', ({ shared }) => {
       } else if (what < 0.94) {
         await holders.close(pair.id);
         model.close(pair.modelled);
-      } else if (what < 0.97) await enter();
+      } else if (what < 0.96) await enter();
+      else if (what < 0.98) {
+        await both(
+          () => holders.seen(pair.id, 30),
+          async () => model.seen(pair.modelled, 30),
+        );
+      } else {
+        await holders.endSilent();
+        model.endSilent();
+      }
       seconds += upTo(20) / 4;
     }
     for (const owner of owners) for (const month of months) expect(await usage.spentOf(owner, month)).toEqual(model.spentOf(owner, month));

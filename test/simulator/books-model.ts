@@ -166,10 +166,12 @@ export function booksModel(now: () => number): BooksModel {
     close(holder) {
       open.delete(holder);
       listeners.delete(holder);
-      const second = Math.floor(Math.min(now(), (lives.get(holder)?.seenAt ?? 0) + permits.useMilliseconds / 1000));
+      const seenAt = lives.get(holder)?.seenAt ?? -Infinity;
+      const second = Math.floor(Math.min(now(), seenAt + permits.useMilliseconds / 1000));
+      const mayHaveUsed = seenAt > now() - permits.requestsSilentSeconds;
       for (const [name, lease] of leases) {
         if (lease.holder !== holder) continue;
-        if (lease.account.kind === 'requests' && heldOf(lease) > 0) uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
+        if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0) uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
         leases.delete(name);
       }
     },

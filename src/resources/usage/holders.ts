@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { randomText } from '#kit/ids';
 import { Fault } from '#model/fault';
 import { permits } from '#model/lease';
@@ -47,14 +47,16 @@ export interface Holders {
   list(): Promise<Holder[]>;
 }
 
-export function openHolders(store: Store): Holders {
+/** @param now seconds since 1970, where somebody else makes the time; else the database's */
+export function openHolders(store: Store, now?: () => number): Holders {
+  const at = () => (now ? sql`to_timestamp(${now()}::double precision)` : sql`now()`);
   /** Two statements: the second sees the leases of those whom the first waited for. */
   const end = (id: string, how: NonNullable<Holder['how']>, taken?: Taken) =>
     store.transaction(async (inside) => {
       const { db } = inside;
       const closed = await sql`
         update holders set closed_at = now(), closed_how = ${how}, closed_by = ${taken?.by ?? null} where id = ${id} and closed_at is null`.execute(db);
-      await countUnknown(inside, id);
+      await countUnknown(inside, id, at());
       await sql`delete from leases where holder = ${id}`.execute(db);
       if (closed.numAffectedRows === 1n) {
         await taken?.noted(inside);
@@ -68,12 +70,12 @@ export function openHolders(store: Store): Holders {
   return {
     async enter({ machine }) {
       const id = randomText(16);
-      await sql`insert into holders (id, machine) values (${id}, ${machine})`.execute(store.db);
+      await sql`insert into holders (id, machine, seen_at) values (${id}, ${machine}, ${at()})`.execute(store.db);
       return id;
     },
     async seen(id, streamSeconds) {
       const { numAffectedRows } = await sql`
-        update holders set seen_at = now(), stream_seconds = coalesce(${streamSeconds ?? null}::double precision, stream_seconds)
+        update holders set seen_at = ${at()}, stream_seconds = coalesce(${streamSeconds ?? null}::double precision, stream_seconds)
         where id = ${id} and closed_at is null`.execute(store.db);
       if (numAffectedRows !== 1n) throw closedHolder();
     },
@@ -82,8 +84,8 @@ export function openHolders(store: Store): Holders {
       // One that is seen at this moment is waited for and not silent any more.
       const ended = await sql`
         with silent as materialized (
-          select id, seen_at < now() - make_interval(secs => stream_seconds + ${streamsSilentSeconds}::double precision) as without_streams
-          from holders where closed_at is null and seen_at < now() - make_interval(secs => ${requestsSilentSeconds}::double precision)
+          select id, seen_at < ${at()} - make_interval(secs => stream_seconds + ${streamsSilentSeconds}::double precision) as without_streams
+          from holders where closed_at is null and seen_at < ${at()} - make_interval(secs => ${requestsSilentSeconds}::double precision)
           order by id for no key update
         )
         delete from leases using silent where holder = silent.id and (kind = 'requests' or (kind = 'streams' and without_streams))`.execute(store.db);
@@ -107,12 +109,12 @@ export function openHolders(store: Store): Holders {
 }
 
 /** Of requests that a holder was permitted nobody knows which it has made: all of them, as late as it may have. They count for their minute. */
-async function countUnknown({ db }: Access, id: string): Promise<void> {
+async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ owner: string; month: string; second: number; requests: number }>`
-    select owner, month, floor(extract(epoch from least(now(), seen_at + make_interval(secs => ${permits.useMilliseconds / 1000}::double precision))))::bigint as second,
+    select owner, month, floor(extract(epoch from least(${at}, seen_at + make_interval(secs => ${permits.useMilliseconds / 1000}::double precision))))::bigint as second,
       ceil(granted - settled)::bigint as requests
     from leases join holders on id = holder
-    where holder = ${id} and kind = 'requests' and granted > settled and seen_at > now() - make_interval(secs => ${permits.requestsSilentSeconds}::double precision)
+    where holder = ${id} and kind = 'requests' and granted > settled and seen_at > ${at} - make_interval(secs => ${permits.requestsSilentSeconds}::double precision)
     order by owner`.execute(db);
   if (rows.length === 0) return;
   const told = JSON.stringify(rows);
