@@ -30,15 +30,11 @@ test('it stops the responses interface too, whole, streamed and in the backgroun
   const { ask } = await withPlan('{ monthlyTokens: 0 }');
   const responses = '/server/chatcompat/v1/responses';
   const asked = { model: 'built-in', input: 'Say exactly: hello' };
-  for (const more of [{}, { stream: true }]) {
+  for (const more of [{}, { stream: true }, { background: true }]) {
     const answer = await ask(responses, { ...asked, ...more });
     expect(answer.status).toBe(429);
     expect(await answer.json()).toMatchObject({ error: { type: 'insufficient_quota' } });
   }
-  const { id } = (await (await ask(responses, { ...asked, background: true })).json()) as { id: string };
-  const read = async () => (await (await ask(`${responses}/${id}`)).json()) as { status: string; error: unknown };
-  await expect.poll(async () => (await read()).status, { timeout: 5000 }).toBe('failed');
-  expect((await read()).error).toMatchObject({ code: 'insufficient_quota' });
 });
 
 test('the openai SDK raises it as RateLimitError and does not try again', async () => {

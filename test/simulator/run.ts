@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { Owner } from '#model/account';
+import { permits } from '#model/lease';
 import { monthOf, type Plan } from '#model/plan';
 import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
@@ -194,7 +195,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   async function probe(): Promise<void> {
     for (const userId of [1, 2]) {
       if (monthOf(world.clock.now() + 10_000) !== monthOf(world.clock.now())) await world.pass(10_000);
-      if (plan.requestsPerMinute !== undefined) await world.pass(61_000);
+      if (plan.requestsPerMinute !== undefined) await world.pass(61_000 + permits.useMilliseconds); // those of a holder that died count as late as it may have used them
       const month = monthOf(world.clock.now());
       const spent = (owner: Owner) => books.spentOf(owner, month).inference;
       const usd = plan.monthlyUsd === undefined ? Infinity : Math.floor((plan.monthlyUsd - books.spentOf(`user:${userId}`, month).usd) * 1e6 + 1e-6);
