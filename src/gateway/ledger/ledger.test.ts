@@ -180,6 +180,16 @@ describe('a reservation', () => {
     expect(await bound({})).toBeUndefined();
   });
 
+  test('where its targets differ in what they can say is for the one that can say most, and an answer without a maximum gets that of the others', async () => {
+    plan = { monthlyTokens: 100_000 };
+    const both = { route: { ...route, limits: { output: 8192 }, longestOutput: 64_000 } };
+    const { reservation: named } = await reserve(call({ maxTokens: 60_000 }, both));
+    expect([named.output, named.bound]).toEqual([60_000, undefined]);
+    named.settle(row(0));
+    const { reservation: unnamed } = await reserve(call({}, both));
+    expect([unnamed.output, unnamed.bound]).toEqual([8192, 8192]);
+  });
+
   test('of an answer that nobody can end is all that its model can say, and the next ones share what it leaves', async () => {
     plan = { monthlyTokens: 20_000 };
     const long = call({ candidates: 2 }, { route: { ...route, limits: { output: 6000 } } });
