@@ -192,6 +192,18 @@ test('the end of an answer is waited for two seconds, and then the upstream is l
   expect((await upstream.closed(0)).closedAt! - leftAt).toBeLessThan(4000);
 });
 
+test('a background response that is cancelled before a word was said pays for what its provider had been asked', async () => {
+  const { behaviour } = held(['hold']);
+  upstream.script(behaviour);
+  const asked = await house.ask('/server/chatcompat/v1/responses', { model: 'chat', input: 'hello '.repeat(1000), background: true });
+  const { id } = (await asked.json()) as { id: string };
+  await upstream.until((requests) => requests.length > 0);
+  expect((await house.ask(`/server/chatcompat/v1/responses/${id}/cancel`, {})).status).toBe(200);
+  const row = await loggedAs(house, asked.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'cancelled', provenance: 'partial' });
+  expect(row.inputTokens).toBeGreaterThan(1000);
+});
+
 describe('thoughts that nobody counts', () => {
   const high = { reasoning_effort: 'high' };
 

@@ -174,13 +174,15 @@ class Meter {
 
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
-    const { requestId, step, caller, app, face, tags, progress } = this.#context;
-    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
-    const isPaid = this.spoke || whole || end === 'client-left' || this.#counted !== undefined;
-    const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
-    const now = this.#clock.monotonic();
+    const { requestId, step, caller, app, face, tags, progress, signal } = this.#context;
     const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
     const last = attempts.at(-1);
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
+    // Whoever cancels what a provider works on owes it as one who leaves does.
+    const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
+    const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
+    const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
+    const now = this.#clock.monotonic();
     return {
       requestId,
       step,
