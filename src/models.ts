@@ -95,6 +95,7 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
       kind,
       ...priced(targets),
       limits: { ...known?.limits, ...model.limits },
+      ...(known?.longestOutput !== undefined && model.limits.output === undefined ? { longestOutput: known.longestOutput } : {}),
       rate,
       ...(abilities ? { abilities } : {}),
       ...(tier ? { tier } : {}),

@@ -20,6 +20,7 @@ import {
   type Upstream,
 } from './fakes/upstream/index.ts';
 import { chat, openHouse, providerKey, type House } from './house.ts';
+import { loggedAs } from './members.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
 const names = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
@@ -200,6 +201,15 @@ describe('a request', () => {
     const { data } = await listOf(await embed({ model: 'text-embedding-3-small', input: inputs }));
     expect(data.map(({ embedding }) => embedding)).toEqual(inputs.map(vectorOf));
     expect(upstream.requests.length).toBe(5);
+  });
+
+  test('of which a part fails for good costs what the parts before it cost', async () => {
+    upstream.script(vectors(), always(failing(500)));
+    const inputs = Array.from({ length: 8 }, (_, at) => `${at} ${'x'.repeat(250_000)}`);
+    const answer = await embed({ model: 'text-embedding-3-small', input: inputs });
+    expect(answer.status).toBe(502);
+    const row = await loggedAs(house, answer.headers.get('x-request-id')!);
+    expect(row).toMatchObject({ end: 'upstream-failed', provenance: 'partial', inputTokens: 4, planTokens: 4 });
   });
 
   test('whose time is over while a part waits for its second try is 504, not a mistake of ours', async () => {

@@ -124,11 +124,54 @@ describe.each(faces)('a client of %s that leaves', (face) => {
     expect((await upstream.closed(0)).closedEarlyAt).toBeDefined();
   });
 
+  test('pays for its prompt where the provider begins with a count of nothing', async () => {
+    const { behaviour } = held([{ ...begun, message: { ...begun.message, usage: { input_tokens: 0, output_tokens: 0 } } }, ...said, 'hold']);
+    upstream.script(behaviour);
+    const row = await leaves(face, 'messages', { pieces: 3 });
+    expect(row).toMatchObject({ end: 'client-left', provenance: 'partial' });
+    expect(row.inputTokens).toBeGreaterThan(0);
+  });
+
   test('when the stop reason is there, and nothing after it, pays what came with it', async () => {
     const stop = { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5000 } };
     const { behaviour, goOn } = held([begun, ...said, { type: 'content_block_stop', index: 0 }, stop, 'hold', { type: 'message_stop' }]);
     upstream.script(behaviour);
     expect(await leaves(face, 'messages', { pieces: 5, afterwards: goOn })).toMatchObject({ end: 'client-left', inputTokens: 23_100, outputTokens: 5000 });
+  });
+
+  test.each<[string, readonly object[], object]>([
+    [
+      'messages',
+      [begun, ...said, { type: 'content_block_stop', index: 0 }],
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5000 } },
+    ],
+    [
+      'responses',
+      [
+        { type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress', model: 'm', output: [] } },
+        { type: 'response.output_item.added', output_index: 0, item: { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_progress', content: [] } },
+        { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Well, yes.' },
+        { type: 'response.output_text.done', item_id: 'msg_1', output_index: 0, content_index: 0, text: 'Well, yes.' },
+      ],
+      {
+        type: 'response.completed',
+        response: {
+          id: 'resp_1',
+          object: 'response',
+          status: 'completed',
+          model: 'm',
+          output: [
+            { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'Well, yes.', annotations: [] }] },
+          ],
+          usage: { input_tokens: 23_100, output_tokens: 5000, total_tokens: 28_100 },
+        },
+      },
+    ],
+  ])('when all is said, before the end is, pays what the provider says of it then: %s', async (model, frames, end) => {
+    const { behaviour, goOn } = held([...frames, 'hold', end]);
+    upstream.script(behaviour);
+    const row = await leaves(face, model, { pieces: frames.length, afterwards: goOn });
+    expect(row).toMatchObject({ end: 'client-left', provenance: 'provider', inputTokens: 23_100, outputTokens: 5000 });
   });
 
   test('in the middle pays the sums that the provider tells with each piece', async () => {
@@ -147,6 +190,18 @@ test('the end of an answer is waited for two seconds, and then the upstream is l
   const row = await leaves('chat', 'chat', { pieces: 3 });
   expect(row).toMatchObject({ end: 'client-left', provenance: 'partial' });
   expect((await upstream.closed(0)).closedAt! - leftAt).toBeLessThan(4000);
+});
+
+test('a background response that is cancelled before a word was said pays for what its provider had been asked', async () => {
+  const { behaviour } = held(['hold']);
+  upstream.script(behaviour);
+  const asked = await house.ask('/server/chatcompat/v1/responses', { model: 'chat', input: 'hello '.repeat(1000), background: true });
+  const { id } = (await asked.json()) as { id: string };
+  await upstream.until((requests) => requests.length > 0);
+  expect((await house.ask(`/server/chatcompat/v1/responses/${id}/cancel`, {})).status).toBe(200);
+  const row = await loggedAs(house, asked.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'cancelled', provenance: 'partial' });
+  expect(row.inputTokens).toBeGreaterThan(1000);
 });
 
 describe('thoughts that nobody counts', () => {

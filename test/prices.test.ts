@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { requestOf, type Face } from './all-faces.ts';
-import { failing, on, replay, says, startUpstream, usage, type Upstream } from './fakes/upstream/index.ts';
+import { always, failing, on, replay, says, startUpstream, usage, type Upstream } from './fakes/upstream/index.ts';
 import { openHouse, type House } from './house.ts';
 import { loggedAs, newMember, type Logged } from './members.ts';
 
@@ -24,6 +24,7 @@ models:
       - { provider: two, price: { input: 10, output: 20 } }
   half-known: { targets: [{ provider: one, price: { input: 1, output: 2 } }, { provider: two }] }
   drawing: { targets: [{ provider: one }], price: { input: 0, picture: 0.04 } }
+  sketching: { targets: [{ provider: one }], price: { input: 10, output: 40, picture: 0.001 } }
   speaking: { kind: speech, targets: [{ provider: one }], price: { input: 0, character: 0.00001 } }
   hearing: { targets: [{ provider: one }], price: { input: 0, second: 0.0001 } }
 routing: { cooldownSeconds: 0 }
@@ -120,6 +121,13 @@ describe('what is not counted in tokens', () => {
     const row = await rowOf(answer);
     expect(row).toMatchObject({ outputTokens: 10_000, provenance: 'estimated' });
     expect([row.costUsd, row.planTokens >= 10_000]).toEqual([0.4, true]);
+  });
+
+  test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing, and give nothing back: %s', async (model) => {
+    upstream.script(always(failing(500)));
+    const answer = await house.ask(`${root}/images/generations`, { model, prompt: 'a cat', n: 10 });
+    expect(answer.status).toBe(502);
+    expect(await rowOf(answer)).toMatchObject({ end: 'upstream-failed', planTokens: 0, costUsd: 0 });
   });
 
   test('speech costs by its characters, and twenty plan tokens for a second of fifteen of them', async () => {

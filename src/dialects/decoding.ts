@@ -12,6 +12,8 @@ export interface Decoder {
   end(): readonly GenerateEvent[];
   /** Has the provider said why its answer ended? */
   isFinished(): boolean;
+  /** Is all said that was begun, so that nothing may be missing but the end and what it cost? */
+  mayEnd(): boolean;
   /** What the provider has counted so far, if it has. */
   counted(): Usage | undefined;
 }
@@ -22,6 +24,8 @@ export interface Reader {
   take(value: unknown): readonly GenerateEvent[];
   /** Has the provider said why its answer ended? */
   isFinished(): boolean;
+  /** See `Decoder`; absent where only the end itself says so. */
+  mayEnd?(): boolean;
   /** What stands at the end of all events. */
   close(): readonly GenerateEvent[];
   counted(): Usage | undefined;
@@ -30,7 +34,7 @@ export interface Reader {
 const nothing: readonly GenerateEvent[] = [];
 
 /** @param malformed what is thrown for a frame that is no JSON */
-export function decoding({ take, isFinished, close, counted }: Reader, malformed: () => Fault): Decoder {
+export function decoding({ take, isFinished, mayEnd = isFinished, close, counted }: Reader, malformed: () => Fault): Decoder {
   let done = false;
   return {
     decode(line) {
@@ -44,6 +48,7 @@ export function decoding({ take, isFinished, close, counted }: Reader, malformed
       return close();
     },
     isFinished,
+    mayEnd,
     counted,
   };
 }

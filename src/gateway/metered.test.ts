@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, Usage } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Context, Generate } from '#model/generate';
+import type { Attempt, Context, Generate } from '#model/generate';
 import type { Model } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { testClock } from '../../test/fakes/clock.ts';
@@ -141,6 +141,24 @@ describe('the end of a call', () => {
     };
     await expect(Array.fromAsync(asking(inner))).rejects.toThrow();
     expect(written[0] ?? (await booked())).toMatchObject({ end: 'client-left', status: 499 });
+  });
+
+  test('that is cancelled while its provider is asked, and has said nothing, costs its prompt, and nothing before that', async () => {
+    const cancelled = (attempt?: Attempt): Generate<AdmittedCall> =>
+      async function* (_, { progress }) {
+        if (attempt) progress.attempts.push(attempt);
+        leaving.abort(new Fault('overloaded', 'The job was cancelled.'));
+        yield* [];
+        throw leaving.signal.reason;
+      };
+    const asked = { provider: 'p', model: 'm' };
+    for (const [attempt, isPaid] of [[asked, true] as const, [{ ...asked, fault: 'overloaded' }, false] as const, [undefined, false] as const]) {
+      written = [];
+      leaving = new AbortController();
+      await expect(Array.fromAsync(asking(cancelled(attempt)))).rejects.toThrow('cancelled');
+      expect((await booked()).inputTokens > 0).toBe(isPaid);
+      expect(await booked()).toMatchObject({ end: 'cancelled', outputTokens: 0 });
+    }
   });
 
   test('is never client-left for a mistake of ours', async () => {

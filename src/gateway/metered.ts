@@ -174,13 +174,15 @@ class Meter {
 
   row({ end, status }: Ended): UsageRow {
     const { route } = this.#call;
-    const { requestId, step, caller, app, face, tags, progress } = this.#context;
-    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
-    const asked = this.spoke || whole || end === 'client-left';
-    const usage = this.#usage ?? (asked ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
-    const now = this.#clock.monotonic();
+    const { requestId, step, caller, app, face, tags, progress, signal } = this.#context;
     const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
     const last = attempts.at(-1);
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
+    // Whoever cancels what a provider works on owes it as one who leaves does.
+    const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
+    const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
+    const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
+    const now = this.#clock.monotonic();
     return {
       requestId,
       step,
@@ -207,7 +209,7 @@ class Meter {
       provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
-      costUsd: this.#cost(usage),
+      costUsd: this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined),
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
       totalMs: now - this.#startedAt,
@@ -236,18 +238,17 @@ class Meter {
     const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
     const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
     const output = Math.max(this.#counted?.output ?? 0, this.#said() + hidden);
-    const { promptTokens: input } = this.#call.reservation;
-    const usage = { input, ...this.#counted, output, ...(thought > 0 ? { thought } : {}), source };
+    const input = this.#counted?.input || this.#call.reservation.promptTokens; // some begin with a count of nothing
+    const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), source };
     const counts = this.#counts;
     if (!counts) return usage;
     const stands = tokensOfCounts(counts);
     return { ...usage, input: usage.input + stands.input - standingIn(this.#call), output: usage.output + stands.output };
   }
 
-  #cost(usage: Usage): number | null {
+  #cost(usage: Usage, counts: Counts | undefined): number | null {
     const price = priceAt(this.#call.route, this.#context.progress.target);
     if (!price) return null;
-    const counts = this.#counts;
     if (!counts || usage.source === 'provider') return costOf(price, usage, hasCountRates(price) ? counts : undefined);
     const stands = tokensOfCounts(counts);
     return costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);

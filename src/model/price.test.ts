@@ -20,7 +20,8 @@ test('what is written into the cache costs more: for minutes, and for an hour, w
   expect(costOf({ input: 2, output: 0, cacheWrite: 2.5 }, { input: 10, output: 0, cacheWrite1h: 10 }) * 1e6).toBeCloseTo(25);
   expect(costOf({ input: 2, output: 0 }, { input: 10, output: 0, cacheWrite: 5, cacheWrite1h: 5 }) * 1e6).toBeCloseTo(20);
   expect(costOf(writing, { input: 10, output: 0, cacheWrite1h: 1000 }) * 1e6).toBeCloseTo(40);
-  expect(mostOf(writing, 100, 10) * 1e6).toBeCloseTo(350);
+  expect(mostOf(writing, 100, 10) * 1e6).toBeCloseTo(100 * 4 + 100);
+  expect(mostOf({ input: 2, output: 10, cacheWrite: 2.5 }, 100, 10) * 1e6).toBeCloseTo(350);
 });
 
 test('pictures, seconds and characters cost by their own rates, or by the tokens that stand for them', () => {

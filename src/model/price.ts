@@ -62,7 +62,7 @@ export function costOf(price: Price, spent: Spent, counts?: Counts): number {
 }
 
 /** US dollars for a million tokens of a prompt at most: nobody knows before how much of it is going to be written into the provider's cache. */
-export const dearestInput = ({ input, cacheWrite = input }: Rates): number => Math.max(input, cacheWrite);
+export const dearestInput = ({ input, cacheWrite = input, cacheWrite1h = cacheWrite }: Rates): number => Math.max(input, cacheWrite, cacheWrite1h);
 
 /** US dollars that so many tokens cost at most. */
 export function mostOf(price: Price, input: number, output: number): number {

@@ -38,6 +38,8 @@ export interface Model {
   readonly targets: readonly WeightedTarget[];
   /** Tokens of prompt and answer together, and of the answer alone. */
   readonly limits: { readonly context?: number; readonly output?: number };
+  /** Tokens that the target can answer with which can say most, where others can say less. Absent: as `limits`. */
+  readonly longestOutput?: number;
   /** Plan tokens for one model token. */
   readonly rate: { readonly input: number; readonly output: number };
   /** What a call costs at most, whichever of its targets answers. Absent where that is unknown: that is not free. */

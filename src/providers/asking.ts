@@ -37,8 +37,8 @@ export interface AwaitingWords {
   take(): Promise<Uint8Array | undefined>;
   /** From now on only silence counts: `idle` seconds between two reads. */
   spoke(): void;
-  /** All was said but what it cost. */
-  ends(): void;
+  /** Is all said but the end and what it cost? */
+  ends(isEnding: boolean): void;
 }
 
 export function awaitingWords(answering: Answering, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
@@ -56,7 +56,7 @@ export function awaitingWords(answering: Answering, { firstByte, idle }: Patienc
       speaking = true;
       answering.quietSeconds = idle;
     },
-    ends: () => void (answering.isEnding = true),
+    ends: (isEnding) => void (answering.isEnding = isEnding),
   };
 }
 

@@ -129,7 +129,12 @@ describe('the catalogue', () => {
   test('of several targets the smallest limits hold, and what all can do', () => {
     const at = (name: string) => catalogued('https://api.openai.com/v1', name);
     expect(common([at('gpt-5'), at('gpt-5.1')])).toMatchObject({ limits: { context: 400_000 } });
-    expect(common([at('gpt-5'), at('gpt-4o')])).toEqual({ limits: { context: 128_000, output: 16_384 }, abilities: ['tools', 'vision', 'json-schema'] });
+    expect(common([at('gpt-5'), at('gpt-4o')])).toEqual({
+      limits: { context: 128_000, output: 16_384 },
+      longestOutput: 128_000,
+      abilities: ['tools', 'vision', 'json-schema'],
+    });
+    expect(common([at('gpt-5'), at('gpt-5.1')])).not.toHaveProperty('longestOutput');
     expect(common([at('gpt-5'), undefined])).toBeUndefined();
     expect(common([at('gpt-5'), at('gpt-6.2-sol'), at('claude')])).toBeUndefined();
     expect(common([])).toBeUndefined();

@@ -68,17 +68,20 @@ export function withCacheWrites(price: Price, address: string): Price {
 /** Without what is lost in binary fractions. */
 const rounded = (usd: number) => Number(usd.toPrecision(12));
 
-/** What holds for whichever of several targets answers: the smallest limits, and what all of them can do. */
-export function common(entries: readonly (CatalogueEntry | undefined)[]): Omit<CatalogueEntry, 'price'> | undefined {
+/** What holds for whichever of several targets answers: the smallest limits, and what all of them can do. `longestOutput` where they differ in it. */
+export function common(entries: readonly (CatalogueEntry | undefined)[]): (Omit<CatalogueEntry, 'price'> & Pick<Model, 'longestOutput'>) | undefined {
   const all = entries.filter((entry) => entry !== undefined);
   const [first] = all;
   if (!first || all.length < entries.length) return undefined;
+  const limitsOf = (name: 'context' | 'output') => all.map((entry) => entry.limits[name]).filter((limit) => limit !== undefined);
   const smallest = (name: 'context' | 'output') => {
-    const limits = all.map((entry) => entry.limits[name]).filter((limit) => limit !== undefined);
+    const limits = limitsOf(name);
     return limits.length === all.length ? { [name]: Math.min(...limits) } : {};
   };
+  const outputs = limitsOf('output');
   return {
     limits: { ...smallest('context'), ...smallest('output') },
+    ...(outputs.length === all.length && Math.max(...outputs) > Math.min(...outputs) ? { longestOutput: Math.max(...outputs) } : {}),
     abilities: first.abilities.filter((ability) => all.every(({ abilities }) => abilities.includes(ability))),
   };
 }

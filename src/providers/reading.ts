@@ -39,7 +39,7 @@ function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingW
     for (const line of lines) said.push(...frames.decode(line));
   } finally {
     if (said.some(speaks)) awaiting.spoke();
-    if (frames.isFinished()) awaiting.ends();
+    awaiting.ends(frames.mayEnd());
     if (said.length > 0) yield said;
   }
 }

@@ -215,6 +215,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       return events;
     },
     isFinished: () => finished,
+    mayEnd: () => finished || (blocks > 0 && open.size === 0),
     close() {
       const last = usageOf(usage);
       return last ? [{ type: 'usage', usage: last }] : [];

@@ -47,6 +47,7 @@ const mostItems = 10_000;
  */
 export function reader(model: string, ignored: readonly string[]): ItemReader {
   const open = new Map<number, Open>();
+  const saying = new Set<Open>(); // those of which more is to come
   const byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
   let calls = 0;
   let started = false;
@@ -63,6 +64,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
     if (!isCount(index) || index >= mostItems) throw malformed();
     let one = open.get(index);
     if (!one) open.set(index, (one = newOpen()));
+    if (!one.done) saying.add(one);
     return one;
   };
 
@@ -94,6 +96,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
   const done = (one: Open, item: Loose): readonly GenerateEvent[] => {
     if (one.done) return [];
     one.done = true;
+    saying.delete(one);
     switch (item['type']) {
       case 'message':
         return message(one, item);
@@ -161,6 +164,10 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
           if (type === 'response.refusal.delta') return [...start(undefined), { type: 'refusal', candidate: 0, text }];
           return [...start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
         }
+        case 'response.output_text.done':
+        case 'response.refusal.done':
+          if (isCount(index)) saying.delete(open.get(index)!); // unless another part of it begins
+          return [];
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
         case 'response.reasoning.delta': {
@@ -185,6 +192,7 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
       return [...start(response), ...finish(response)];
     },
     isFinished: () => finished,
+    mayEnd: () => finished || (open.size > 0 && saying.size === 0),
     close: () => [],
     counted: () => undefined,
   };

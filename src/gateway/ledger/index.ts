@@ -157,7 +157,10 @@ export function openLedger(parts: LedgerParts): Ledger {
     }
   }
 
-  /** Counts the prompt. A caller who cannot pay however many tokens it has is refused first: nothing is counted for them. */
+  /**
+   * Counts the prompt. A caller who cannot pay however many tokens it has is refused first: nothing is counted for them. Meanwhile the call keeps its order, but
+   * stands in no line: counting may take long, and others spend from the same account.
+   */
   async function count(wants: Wants, claims: readonly Claim[], context: Context): Promise<void> {
     const now = clock.monotonic();
     for (const claim of claims) {
@@ -166,6 +169,7 @@ export function openLedger(parts: LedgerParts): Ledger {
       note(context, claims);
       throw refusal(claim, lack, wants);
     }
+    accounts.leave(claims);
     await wants.count(parts.countTokens, context);
     wants.tell(claims, clock.monotonic());
   }

@@ -40,6 +40,8 @@ let away: boolean;
 let asked: number;
 /** How often a prompt was counted. */
 let counted: number;
+/** What the counting of a long prompt waits for. */
+let counting: Promise<void> | undefined;
 let ledger: Ledger;
 
 beforeEach(() => {
@@ -51,6 +53,7 @@ beforeEach(() => {
   away = false;
   asked = counted = 0;
   holder = '';
+  counting = undefined;
   books = booksModel(() => clock.now() / 1000);
   ledger = open();
 });
@@ -89,6 +92,7 @@ function open(ways: number[] = []): Ledger {
     reserveOutput: () => 2048,
     countTokens: async (texts) => {
       counted++;
+      if (texts.some(({ length }) => length > 1000)) await counting;
       return 3 * texts.length;
     },
     clock,
@@ -178,6 +182,16 @@ describe('a reservation', () => {
     expect(await bound({})).toBeUndefined();
     plan = {};
     expect(await bound({})).toBeUndefined();
+  });
+
+  test('where its targets differ in what they can say is for the one that can say most, and an answer without a maximum gets that of the others', async () => {
+    plan = { monthlyTokens: 100_000 };
+    const both = { route: { ...route, limits: { output: 8192 }, longestOutput: 64_000 } };
+    const { reservation: named } = await reserve(call({ maxTokens: 60_000 }, both));
+    expect([named.output, named.bound]).toEqual([60_000, undefined]);
+    named.settle(row(0));
+    const { reservation: unnamed } = await reserve(call({}, both));
+    expect([unnamed.output, unnamed.bound]).toEqual([8192, 8192]);
   });
 
   test('of an answer that nobody can end is all that its model can say, and the next ones share what it leaves', async () => {
@@ -294,6 +308,20 @@ describe('a reservation', () => {
     (await first).reservation.settle(row(0));
     await third;
     expect(served).toEqual(['first', 'second', 'third']);
+  });
+
+  test('who has a long prompt counted holds nobody up who spends from the same account', async () => {
+    teamPlans = { 7: { monthlyTokens: 50_000 } };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    counting = promise;
+    const long = call({ maxTokens: 10 }, { turns: [{ role: 'user', parts: [{ type: 'text', text: 'q'.repeat(49_000) }] }] });
+    const first = reserve(long, { caller: { userId: 1, teamIds: [7] } });
+    const second = reserve(call({ maxTokens: 10 }), { caller: { userId: 2, teamIds: [7] } });
+    await pass(500);
+    expect(counted).toBeGreaterThan(0);
+    expect(await Promise.race([second.then(() => 'let in'), settled().then(() => 'held up')])).toBe('let in');
+    resolve();
+    await expect(first).resolves.toBeDefined();
   });
 
   test('who leaves the line holds nobody up', async () => {

@@ -13,6 +13,8 @@ export interface Most {
   readonly bytes: number;
   /** Output tokens of one candidate; undefined: nobody knows how much the model can say. */
   readonly output: number | undefined;
+  /** Can the model not say more than that, whichever of its targets answers? */
+  readonly isLimit: boolean;
   /** US dollars for pictures, seconds and characters, beside the tokens. */
   readonly usd: number;
   /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is there. */
@@ -27,11 +29,12 @@ export function mostOf(call: RoutedCall): Most {
     const { most, counts } = call;
     const stands = counts ? tokensOfCounts(counts) : { output: 0 };
     const usd = counts && route.price && hasCountRates(route.price) ? costOfCounts(route.price, counts) : 0;
-    return { fixed: Math.max(fixed, most.input), likely: fixed, bytes, output: Math.max(most.output, stands.output), usd, isWhole: true };
+    return { fixed: Math.max(fixed, most.input), likely: fixed, bytes, output: Math.max(most.output, stands.output), isLimit: true, usd, isWhole: true };
   }
   const { maxTokens } = call.sampling;
   const { output } = route.limits;
-  const known = { fixed, likely: fixed, bytes, usd: 0 };
+  const { longestOutput = output } = route;
+  const known = { fixed, likely: fixed, bytes, isLimit: longestOutput === output, usd: 0 };
   if (maxTokens === undefined) return { ...known, output, isWhole: false };
-  return { ...known, output: Math.min(maxTokens, output ?? Infinity), isWhole: true };
+  return { ...known, output: Math.min(maxTokens, longestOutput ?? Infinity), isWhole: true };
 }

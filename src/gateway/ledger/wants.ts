@@ -139,7 +139,8 @@ export class Wants {
   bound(output: number): number | undefined {
     if (!this.isUnwatched || output === Infinity) return undefined;
     const each = Math.max(1, Math.floor(output / this.#candidates));
-    return each >= (this.#most.output ?? Infinity) ? undefined : each;
+    const { output: most = Infinity, isLimit } = this.#most;
+    return isLimit && each >= most ? undefined : Math.min(each, most);
   }
 
   /** Why the call does not fit into what is not spent of an account. `retryAfter` in seconds. */
