@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault, noRoom } from '#model/fault';
 import type { Clock } from '#kit/clock';
 import type { Exchange } from './exchange.ts';
 
@@ -31,7 +31,7 @@ export async function readBody(
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
   refuseOtherTypes(exchange, takes);
   const announced = length !== Infinity;
-  if (announced && !exchange.take(length)) throw noRoom();
+  if (announced) exchange.need(length);
   exchange.invite();
   let first: Buffer | undefined; // nearly always the only one, which is not copied
   let room: Buffer | undefined;
@@ -106,5 +106,3 @@ function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
 }
 
 const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);
-
-const noRoom = () => new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2 });
