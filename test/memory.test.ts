@@ -1,7 +1,7 @@
 /* What large requests hold in memory has a bound, for each user and for all of them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { inputItemId } from '#dialects/openai-responses/encode-items';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { askFace, faces } from './all-faces.ts';
@@ -64,7 +64,13 @@ async function unfinished(key: string, count: number) {
   return close;
 }
 
-const heldBytes = async () => Number(/^dragoman_held_bytes (\d+)/m.exec(await (await fetch(`${house.url}/metrics`)).text())![1]);
+/** The sum of a figure over its labels. */
+async function figure(name: string): Promise<number> {
+  const lines = (await (await fetch(`${house.url}/metrics`)).text()).split('\n').filter((line) => line.startsWith(`dragoman_${name}`));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+const heldBytes = () => figure('held_bytes');
 
 describe('while the unfinished bodies of one user fill their share', () => {
   test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
@@ -178,6 +184,15 @@ test('a body without a credential counts nowhere', async () => {
   const connection = await connectRaw(house.url);
   connection.send(head('nobody', `content-length: ${large}`));
   expect((await connection.answer()).status).toBe(401);
+  expect(await heldBytes()).toBe(0);
+});
+
+test('pages that anybody may read count nowhere, however slowly they are read', async () => {
+  const open = Array.from({ length: 8 }, () => connect(Number(new URL(house.url).port), '127.0.0.1').pause());
+  onTestFinished(() => open.forEach((socket) => socket.destroy()));
+  const before = await figure('requests_total');
+  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
+  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThan(1000);
   expect(await heldBytes()).toBe(0);
 });
 

@@ -203,7 +203,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#head(status, [...headers, 'content-length', String(length)]);
     if (length > smallBytes) {
       this.#watchReader(this.#stallMilliseconds);
-      if (!this.left) this.#unsent = length;
+      if (!this.left && this.caller) this.#unsent = length; // what anybody may read is there once for all
     }
     this.#response.end(body);
   }
