@@ -31,7 +31,7 @@ export async function readBody(
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
   refuseOtherTypes(exchange, takes);
   const announced = length !== Infinity;
-  if (announced) exchange.need(length);
+  if (announced && !exchange.take(length)) throw noRoom();
   exchange.invite();
   let first: Buffer | undefined; // nearly always the only one, which is not copied
   let room: Buffer | undefined;
