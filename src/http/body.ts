@@ -42,7 +42,7 @@ export async function readBody(
   exchange.bodyUntil = startedAt + patience;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
-      incoming.on('slow', () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
+      incoming.on('slow', (cut?: Fault) => reject(cut ?? new Fault('slow-client', 'The request body arrives too slowly.')));
       incoming.on('data', (chunk: Buffer) => {
         const before = size;
         size += chunk.length;

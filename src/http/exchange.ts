@@ -261,6 +261,7 @@ export class Exchange implements Memory, NeededMemory {
   /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
   #stop(reason: Fault): void {
     this.signal.abort(reason);
+    if (this.bodyUntil !== Infinity) this.#request.emit('slow', reason);
     this.#wake();
     this.#clock.after(lastWordsMilliseconds, () => this.#response.writableFinished || this.#response.destroy());
   }
