@@ -24,6 +24,7 @@ import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
+import { ByteBudget, memoryOf } from './kit/byte-budget.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { QueueFull } from './kit/fair-semaphore.ts';
 import { openFinding } from './kit/finding.ts';
@@ -113,6 +114,9 @@ export interface ServingProcess extends Server {
   /** Forgets what ails them. */
   resetRegions(): void;
 }
+
+/** Of a process, for bodies with what is made of them, fetched media, whole answers and what is read of kept responses: of everybody, and of one user. */
+const heldBytes = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /** Puts the house together and opens the door. */
 export async function startServer({
@@ -267,10 +271,12 @@ export async function startServer({
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
   let document: OpenApiDocument | undefined;
+  const budget = new ByteBudget(heldBytes);
   const faces: readonly Face[] = [
     chatcompat({
       ...keeping,
       rights,
+      memoryOf: (userId) => memoryOf(budget, userId),
       affords,
       storing: () => settings.responses.store,
       generate: generateSearched,
@@ -323,13 +329,14 @@ export async function startServer({
       keyInQuery: () => settings.auth.keyInQuery,
       clock,
       once: idempotency.once,
+      budget,
       done: (done) => requestLine({ log, metrics, clock }, done),
     },
     { host: settings.host, port: settings.port },
   );
   ongoing = door.ongoing;
   metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
-  metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => door.heldBytes());
+  metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => budget.held);
   metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
   const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
   const withdraw = parent ? undefined : await announced(settings.data, { url: door.url, localToken }, clock);

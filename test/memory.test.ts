@@ -1,14 +1,16 @@
 /* What large requests hold in memory has a bound, for each user and for all of them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { inputItemId } from '#dialects/openai-responses/encode-items';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { askFace, faces } from './all-faces.ts';
-import { ok, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { ok, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
 import { connectRaw } from './fakes/raw.ts';
 import { chat, openHouse, type House } from './house.ts';
 import { newMember } from './members.ts';
 
+const responses = '/server/chatcompat/v1/responses';
 const megabyte = 2 ** 20;
 const large = 32 * megabyte;
 /** So many fill the share of one user. */
@@ -62,7 +64,13 @@ async function unfinished(key: string, count: number) {
   return close;
 }
 
-const heldBytes = async () => Number(/^dragoman_held_bytes (\d+)/m.exec(await (await fetch(`${house.url}/metrics`)).text())![1]);
+/** The sum of a figure over its labels. */
+async function figure(name: string): Promise<number> {
+  const lines = (await (await fetch(`${house.url}/metrics`)).text()).split('\n').filter((line) => line.startsWith(`dragoman_${name}`));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+const heldBytes = () => figure('held_bytes');
 
 describe('while the unfinished bodies of one user fill their share', () => {
   test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
@@ -104,10 +112,87 @@ describe('while the unfinished bodies of one user fill their share', () => {
   });
 });
 
+test('what is kept of a response counts while it is read: there is no room for a large one', async () => {
+  const member = await newMember(house);
+  const asking = (path: string, body?: object) =>
+    fetch(`${house.url}${responses}${path}`, {
+      headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
+      ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+    });
+  const made = async (input: string) => ((await (await asking('', { model: 'built-in', input })).json()) as { id: string }).id;
+  const [big, small] = [await made('x'.repeat(100_000)), await made('small')];
+  const close = await unfinished(member.keys[0]!, several);
+  const reads = (id: string) => [
+    () => asking(`/${id}`),
+    () => asking(`/${id}/input_items`),
+    () => asking('', { model: 'built-in', input: 'and', previous_response_id: id }),
+    () => asking('', { model: 'built-in', input: [{ type: 'item_reference', id: inputItemId(id, 0) }], store: false }),
+  ];
+  for (const read of reads(big)) expect([(await read()).status, read.toString()]).toEqual([503, read.toString()]);
+  for (const read of reads(small)) expect((await read()).status).not.toBe(503);
+  close();
+  await expect.poll(heldBytes).toBe(0);
+  for (const read of reads(big)) expect((await read()).status).not.toBe(503);
+  await expect.poll(heldBytes).toBe(0);
+});
+
+test('a background response waits until there is room for what it is made from, and that of another user does not', async () => {
+  const [one, other] = [await newMember(house), await newMember(house)];
+  const close = await unfinished(one.keys[0]!, several);
+  const asker = (key: string) => async (path: string, body?: object) =>
+    (await (
+      await fetch(`${house.url}${responses}${path}`, {
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+      })
+    ).json()) as { id: string; status: string };
+  const [ask, askOther] = [asker(one.keys[0]!), asker(other.keys[0]!)];
+  const run = { model: 'built-in', input: `Say exactly: hello ${'x'.repeat(50_000)}`, background: true };
+  const waiting = await ask('', run);
+  const next = await askOther('', run);
+  const status = async (by: typeof ask, id: string) => (await by(`/${id}`)).status;
+  const ended = async (by: typeof ask, id: string) => {
+    await expect.poll(() => status(by, id), { timeout: 15_000 }).toMatch(/^(completed|incomplete)$/);
+  };
+  await ended(askOther, next.id);
+  const small = await ask('', { model: 'built-in', input: 'small', background: true });
+  await ended(ask, small.id);
+  close();
+  await ended(ask, waiting.id);
+  await expect.poll(heldBytes).toBe(0);
+});
+
+test('a picture that is fetched for a background response counts', async () => {
+  const member = await newMember(house);
+  const gate = Promise.withResolvers<void>();
+  upstream.reset();
+  upstream.script(talkative(1, gate.promise));
+  const picture = { type: 'input_image', image_url: `${pictureAddress()}/a.png` };
+  const answer = await fetch(`${house.url}${responses}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-4o-mini', input: [{ role: 'user', content: [picture] }], background: true }),
+  });
+  expect(answer.status).toBe(200);
+  await upstream.arrived(0);
+  expect(await heldBytes()).toBeGreaterThan(100_000);
+  gate.resolve();
+  await expect.poll(heldBytes, { timeout: 10_000 }).toBe(0);
+});
+
 test('a body without a credential counts nowhere', async () => {
   const connection = await connectRaw(house.url);
   connection.send(head('nobody', `content-length: ${large}`));
   expect((await connection.answer()).status).toBe(401);
+  expect(await heldBytes()).toBe(0);
+});
+
+test('pages that anybody may read count nowhere, however slowly they are read', async () => {
+  const open = Array.from({ length: 8 }, () => connect(Number(new URL(house.url).port), '127.0.0.1').pause());
+  onTestFinished(() => open.forEach((socket) => socket.destroy()));
+  const before = await figure('requests_total');
+  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
+  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThan(1000);
   expect(await heldBytes()).toBe(0);
 });
 

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { hang, headersThenHang, ok, startUpstream, type Upstream } from './fakes/upstream/index.ts';
-import { onBothDatabases } from './databases.ts';
+import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { hang, headersThenHang, ok, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
+import { administer, onBothDatabases, onServer } from './databases.ts';
 import { openHouse, type House } from './house.ts';
 import { startProcess, type ServerProcess } from './server-process.ts';
 
@@ -124,3 +124,23 @@ onBothDatabases('kill -9', ({ place }) => {
     expect(JSON.stringify(upstream.requests[1]!.json)).toContain('my name is Ada');
   });
 });
+
+test.skipIf(!inject('postgres'))(
+  'a response that is deleted while another machine works on it does not come back when that machine hears of it late',
+  { timeout: 60_000 },
+  async () => {
+    const { databaseUrl, folder: home } = await onServer(inject('postgres')!).place();
+    const house = await openHouse({ folder: home, upstream: upstream.url, databaseUrl: databaseUrl! });
+    onTestFinished(house.close);
+    const gate = Promise.withResolvers<void>();
+    upstream.script(talkative(10, gate.promise));
+    const { id } = await ask(house, path, { model: 'gpt-4o-mini', input: 'one two', background: true });
+    await upstream.arrived(0);
+    await administer(databaseUrl!, 'delete from stored_response');
+    gate.resolve();
+    await expect.poll(async () => (await ask(house, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 15_000 }).toHaveProperty('end');
+    const next = await ask(house, path, { model: 'built-in', input: 'hello', background: true });
+    await ended(house, next.id, 'completed');
+    expect((await house.ask(`${path}/${id}`)).status).toBe(404);
+  },
+);

@@ -8,6 +8,7 @@ import { openStore } from '#store/open';
 import { askFace, everyWay } from './all-faces.ts';
 import { onServer } from './databases.ts';
 import { hang, headersThenHang, ok, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { connectRaw } from './fakes/raw.ts';
 import { openHouse, type House } from './house.ts';
 
 const responses = '/server/chatcompat/v1/responses';
@@ -73,6 +74,18 @@ test.each(everyWay)(
     await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
   },
 );
+
+test('a request of which only a part has come is refused at once when its user is suspended', async () => {
+  const { served, suspend } = await somebody();
+  const connection = await connectRaw(served.url);
+  onTestFinished(() => connection.close());
+  const head = [`POST ${responses} HTTP/1.1`, 'host: x', `authorization: Bearer ${served.key}`, 'content-type: application/json', 'content-length: 1000'];
+  connection.send([...head, 'expect: 100-continue', '', '{"model":'].join('\r\n'));
+  await connection.until('100 Continue');
+  await suspend();
+  const { status, text } = await connection.answer({ within: 3000 });
+  expect([status, text]).toEqual([401, expect.stringContaining('invalid_api_key')]);
+});
 
 test('a key that is revoked ends what was asked with it, and nothing that was asked with another key of the user', async () => {
   const { served, otherKey, revoke } = await somebody();

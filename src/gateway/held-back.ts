@@ -1,5 +1,5 @@
 import type { GenerateEvent } from '#model/event';
-import { Fault } from '#model/fault';
+import { Fault, noRoom } from '#model/fault';
 import type { Context } from '#model/generate';
 import { sizeOf } from '#kit/size-of';
 
@@ -17,7 +17,6 @@ export function heldBack({ memory }: Pick<Context, 'memory'>): (event: GenerateE
     const more = sizeOf(event);
     bytes += more;
     if (bytes > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be held back.');
-    if (memory && !memory.take(more))
-      throw new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2 });
+    if (memory && !memory.take(more)) throw noRoom();
   };
 }

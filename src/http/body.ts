@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault, noRoom } from '#model/fault';
 import type { Clock } from '#kit/clock';
 import type { Exchange } from './exchange.ts';
 
@@ -42,7 +42,7 @@ export async function readBody(
   exchange.bodyUntil = startedAt + patience;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
-      incoming.on('slow', () => reject(new Fault('slow-client', 'The request body arrives too slowly.')));
+      incoming.on('slow', (cut?: Fault) => reject(cut ?? new Fault('slow-client', 'The request body arrives too slowly.')));
       incoming.on('data', (chunk: Buffer) => {
         const before = size;
         size += chunk.length;
@@ -106,5 +106,3 @@ function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
 }
 
 const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);
-
-const noRoom = () => new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2 });

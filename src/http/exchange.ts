@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Fault } from '#model/fault';
+import { Fault, noRoom } from '#model/fault';
 import type { Caller } from '#model/generate';
 import { requestId } from '#kit/ids';
 import { ClientLeft } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
-import type { ByteBudget, Memory } from '#kit/byte-budget';
+import type { ByteBudget, Memory, NeededMemory } from '#kit/byte-budget';
 import { LightSignal } from '#kit/light-signal';
 import { Recording } from './sent.ts';
 
@@ -28,7 +28,7 @@ const lastWordsMilliseconds = 5000;
 const smallBytes = 16_384;
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
-export class Exchange implements Memory {
+export class Exchange implements Memory, NeededMemory {
   readonly id = requestId();
   readonly startedAt: number;
   readonly params: Readonly<Record<string, string>>;
@@ -48,13 +48,11 @@ export class Exchange implements Memory {
   #held = 0;
   #unsent = 0;
   #isOver = false;
-  /** Whose bytes they are: the caller's user. */
-  owner = 0;
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
   place = -1;
-  /** Who asks, as soon as it is known. */
+  /** Who asks, as soon as it is known: the bytes are those of its user. To be set before any is counted. */
   caller: Caller | undefined = undefined;
   /**
    * Monotonic milliseconds: when the request is told `slow` if its body has not moved on. A figure and an event, not a callback kept here: V8 lets a closure
@@ -145,9 +143,14 @@ export class Exchange implements Memory {
   take(bytes: number): boolean {
     const to = this.#held + bytes;
     if (this.#isOver) return true;
-    if (!this.#budget.hasRoom(this.owner, this.#held, to)) return false;
+    if (!this.#budget.hasRoom(this.#owner, this.#held, to)) return false;
     this.#holds(to);
     return true;
+  }
+
+  /** The same for what cannot be done without. @throws Fault `overloaded` */
+  need(bytes: number): void {
+    if (!this.take(bytes)) throw noRoom();
   }
 
   /** Counts bytes that are held already. */
@@ -161,8 +164,12 @@ export class Exchange implements Memory {
     this.#holds(this.#unsent);
   }
 
+  get #owner(): number {
+    return this.caller?.userId ?? 0;
+  }
+
   #holds(bytes: number): void {
-    this.#budget.change(this.owner, this.#held, bytes);
+    this.#budget.change(this.#owner, this.#held, bytes);
     this.#held = bytes;
   }
 
@@ -196,7 +203,7 @@ export class Exchange implements Memory {
     this.#head(status, [...headers, 'content-length', String(length)]);
     if (length > smallBytes) {
       this.#watchReader(this.#stallMilliseconds);
-      if (!this.left) this.#unsent = length;
+      if (!this.left && this.caller) this.#unsent = length; // what anybody may read is there once for all
     }
     this.#response.end(body);
   }
@@ -254,6 +261,7 @@ export class Exchange implements Memory {
   /** Ends the work; whoever waits for a slow client waits no longer, and one that does not even read the last words is cut off. */
   #stop(reason: Fault): void {
     this.signal.abort(reason);
+    if (this.bodyUntil !== Infinity) this.#request.emit('slow', reason);
     this.#wake();
     this.#clock.after(lastWordsMilliseconds, () => this.#response.writableFinished || this.#response.destroy());
   }

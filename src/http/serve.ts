@@ -5,7 +5,7 @@ import { Fault, faultOf, reasonOf } from '#model/fault';
 import { isNarrowed } from '#model/narrowed';
 import type { Caller } from '#model/generate';
 import type { Clock } from '#kit/clock';
-import { ByteBudget } from '#kit/byte-budget';
+import type { ByteBudget } from '#kit/byte-budget';
 import { OpenList } from '#kit/open-list';
 import { requestId } from '#kit/ids';
 import { BadJson, readJson } from '#kit/json-scan';
@@ -27,6 +27,8 @@ export interface Door {
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   readonly once: Once;
+  /** The memory that requests may hold. */
+  readonly budget: ByteBudget;
   /** Told once an exchange, when its answer is out or its client gone. `fault` where it was refused. */
   readonly done: (done: Done) => void;
 }
@@ -49,8 +51,6 @@ export interface Listening {
   readonly connections: () => number;
   /** Requests being answered now whose callers are known. */
   readonly ongoing: () => readonly Exchange[];
-  /** Bytes that requests hold in memory now. */
-  readonly heldBytes: () => number;
   /** Stops listening, lets what is in flight finish for so many seconds, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -58,8 +58,6 @@ export interface Listening {
 const maxDepth = 64;
 const maxTokens = 1_000_000;
 const checkMilliseconds = 500;
-/** Bodies with what is made of them, fetched media and whole answers: of all requests, and of those of one user. */
-const heldBytes = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /**
  * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
@@ -69,7 +67,6 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
   const { headerSeconds } = door.limits();
   let draining = false;
   const open = new OpenList<Exchange>();
-  const budget = new ByteBudget(heldBytes);
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -95,7 +92,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
       draining: () => draining || isExtra,
       stallSeconds: door.limits().bodyIdleSeconds,
-      budget,
+      budget: door.budget,
     });
     open.add(exchange);
     let caller: Caller | undefined;
@@ -157,7 +154,6 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
       open.forEach((exchange) => exchange.caller && all.push(exchange));
       return all;
     },
-    heldBytes: () => budget.held,
     async close(graceSeconds) {
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));

@@ -4,6 +4,12 @@ export interface Memory {
   take(bytes: number): boolean;
 }
 
+/** The same for what cannot be done without. */
+export interface NeededMemory {
+  /** @throws Fault `overloaded` where there is no room */
+  need(bytes: number): void;
+}
+
 /** A request that holds no more than this is never refused: how many of them there are is bounded by the connections. Counting it costs one addition. */
 const freeBytes = 65_536;
 
@@ -44,6 +50,31 @@ export class ByteBudget {
     if (owned > 0) this.#owned.set(owner, owned);
     else this.#owned.delete(owner);
   }
+}
+
+/** What one piece of work holds of a budget. */
+export interface OwnMemory extends Memory {
+  /** Counts bytes that are held already. */
+  add(bytes: number): void;
+  /** The work is over: nothing is held any more. */
+  letGo(): void;
+}
+
+export function memoryOf(budget: ByteBudget, owner: number): OwnMemory {
+  let held = 0;
+  const hold = (bytes: number) => {
+    budget.change(owner, held, bytes);
+    held = bytes;
+  };
+  return {
+    take(bytes) {
+      if (!budget.hasRoom(owner, held, held + bytes)) return false;
+      hold(held + bytes);
+      return true;
+    },
+    add: (bytes) => hold(held + bytes),
+    letGo: () => hold(0),
+  };
 }
 
 const counted = (bytes: number) => (bytes > freeBytes ? bytes : 0);

@@ -62,6 +62,10 @@ export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault
     : new Fault('overloaded', 'The server has too much of this work to do at the moment.', { retryAfter: 1 });
 }
 
+/** Requests hold as much memory as they may. */
+export const noRoom = (cause?: unknown) =>
+  new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2, cause });
+
 /** What ended the work: the reason of the aborted signal, where a library threw an AbortError of its own in its place. */
 export function reasonOf(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted && error instanceof Error && error.name === 'AbortError' ? signal.reason : error;

@@ -1,7 +1,7 @@
 import { UpstreamError, type Answering, type UpstreamRequest } from '#kit/answering';
 import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
-import { Fault } from '#model/fault';
+import { Fault, noRoom } from '#model/fault';
 import type { Patience, TargetContext } from '#model/generate';
 
 /** Bytes of a whole answer, and of a refusal's body. */
@@ -88,10 +88,7 @@ export function upstreamFault(error: unknown, begun = false): unknown {
     case 'too-large':
       return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
     case 'no-room':
-      return new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', {
-        retryAfter: 2,
-        cause: error,
-      });
+      return noRoom(error);
     case 'encoding':
       return new Fault('upstream-failed', 'The answer of the provider cannot be decoded.', details);
     default:

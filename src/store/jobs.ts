@@ -18,7 +18,7 @@ export interface Jobs {
    */
   add(kind: string, payload: Json, options?: AddOptions): Promise<string>;
   find(id: string): Promise<Job | undefined>;
-  /** How many jobs of a kind and an owner are not over. */
+  /** How many jobs of a kind and an owner are not over. `inside` a transaction, where it is the last thing to be done: it waits for others that ask so, and counts theirs. */
   pending(kind: string, owner: string, inside?: Access): Promise<number>;
   /** The jobs of a kind and an owner that nobody has taken, oldest first. */
   waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
@@ -116,7 +116,9 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
       return rows[0];
     },
 
-    async pending(kind, owner, { db } = store) {
+    async pending(kind, owner, inside) {
+      const { db } = inside ?? store;
+      if (inside) await sql`select pg_advisory_xact_lock(hashtextextended(${`${kind}/${owner}`}, 0))`.execute(db);
       const { rows } = await sql<{ count: number }>`
         select (select count(*) from job where kind = ${kind} and owner = ${owner} and state = 'waiting')
           + (select count(*) from job where kind = ${kind} and owner = ${owner} and state = 'running') as count`.execute(db);

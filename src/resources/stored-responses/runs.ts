@@ -59,11 +59,13 @@ export interface RunsParts<Body> {
 export function openRuns<Body>({ store, jobs, responses, most }: RunsParts<Body>): Runs<Body> {
   return {
     async begin(make, keyId) {
+      const { userId, id } = make('');
+      const owner = ownerOf(userId);
+      if ((await jobs.pending(kind, owner)) >= most()) throw tooMany(most());
       await store.transaction(async (inside) => {
-        const { userId, id } = make('');
-        if ((await jobs.pending(kind, ownerOf(userId), inside)) >= most()) throw tooMany(most());
-        const job = await jobs.add(kind, { userId, id, keyId }, { inside, owner: ownerOf(userId), tries: mostTries });
+        const job = await jobs.add(kind, { userId, id, keyId }, { inside, owner, tries: mostTries });
         await responses.keep(make(job), inside);
+        if ((await jobs.pending(kind, owner, inside)) > most()) throw tooMany(most());
       });
     },
     async cancel(job) {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { NeededMemory } from '#kit/byte-budget';
 import type { Clock } from '#kit/clock';
 import type { Sealer } from '#kit/sealing';
 import { Fault } from '#model/fault';
@@ -26,13 +27,19 @@ export interface Entry<Body> {
 export interface StoredResponses<Body> {
   /** Makes it or writes it anew. @throws Fault `overloaded` */
   keep(entry: Entry<Body>, inside?: Access): Promise<void>;
-  find(userId: number, id: string): Promise<Entry<Body> | undefined>;
+  /** Writes it anew while its status is one of these. @returns false where it is another, or the entry was deleted: then nothing has changed */
+  renew(entry: Entry<Body>, statuses: readonly string[]): Promise<boolean>;
+  /** @param memory where what is read counts */
+  find(userId: number, id: string, memory?: NeededMemory): Promise<Entry<Body> | undefined>;
   /**
    * An entry with everything that it goes on from, oldest first.
    * @param field what the client calls the id
+   * @param memory where what is read counts
    * @throws Fault `not-found`, also where an older one was deleted; `invalid` beyond 500 items or 32 MiB
    */
-  chain(userId: number, id: string, field: string): Promise<readonly Entry<Body>[]>;
+  chain(userId: number, id: string, field: string, memory?: NeededMemory): Promise<readonly Entry<Body>[]>;
+  /** About how many bytes of memory an entry takes with everything that it goes on from. */
+  bytes(userId: number, id: string): Promise<number>;
   /** @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
   /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
@@ -44,6 +51,8 @@ export interface StoredResponses<Body> {
 const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
 const daySeconds = 86_400;
+/** What is read, and what is made of it. */
+const copies = 2;
 
 export interface StoredParts {
   readonly store: Store;
@@ -71,6 +80,14 @@ interface Row {
   readonly body: Buffer;
 }
 
+/** What is read of each entry of a chain before their bodies are. */
+interface Link {
+  readonly id: string;
+  readonly previous_id: string | null;
+  readonly items: number;
+  readonly bytes: number;
+}
+
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
 export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredParts): StoredResponses<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
@@ -82,11 +99,26 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
     items,
     body: JSON.parse(seal.open(body, contextOf(userId, id)).toString('utf8')) as Body,
   });
-  const read = async (userId: number, ids: readonly string[]): Promise<Entry<Body>[]> => {
+  const read = async (userId: number, ids: readonly string[], memory?: NeededMemory): Promise<Entry<Body>[]> => {
     const { rows } = await sql<Row>`
       select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(store.db);
+    for (const { body } of rows) memory?.need(copies * body.length);
     return rows.map((row) => entryOf(userId, row));
   };
+  /** An entry and what it goes on from, oldest first, as far as a chain may reach. */
+  const linksOf = async (userId: number, id: string): Promise<readonly Link[]> => {
+    const { rows } = await sql<Link>`
+      with recursive chain as (
+        select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
+        union all
+        select older.id, older.previous_id, older.items, older.bytes, chain.length + 1
+        from stored_response older join chain on older.id = chain.previous_id
+        where older.user_id = ${userId} and chain.length <= ${mostItems}
+      )
+      select id, previous_id, items, bytes from chain order by length desc`.execute(store.db);
+    return rows;
+  };
+  const bytesOf = (links: readonly Link[]) => links.reduce((sum, { bytes }) => sum + bytes, 0);
   const sealedOf = ({ body, ...entry }: Entry<Body>): Sealed => ({
     ...entry,
     body: seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)),
@@ -142,27 +174,30 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       if (problem) throw problem;
     },
 
-    async find(userId, id) {
-      const [entry] = await read(userId, [id]);
+    async renew(entry, statuses) {
+      const { userId, id, status, items, body } = sealedOf(entry);
+      const renewed = await sql`
+        update stored_response set status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${expiry()}
+        where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(store.db);
+      const isRenewed = renewed.numAffectedRows === 1n;
+      if (isRenewed) room.took(userId, body.length);
+      return isRenewed;
+    },
+
+    async find(userId, id, memory) {
+      const [entry] = await read(userId, [id], memory);
       return entry;
     },
 
-    async chain(userId, id, field) {
-      const { rows } = await sql<{ id: string; previous_id: string | null; items: number; bytes: number }>`
-        with recursive chain as (
-          select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
-          union all
-          select older.id, older.previous_id, older.items, older.bytes, chain.length + 1
-          from stored_response older join chain on older.id = chain.previous_id
-          where older.user_id = ${userId} and chain.length <= ${mostItems}
-        )
-        select id, previous_id, items, bytes from chain order by length desc`.execute(store.db);
+    async chain(userId, id, field, memory) {
+      const rows = await linksOf(userId, id);
       const items = rows.reduce((sum, row) => sum + row.items, 0);
-      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+      const bytes = bytesOf(rows);
       if (rows.length > mostItems || items > mostItems || bytes > mostBytes)
         throw new Fault('invalid', `What ${field} goes on from is longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
       if (rows.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
       if (rows[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
+      memory?.need(copies * bytes);
       const entries = new Map(
         (
           await read(
@@ -173,6 +208,8 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       );
       return rows.flatMap((row) => entries.get(row.id) ?? []);
     },
+
+    bytes: async (userId, id) => copies * bytesOf(await linksOf(userId, id)),
 
     async remove(userId, id) {
       const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(store.db);

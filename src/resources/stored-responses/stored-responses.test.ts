@@ -53,6 +53,28 @@ onBothDatabases('stored responses', ({ shared }) => {
     expect(await responses.find(ada, 'r')).toEqual(entry('r', { status: 'failed', body: { text: 'anew' } }));
   });
 
+  test('what is renewed is neither brought back after it was deleted nor taken out of a status that it has reached', async () => {
+    await responses.keep(entry('r', { status: 'queued' }));
+    expect(await responses.renew(entry('r', { status: 'completed' }), ['queued'])).toBe(true);
+    expect(await responses.renew(entry('r', { status: 'cancelled' }), ['queued'])).toBe(false);
+    expect((await responses.find(ada, 'r'))!.status).toBe('completed');
+    await responses.remove(ada, 'r');
+    expect(await responses.renew(entry('r'), ['completed'])).toBe(false);
+    expect(await responses.find(ada, 'r')).toBeUndefined();
+  });
+
+  test('what is read is counted before it is made use of', async () => {
+    await responses.keep(entry('r', { body: { text: 'x'.repeat(10_000) } }));
+    await responses.keep(entry('next', { previousId: 'r' }));
+    const need = (bytes: number) => {
+      throw new Error(`${bytes > 20_000}`);
+    };
+    await expect(responses.find(ada, 'r', { need })).rejects.toThrow('true');
+    await expect(responses.chain(ada, 'next', 'id', { need })).rejects.toThrow('true');
+    expect(await responses.bytes(ada, 'next')).toBeGreaterThan(20_000);
+    expect(await responses.bytes(bob, 'next')).toBe(0);
+  });
+
   test('many that are kept at once are all there, and one that cannot be kept is refused alone', async () => {
     const kept = Array.from({ length: 250 }, (_, at) => entry(`r${at}`));
     const nobody = entry('of nobody', { userId: 1_000_000 });
@@ -198,6 +220,18 @@ onBothDatabases('stored responses', ({ shared }) => {
     expect((await responses.find(ada, 'run'))!.status).toBe('queued');
     await runs.cancel(job);
     await ended.promise;
+    await working.close();
+  });
+
+  test('many runs that are queued at once are not more than may be', async () => {
+    const working = jobs({ store: store(), clock });
+    const runs = openRuns({ store: store(), jobs: working, responses, most: () => 3 });
+    await Promise.all(Array.from({ length: 20 }, () => sql`select pg_sleep(0.02)`.execute(store().db))); // all connections are open
+    const begun = await Promise.allSettled(Array.from({ length: 20 }, (_, at) => runs.begin(() => entry(`run${at}`, { status: 'queued' }), 1)));
+    const waiting = await runs.waiting(ada);
+    for (const { job } of waiting) await runs.cancel(job);
+    expect(begun.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(waiting).toHaveLength(3);
     await working.close();
   });
 });

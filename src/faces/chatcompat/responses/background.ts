@@ -4,6 +4,8 @@ import { Encoder, noFrame } from '#dialects/openai-responses/encoder';
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
 import type { Exchange } from '#http/exchange';
 import type { GeneratingParts } from '#http/generating';
+import type { OwnMemory } from '#kit/byte-budget';
+import { sizeOf } from '#kit/size-of';
 import type { GenerateCall } from '#model/call';
 import { speaks } from '#model/event';
 import { Fault, faultOf, reasonOf } from '#model/fault';
@@ -12,10 +14,10 @@ import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
 import { steps } from '#model/steps';
 import { entryOf, givesEncrypted } from './create.ts';
-import { isRunning, turnsIn, type Ground } from './ground.ts';
+import { isRunning, runningStatuses, turnsIn, type Ground } from './ground.ts';
 import type { Entry, KeepingParts, Run, Running } from './kept.ts';
 import { Live } from './live.ts';
-import { streamEntry } from './replay.ts';
+import { gone, streamEntry } from './replay.ts';
 
 export interface Beginning {
   readonly exchange: Exchange;
@@ -46,6 +48,8 @@ const cancelMilliseconds = 2000;
 /** Of a run: then it is what ends the processes that work on it. */
 const mostTries = 5;
 const lookMilliseconds = 20;
+/** A run waits for the memory that it needs, and has its place meanwhile. */
+const roomMilliseconds = 100;
 
 export function openBackground(parts: BackgroundParts): Background {
   const { responses, conversations, runs, rights, clock, generate, limits } = parts;
@@ -85,14 +89,26 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   /** Where a run was killed: it begins again, unless something was said. */
-  async function work({ userId, id, tries, taken, signal }: Running): Promise<void> {
+  async function work(running: Running): Promise<void> {
+    const { userId, id, signal } = running;
+    const memory = parts.memoryOf(userId);
+    try {
+      const bytes = await responses.bytes(userId, id);
+      while (!memory.take(bytes)) await clock.sleep(roomMilliseconds, signal);
+      await resume(running, memory);
+    } finally {
+      memory.letGo();
+    }
+  }
+
+  async function resume({ userId, id, tries, taken, signal }: Running, memory: OwnMemory): Promise<void> {
     const entry = await responses.find(userId, id);
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return;
     const encoder = encoderOf(entry, run);
     if (run.cancelWanted) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
-    else return speak({ entry, run, encoder, taken, signal });
+    else return speak({ entry, run, encoder, taken, signal, memory });
     await conclude(entry, run, encoder, new Live());
   }
 
@@ -124,6 +140,7 @@ export function openBackground(parts: BackgroundParts): Background {
     readonly encoder: Encoder;
     readonly taken: number;
     readonly signal: AbortSignal;
+    readonly memory: OwnMemory;
   }
 
   async function speak(speaking: Speaking): Promise<void> {
@@ -140,7 +157,7 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   /** Takes down what is said, until it has ended one way or another. @throws what stops the process, or keeps the caller from being looked up: it goes on later then */
-  async function listen({ entry, run, encoder, taken, signal }: Speaking, live: Live): Promise<void> {
+  async function listen({ entry, run, encoder, taken, signal, memory }: Speaking, live: Live): Promise<void> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     let caller: Caller | undefined;
@@ -148,7 +165,7 @@ export function openBackground(parts: BackgroundParts): Background {
     const unwatch = rights.watch({ caller: who, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
       caller = mayRun(await rights.callerOf(who));
-      const context = contextOf(run, caller, taken, AbortSignal.any([signal, over.signal]));
+      const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
@@ -157,9 +174,13 @@ export function openBackground(parts: BackgroundParts): Background {
         if (!spoke && events.some(speaks)) {
           spoke = true;
           signal.throwIfAborted();
-          await responses.keep({ ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } });
+          const spoken: Entry = { ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } };
+          if (!(await responses.renew(spoken, runningStatuses))) throw gone();
         }
-        for (const event of events) live.say(event);
+        for (const event of events) {
+          memory.add(sizeOf(event));
+          live.say(event);
+        }
       }
       encoder.finish();
     } catch (error) {
@@ -179,18 +200,18 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   async function conclude(entry: Entry, run: Run, { response }: Encoder, { events }: Live): Promise<void> {
-    const { userId, id, previousId, body } = entry;
-    if (!(await responses.find(userId, id))) return; // deleted meanwhile
+    const { userId, previousId, body } = entry;
     const ground = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
     const ended = entryOf(userId, ground, response, fold(events).candidates[0]?.parts ?? []);
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
-    if (!goesOn) return responses.keep(whole);
+    if (!goesOn) return void (await responses.renew(whole, runningStatuses));
+    if (!(await responses.find(userId, entry.id))) return; // deleted meanwhile
     try {
       await conversations.add(run.conversationId, whole);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
-      await responses.keep(whole); // the conversation went on without it
+      await responses.renew(whole, runningStatuses); // the conversation went on without it
     }
   }
 
@@ -199,7 +220,7 @@ export function openBackground(parts: BackgroundParts): Background {
     const { run } = body;
     if (!run) throw new Fault('invalid', 'Only a response that was made with background can be cancelled.', { field: 'response_id' });
     if (!isRunning(entry.status)) return body.response;
-    await responses.keep({ ...entry, body: { ...body, run: { ...run, cancelWanted: true } } });
+    if (!(await responses.renew({ ...entry, body: { ...body, run: { ...run, cancelWanted: true } } }, [entry.status]))) return asItIs(entry);
     await runs.cancel(run.job);
     for (let waited = 0; waited < cancelMilliseconds; waited += lookMilliseconds) {
       const now = await responses.find(userId, id);
@@ -208,8 +229,14 @@ export function openBackground(parts: BackgroundParts): Background {
       await clock.sleep(lookMilliseconds);
     }
     const response = { ...body.response, status: 'cancelled' };
-    await responses.keep({ ...entry, status: 'cancelled', body: { ...body, response } });
-    return response;
+    return (await responses.renew({ ...entry, status: 'cancelled', body: { ...body, response } }, runningStatuses)) ? response : asItIs(entry);
+  }
+
+  /** A response that went on meanwhile. */
+  async function asItIs({ userId, id }: Entry): Promise<JsonObject> {
+    const entry = await responses.find(userId, id);
+    if (!entry) throw gone();
+    return isRunning(entry.status) ? cancel(entry) : entry.body.response;
   }
 
   rights.hear(dismiss);

@@ -50,12 +50,13 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
     if (!conversation) throw new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
     return conversation;
   };
-  const entriesOf = async (userId: number, { head }: Conversation): Promise<readonly Entry[]> =>
-    head === null ? [] : responses.chain(userId, head, 'conversation_id');
+  const entriesOf = async ({ exchange, caller }: Asked, { head }: Conversation): Promise<readonly Entry[]> =>
+    head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange);
 
   /** @returns the items as they are listed */
-  const add = async (userId: number, conversation: Conversation, given: unknown) => {
-    const before = (await entriesOf(userId, conversation)).flatMap(turnsIn);
+  const add = async (asked: Asked, conversation: Conversation, given: unknown) => {
+    const { userId } = asked.caller;
+    const before = (await entriesOf(asked, conversation)).flatMap(turnsIn);
     const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
     await responses.enter(userId);
     const id = `resp_${randomText(22)}`;
@@ -72,7 +73,8 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       summary: 'Makes a conversation, empty or with up to 20 items.',
       input: NewConversation,
       output: ConversationObject,
-      async answer({ caller, json }) {
+      async answer(asked) {
+        const { caller, json } = asked;
         refuseUnknown(json);
         const { items: first, metadata: labels } = checkNew(json ?? {});
         checkMetadata(labels);
@@ -80,7 +82,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
         if ((await conversations.count(caller.userId)) >= mostConversations) throw tooMany();
         await responses.enter(caller.userId);
         const conversation = await conversations.make(caller.userId, labels ?? {});
-        if (first && first.length > 0) await add(caller.userId, conversation, first);
+        if (first && first.length > 0) await add(asked, conversation, first);
         return shown(conversation);
       },
     },
@@ -118,7 +120,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       path: `${one}/items`,
       summary: 'The items of a conversation.',
       output: ItemPage,
-      answer: async (asked) => page((await entriesOf(asked.caller.userId, await found(asked))).flatMap(itemsIn), queryOf(asked)),
+      answer: async (asked) => page((await entriesOf(asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
     },
     {
       ...shared,
@@ -130,7 +132,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       async answer(asked) {
         refuseUnknown(asked.json);
         const { items: given } = checkItems(asked.json);
-        const data = await add(asked.caller.userId, await found(asked), given);
+        const data = await add(asked, await found(asked), given);
         return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };
       },
     },

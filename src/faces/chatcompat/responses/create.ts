@@ -40,7 +40,7 @@ async function answer(parts: GeneratingParts & KeepingParts, background: Backgro
   if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
   const room = stored || request.background ? parts.responses.enter(caller.userId) : undefined;
   if (room) await room;
-  const ground = await groundOf(parts, caller.userId, request);
+  const ground = await groundOf(parts, asked, request);
   const call = callOf(request, [...ground.before, ...ground.said]);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
   const id = `resp_${exchange.id.slice(4)}`;

@@ -1,6 +1,8 @@
 import { turnsOf } from '#dialects/openai-responses/decode-input';
 import { referredItem, referredResponses } from '#dialects/openai-responses/listed-items';
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import type { Asked } from '#http/route';
+import type { NeededMemory } from '#kit/byte-budget';
 import type { Turn } from '#model/conversation';
 import { Fault } from '#model/fault';
 import { itemsOnly, type Entry, type KeepingParts } from './kept.ts';
@@ -16,10 +18,10 @@ export interface Ground {
 }
 
 /** Looks up what a request goes on from, and the items that it names. @throws Fault `not-found` with the field, `invalid` */
-export async function groundOf(parts: KeepingParts, userId: number, request: ResponsesRequest): Promise<Ground> {
-  const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request);
+export async function groundOf(parts: KeepingParts, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Ground> {
+  const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
-  const items = await itemsNamed(parts, userId, request);
+  const items = await itemsNamed(parts, userId, request, exchange);
   return {
     before,
     said: turnsOf(request.input, { turns: before, items }),
@@ -32,9 +34,14 @@ export async function groundOf(parts: KeepingParts, userId: number, request: Res
 export const turnsIn = ({ body: { said, answer } }: Entry): readonly Turn[] =>
   answer && answer.length > 0 ? [...said, { role: 'model', parts: answer }] : said;
 
-async function goesOnFrom({ responses, conversations }: KeepingParts, userId: number, { previous_response_id: previous, conversation }: ResponsesRequest) {
+async function goesOnFrom(
+  { responses, conversations }: KeepingParts,
+  userId: number,
+  { previous_response_id: previous, conversation }: ResponsesRequest,
+  memory: NeededMemory,
+) {
   if (typeof previous === 'string') {
-    const entries = await responses.chain(userId, previous, 'previous_response_id');
+    const entries = await responses.chain(userId, previous, 'previous_response_id', memory);
     const last = entries.at(-1)!;
     if (last.status === itemsOnly) throw new Fault('not-found', 'previous_response_id names nothing that is kept for you.', { field: 'previous_response_id' });
     if (isRunning(last.status)) throw new Fault('invalid', 'previous_response_id names a response that is still worked on.', { field: 'previous_response_id' });
@@ -44,23 +51,25 @@ async function goesOnFrom({ responses, conversations }: KeepingParts, userId: nu
   const id = typeof conversation === 'string' ? conversation : conversation.id;
   const found = await conversations.find(userId, id);
   if (!found) throw new Fault('not-found', 'conversation names nothing that is kept for you.', { field: 'conversation' });
-  const entries = found.head === null ? [] : await responses.chain(userId, found.head, 'conversation');
+  const entries = found.head === null ? [] : await responses.chain(userId, found.head, 'conversation', memory);
   return { previousId: found.head ?? undefined, conversationId: id, entries };
 }
 
-export const isRunning = (status: string) => status === 'queued' || status === 'in_progress';
+/** The statuses of a response that is not over. */
+export const runningStatuses: readonly string[] = ['queued', 'in_progress'];
+export const isRunning = (status: string) => runningStatuses.includes(status);
 
 /** Each takes a look into the database. */
 const mostReferred = 100;
 
-async function itemsNamed({ responses }: KeepingParts, userId: number, { input }: ResponsesRequest): Promise<ReadonlyMap<string, Turn>> {
+async function itemsNamed({ responses }: KeepingParts, userId: number, { input }: ResponsesRequest, memory: NeededMemory): Promise<ReadonlyMap<string, Turn>> {
   const items = new Map<string, Turn>();
   if (typeof input === 'string') return items;
   const ids = referredResponses(input);
   if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
   const kept = new Map<string, Entry>();
   for (const id of ids) {
-    const entry = await responses.find(userId, id);
+    const entry = await responses.find(userId, id, memory);
     if (entry) kept.set(id, entry);
   }
   for (const item of input) {

@@ -1,4 +1,5 @@
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import type { NeededMemory, OwnMemory } from '#kit/byte-budget';
 import type { Part, Turn } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import type { Fault } from '#model/fault';
@@ -48,8 +49,10 @@ export interface Entry {
 /** Where responses are kept (resources/stored-responses). Another user's is not there. */
 export interface StoredResponses {
   keep(entry: Entry): Promise<void>;
-  find(userId: number, id: string): Promise<Entry | undefined>;
-  chain(userId: number, id: string, field: string): Promise<readonly Entry[]>;
+  renew(entry: Entry, statuses: readonly string[]): Promise<boolean>;
+  find(userId: number, id: string, memory?: NeededMemory): Promise<Entry | undefined>;
+  chain(userId: number, id: string, field: string, memory?: NeededMemory): Promise<readonly Entry[]>;
+  bytes(userId: number, id: string): Promise<number>;
   remove(userId: number, id: string): Promise<boolean>;
   enter(userId: number): void | Promise<void>;
 }
@@ -99,6 +102,8 @@ export interface KeepingParts {
   readonly conversations: Conversations;
   readonly runs: Runs;
   readonly rights: Rights;
+  /** The memory for a run of this user. */
+  readonly memoryOf: (userId: number) => OwnMemory;
   /** Are responses kept where a request does not say? */
   readonly storing: () => boolean;
   readonly log: (problem: string, cause: unknown) => void;

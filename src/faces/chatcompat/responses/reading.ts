@@ -17,7 +17,7 @@ const shared = { scope: 'passthrough', owner: 'caller' } as const;
 export function keptRoutes(parts: GeneratingParts & KeepingParts, background: Background): readonly Route[] {
   const { responses, runs, clock, limits } = parts;
   const found = async ({ caller, exchange }: Asked): Promise<Entry> => {
-    const entry = await responses.find(caller.userId, exchange.params['id'] ?? '');
+    const entry = await responses.find(caller.userId, exchange.params['id'] ?? '', exchange);
     if (!entry || entry.status === itemsOnly) throw new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
     return entry;
   };
@@ -66,7 +66,7 @@ export function keptRoutes(parts: GeneratingParts & KeepingParts, background: Ba
       output: ItemPage,
       async answer(asked) {
         const { userId, id, previousId, body } = await found(asked);
-        const earlier = previousId === undefined ? [] : await responses.chain(userId, previousId, 'response_id');
+        const earlier = previousId === undefined ? [] : await responses.chain(userId, previousId, 'response_id', asked.exchange);
         return page([...earlier.flatMap(itemsIn), ...listedItems(id, body.said)], queryOf(asked));
       },
     },

@@ -66,7 +66,7 @@ export async function streamEntry({ clock, limits, find, live }: StreamingParts,
   }
 }
 
-const gone = () => new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
+export const gone = () => new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
 
 /** The same frames as ever, without those that the client has. */
 function encoderOf(response: JsonObject, after: number, completedAt: () => unknown): Encoder {
