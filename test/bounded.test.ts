@@ -225,6 +225,9 @@ describe('one process, embedded', () => {
     const short = (await sent(poor, 'talker')) as { max_completion_tokens?: number };
     expect(short.max_completion_tokens).toBeGreaterThan(1400);
     expect(short.max_completion_tokens).toBeLessThan(1500);
+    const thinking = (await sent(poor, 'talker', { stream: true, reasoning_effort: 'high' })) as { max_completion_tokens?: number };
+    expect(thinking.max_completion_tokens).toBeLessThan(1500); // as nobody sees how much is thought
+    expect(await sent(poor, 'talker', { stream: true })).not.toHaveProperty('max_completion_tokens');
     expect(await sent(poor, 'talker', { max_tokens: 7 })).toEqual({ model: 'talker', messages, max_tokens: 7, warnings: null });
   });
 });

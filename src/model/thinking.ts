@@ -1,5 +1,5 @@
 import type { GenerateCall, Reasoning } from './call.ts';
-import type { Model, Target } from './target.ts';
+import { placesOf, type Model, type Target } from './target.ts';
 
 type Effort = NonNullable<Reasoning['effort']>;
 
@@ -35,6 +35,12 @@ export function hiddenThoughts(
   const candidates = sampling.candidates ?? 1;
   const most = candidates * Math.min(sampling.maxTokens ?? Infinity, limits.output ?? Infinity) - said;
   return Math.max(0, Math.floor(Math.min(usual[effort] * candidates - thought, most, silent * fastest)));
+}
+
+/** May a model think so that nobody sees how much before its answer is there? @param model that is asked: whichever of its targets answers */
+export function mayThinkUnseen({ reasoning }: GenerateCall, { abilities, targets }: Pick<Model, 'abilities' | 'targets'>): boolean {
+  const thinks = reasoning ? reasoning.effort !== 'none' : abilities?.includes('reasoning') === true;
+  return thinks && placesOf(targets).some(({ thoughts }) => thoughts !== 'all');
 }
 
 /** Tokens a millisecond: no model thinks faster. */

@@ -3,7 +3,7 @@ import type { GenerateCall } from '#model/call';
 import { Fault } from '#model/fault';
 import type { Context, Progress } from '#model/generate';
 import type { Plan } from '#model/plan';
-import type { Model } from '#model/target';
+import type { Model, Target } from '#model/target';
 import type { UsageRow } from '#model/usage-row';
 import { chanceOf } from '../../../test/fakes/journals.ts';
 import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
@@ -192,6 +192,22 @@ describe('a reservation', () => {
     named.settle(row(0));
     const { reservation: unnamed } = await reserve(call({}, both));
     expect([unnamed.output, unnamed.bound]).toEqual([8192, 8192]);
+  });
+
+  test('of a stream whose thoughts nobody sees is bounded as that of a whole answer is', async () => {
+    plan = { monthlyTokens: 5000 };
+    const bound = async (more: Partial<RoutedCall>) => {
+      const { reservation } = await reserve(call({}, { stream: true, ...more }));
+      reservation.settle(row(0));
+      expect(reservation.isOpen).toBe(reservation.bound === undefined);
+      return reservation.bound;
+    };
+    const at = (thoughts?: 'all' | 'summary'): Model => ({ ...route, targets: [{ target: { name: 't', ...(thoughts ? { thoughts } : {}) } as Target }] });
+    expect(await bound({ route: at(), reasoning: { effort: 'high' } })).toBeGreaterThan(2000);
+    expect(await bound({ route: { ...at('summary'), abilities: ['reasoning'] } })).toBeGreaterThan(2000);
+    expect(await bound({ route: { ...at(), abilities: ['reasoning'] }, reasoning: { effort: 'none' } })).toBeUndefined();
+    expect(await bound({ route: at('all'), reasoning: {} })).toBeUndefined();
+    expect(await bound({ route: at() })).toBeUndefined();
   });
 
   test('of an answer that nobody can end is all that its model can say, and the next ones share what it leaves', async () => {

@@ -4,6 +4,7 @@ import { Fault } from '#model/fault';
 import type { Context } from '#model/generate';
 import { promptTokens, type CountTokens } from '#model/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#model/price';
+import { mayThinkUnseen } from '#model/thinking';
 import type { RoutedCall } from '../calls.ts';
 import type { Claim } from './holding.ts';
 import { mostOf, type Most } from './most.ts';
@@ -28,6 +29,8 @@ export class Wants {
   readonly #step: number;
   readonly #candidates: number;
   readonly #most: Most;
+  /** Is it seen how long the answer is while it comes? */
+  readonly #isSeen: boolean;
   /** Output tokens of all candidates, set aside at a time where the call names no maximum: a step each. */
   readonly #atOnce: number;
   #prompt: number;
@@ -42,6 +45,7 @@ export class Wants {
     this.#step = step;
     this.#candidates = call.sampling.candidates ?? 1;
     this.#most = most;
+    this.#isSeen = call.stream && (most.isWhole || !isConversation(call) || !mayThinkUnseen(call, call.route));
     this.#atOnce = this.#candidates * Math.min(step, most.output ?? Infinity);
     this.#prompt = most.fixed + most.bytes; // a token has at least one byte
     this.#fewest = most.likely + Math.ceil(most.bytes / longestToken);
@@ -58,12 +62,12 @@ export class Wants {
 
   /** Must somebody listen to the answer, because it may have to be ended? */
   get isOpen(): boolean {
-    return !this.#most.isWhole && this.#call.stream;
+    return !this.#most.isWhole && this.#isSeen;
   }
 
-  /** Can nobody end the answer while it runs, and is it without a maximum? Then it gets one, of what is set aside. */
+  /** Can nobody end the answer in time, as it comes whole or its thoughts are not seen, and is it without a maximum? Then it gets one, of what is set aside. */
   get isUnwatched(): boolean {
-    return !this.#most.isWhole && !this.#call.stream;
+    return !this.#most.isWhole && !this.#isSeen;
   }
 
   /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there, `step` is what such calls take at a time. */
