@@ -45,7 +45,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     monthlyTokens: limit,
     ...(maybe(0.3) ? { concurrentStreams: 1 + some(3) } : {}),
     ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}),
-    ...(maybe(0.25) ? { requestsPerMinute: 2 + some(12) } : {}),
+    ...(maybe(0.12) ? { requestsPerMinute: 2 + some(12) } : {}),
   };
   const teamPlan: Plan = maybe(0.8) ? { monthlyTokens: 2 * limit } : {};
   const allNamed = maybe(0.4);
