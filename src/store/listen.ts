@@ -3,13 +3,15 @@ import pg from 'pg';
 import type { Clock } from '#kit/clock';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
-import { settingsOf } from '#store/server';
+import { isTooMany, settingsOf } from '#store/server';
 
 const channel = 'dragoman';
 /** A connection that has silently gone is noticed within two of these. */
 const beatMilliseconds = 1500;
 const firstBackOff = 100;
 const longestBackOff = 2000;
+/** For the first connection, while the server takes no more. */
+const patienceMilliseconds = 3000;
 
 interface Listening {
   readonly url: string;
@@ -72,7 +74,20 @@ export async function listen({ url, clock, log, heard, lost, reset }: Listening)
     return undefined;
   }
 
-  const kept = keep(await connect());
+  /** Others may have all the connections that there are, and soon need fewer. */
+  async function connectFirst(): Promise<pg.Client> {
+    const until = clock.monotonic() + patienceMilliseconds;
+    for (;;) {
+      try {
+        return await connect();
+      } catch (error) {
+        if (!isTooMany(error) || clock.monotonic() >= until) throw error;
+        await clock.sleep(firstBackOff);
+      }
+    }
+  }
+
+  const kept = keep(await connectFirst());
   return () => {
     ending.abort();
     return kept;

@@ -16,6 +16,8 @@ export interface Server {
 }
 
 const connectMilliseconds = 3000;
+/** A connection that nobody needs is closed sooner than another machine gives up waiting for one. */
+const idleMilliseconds = 2000;
 /** How long a call waits for a server that is known to be away. */
 const patienceMilliseconds = 500;
 const probeMilliseconds = 500;
@@ -37,7 +39,7 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
     const pool = new pg.Pool({
       ...settingsOf(url),
       max: connections,
-      idleTimeoutMillis: 30_000,
+      idleTimeoutMillis: idleMilliseconds,
       statement_timeout: milliseconds,
       idle_in_transaction_session_timeout: 10_000,
       query_timeout: milliseconds + Math.min(milliseconds, 2000), // a server that is frozen does not keep its own deadline
@@ -193,7 +195,8 @@ export function connectServer({ url, clock, log }: { url: string; clock: Clock; 
 const away = () => overloaded('The database is away.');
 const lost = (cause?: unknown) => overloaded('The connection to the database was lost.', cause);
 
-const isTooMany = (error: unknown) => error instanceof pg.DatabaseError && error.code === '53300';
+/** The server takes no more connections. */
+export const isTooMany = (error: unknown) => error instanceof pg.DatabaseError && error.code === '53300';
 
 /** Several statements in one text give several results; the last one speaks. */
 type Rows = pg.QueryResult<Record<string, unknown>>;
