@@ -171,7 +171,8 @@ export function booksModel(now: () => number): BooksModel {
       const mayHaveUsed = seenAt > now() - permits.requestsSilentSeconds;
       for (const [name, lease] of leases) {
         if (lease.holder !== holder) continue;
-        if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0) uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
+        if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0)
+          uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
         leases.delete(name);
       }
     },
