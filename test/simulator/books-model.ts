@@ -114,7 +114,8 @@ export function booksModel(now: () => number): BooksModel {
 
   function grant(holder: string, ask: Ask): Grant {
     const isTimely = told(holder, ask);
-    const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported: 0 };
+    const reported = sum((ask.used ?? []).map(({ count }) => count));
+    const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported };
     const held = heldOf(own);
     const others = sum(
       leasesOf(ask.account)

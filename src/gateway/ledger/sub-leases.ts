@@ -171,7 +171,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
 
   source.contact?.onReached((lapsed) => {
     const lapsing = [...shares.values()].filter(({ account }) => lapsed.some((kind) => kind === account.kind));
-    for (const share of lapsing) share.lapse();
+    for (const share of lapsing) share.lapse(clock.monotonic());
     talk(...lapsing);
   });
 
@@ -210,7 +210,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
    */
   function mayForget(share: Share, unread: ReadonlySet<string>): boolean {
     const { month } = share.account;
-    if (share.isAtRest && month !== '' && month < monthOf(clock.now())) return true;
+    if (share.isAtRest && share.holders().length === 0 && month !== '' && month < monthOf(clock.now())) return true; // a clock that is wrong may be put right
     const now = clock.monotonic();
     share.emptySince = share.isEmpty(unread) ? Math.min(share.emptySince, now) : Infinity;
     return now - share.emptySince >= (month === '' ? 0 : longestSeconds() * 1000);
@@ -239,8 +239,9 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
           // Where one is refused all are. What was granted comes back with the worker's next message, which has heard of nothing.
           const grants = await Promise.allSettled(asks.map((one) => ask(worker, one)));
           return grants.map((grant) => {
-            if (grant.status === 'rejected') throw grant.reason;
-            return grant.value;
+            if (grant.status === 'fulfilled') return grant.value;
+            for (const { account } of asks) shares.get(accountName(account))?.refused(worker);
+            throw grant.reason;
           });
         },
         async giveBack(returns) {
