@@ -12,6 +12,7 @@ import { booksModel, type BooksModel } from './books-model.ts';
 import { ask, modelFor, route, type Asked } from './clients.ts';
 import { Machine, type Planted } from './machine.ts';
 import type { Outcome } from './run.ts';
+import { keysModel } from './runs-model.ts';
 import { chanceOf, World, type Life } from './world.ts';
 
 interface Choices {
@@ -41,6 +42,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   const isLosing = maybe(0.4);
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
+  const keys = keysModel();
   const auditor = new Auditor({ world, books, calls, plan, teamPlan: {}, isExact: true, problems });
   const witness = witnessOf({ world, calls, most, atOnce, problems });
   let said = '';
@@ -62,6 +64,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       segmentBytes: 20_000,
       plan,
       teamPlan: {},
+      keys,
       streamSeconds,
       reserveOutput: route.step,
       countTokens: async () => route.prompt - 7,
@@ -90,7 +93,19 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       says: some(route.output),
       pace: 1500,
     };
-    const asked: Asked = { ...words, fate: 'whole', answer: 'running', heard: 0, heardFrom: new Set(), upstream: [], at: 0, by: undefined, ...changes };
+    const userId = changes.userId ?? words.userId;
+    const asked: Asked = {
+      ...words,
+      keyId: keys.keyOf(userId),
+      fate: 'whole',
+      answer: 'running',
+      heard: 0,
+      heardFrom: new Set(),
+      upstream: [],
+      at: 0,
+      by: undefined,
+      ...changes,
+    };
     calls.set(asked.requestId, asked);
     const open = alive().flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
     const serving = open[some(open.length)];
