@@ -51,8 +51,11 @@ interface Lease {
   reported: number;
 }
 
-/** @param now seconds since 1970 */
-export function booksModel(now: () => number): BooksModel {
+/**
+ * @param now seconds since 1970
+ * @param countsUnknown do requests that a closed holder was permitted, and may have made, count for their minute?
+ */
+export function booksModel(now: () => number, countsUnknown = true): BooksModel {
   const open = new Set<string>();
   const lives = new Map<string, { seenAt: number; streamSeconds: number }>();
   const listeners = new Map<string, (account: Account) => void>();
@@ -169,7 +172,7 @@ export function booksModel(now: () => number): BooksModel {
       listeners.delete(holder);
       const seenAt = lives.get(holder)?.seenAt ?? -Infinity;
       const second = Math.floor(Math.min(now(), seenAt + permits.useMilliseconds / 1000));
-      const mayHaveUsed = seenAt > now() - permits.requestsSilentSeconds;
+      const mayHaveUsed = countsUnknown && seenAt > now() - permits.requestsSilentSeconds;
       for (const [name, lease] of leases) {
         if (lease.holder !== holder) continue;
         if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0)

@@ -37,7 +37,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   const maybe = (share: number) => chance() < share;
   const world = new World(Date.UTC(2026, 10, 12, 12));
   const books = makeBooks(() => world.clock.now() / 1000);
-  const plan: Plan = { monthlyTokens: 50_000, requestsPerMinute: 8 + some(8), concurrentStreams: 2 + some(3) };
+  const plan: Plan = { monthlyTokens: 50_000, requestsPerMinute: maybe(0.4) ? 30 + some(20) : 8 + some(8), concurrentStreams: 2 + some(3) };
   const [most, atOnce] = [plan.requestsPerMinute!, plan.concurrentStreams!];
   const isLosing = maybe(0.4);
   const problems: string[] = [];
@@ -82,7 +82,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
     return machine;
   });
   const alive = () => machines.filter(({ isGone }) => !isGone);
-  const asks = (changes: Partial<Asked> = {}): Asked => {
+  const asks = (changes: Partial<Asked> = {}, of: (machine: Machine) => boolean = () => true): Asked => {
     const words = {
       requestId: `r${calls.size}`,
       step: 0,
@@ -107,11 +107,25 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       ...changes,
     };
     calls.set(asked.requestId, asked);
-    const open = alive().flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
+    const open = alive()
+      .filter(of)
+      .flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
     const serving = open[some(open.length)];
     if (serving) void ask(asked, serving, world, () => auditor.ended(asked));
     else asked.answer = 'nobody';
     return asked;
+  };
+
+  const isHeard = (machine: Machine) => !weathers.get(machine)!.isAway;
+  /** A user asks those that are heard for all there is, and a moment later the others for what they have kept. */
+  const crowd = (userId: number) => {
+    const whole = { userId, max: 5, says: 5 };
+    const all = (many: number, streams: number, of: (machine: Machine) => boolean) => {
+      for (let left = streams; left > 0; left--) asks({ ...whole, stream: true, max: route.output, says: route.output }, of);
+      for (let left = many; left > 0; left--) asks({ ...whole, stream: false }, of);
+    };
+    all(most, atOnce, isHeard);
+    world.after(3000, () => all(4, 2, (machine) => !isHeard(machine)));
   };
 
   const endSilent = () => {
@@ -125,7 +139,9 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
 
   // Some minutes in which machines fall silent.
   for (const until = world.passed + 2 * minute + some(2 * minute); world.passed < until;) {
-    if (maybe(0.8)) asks();
+    const isCutOff = alive().some((one) => !isHeard(one));
+    if (maybe(0.8)) asks({}, maybe(0.8) && alive().some(isHeard) ? isHeard : undefined);
+    if (maybe(isCutOff ? 0.06 : 0.01)) crowd(users[some(2)]!);
     await world.pass(some(maybe(0.05) ? 20_000 : 2500));
     const machine = machines[some(machines.length)]!;
     const weather = weathers.get(machine)!;
@@ -149,6 +165,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
     Object.assign(weathers.get(machine)!, { isAway: false, loss: 0 });
     machine.skew = 0;
   }
+  for (const userId of users) crowd(userId);
   await world.pass(ending + minute);
   for (const userId of users) await probe(userId);
 
