@@ -367,7 +367,13 @@ export class Machine {
     const serving: Serving = { life, ledger, generate, running: new Set(), machine: this, rights, runs: undefined, isListening: true };
     if (background)
       serving.runs = runsOf({
-        ...{ life, over, chance, log, affords, model: background.runs, rights: rights.rights },
+        life,
+        over,
+        chance,
+        log,
+        affords,
+        model: background.runs,
+        rights: rights.rights,
         generate: background.witnessed(generate as Generate, serving),
       });
     this.serving.push(serving);

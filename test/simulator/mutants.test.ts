@@ -435,7 +435,13 @@ function rights(change: (rights: OwnRights['rights']) => Partial<OwnRights['righ
 
 /** The caller as it was, good or not. */
 const someone = ({ userId, keyId }: Pick<Caller, 'userId' | 'keyId'>): Caller => ({
-  ...{ userId, keyId, email: '', role: 'user', plan: 'p', teamIds: [1], keyName: '' },
+  userId,
+  keyId,
+  email: '',
+  role: 'user',
+  plan: 'p',
+  teamIds: [1],
+  keyName: '',
 });
 
 /** A journal of which a part is another one. */

@@ -54,8 +54,17 @@ export function runsModel(now: () => number): RunsModel {
     keep(entry, keyId) {
       const { id: responseId, userId } = entry;
       const job: Job = {
-        ...{ id: entry.body.run!.job, userId, responseId, keyId, state: 'waiting', tries: 0, taken: 0 },
-        ...{ holder: 0, leaseUntil: 0, runAt: now(), isCancelWanted: false },
+        id: entry.body.run!.job,
+        userId,
+        responseId,
+        keyId,
+        state: 'waiting',
+        tries: 0,
+        taken: 0,
+        holder: 0,
+        leaseUntil: 0,
+        runAt: now(),
+        isCancelWanted: false,
       };
       jobs.set(job.id, job);
       entries.set(responseId, structuredClone(entry));
