@@ -48,6 +48,8 @@ export class Share {
   emptySince = Infinity;
   /** All that is free is to go back with the next message. */
   returnsAll = false;
+  /** When all permits were let go of last (monotonic milliseconds). */
+  lapsedAt = -Infinity;
   readonly #parts = new Map<string, Part>();
   /** Permits that the source does not know of, in the order of their reports. */
   #used: Used[] = [];
@@ -59,8 +61,6 @@ export class Share {
   readonly #turns: Turns;
   #turn: number;
   #heard: number;
-  /** When all permits were let go of (monotonic milliseconds). */
-  #lapsedAt = -Infinity;
   #limit = 0;
   #spent = 0;
   /** What the source had left when it was last asked. */
@@ -114,7 +114,7 @@ export class Share {
       known = Math.max(0, known - count);
       part.reported += fresh;
       const at = now - ageSeconds * 1000;
-      if (at >= this.#lapsedAt) this.#use(part, fresh, at); // those before were taken back with all that the worker had
+      if (at >= this.lapsedAt) this.#use(part, fresh, at); // those before were taken back with all that the worker had
     }
     part.isRefused = false;
     part.turn = turn;
@@ -187,7 +187,7 @@ export class Share {
     this.#owed += Math.max(0, this.free) + this.holders().reduce((sum, worker) => sum + this.#partOf(worker).out, 0);
     this.free = 0;
     for (const part of this.#parts.values()) [part.out, part.moved] = [0, 0];
-    this.#lapsedAt = now;
+    this.lapsedAt = now;
   }
 
   /** It is not known what the source did. */
