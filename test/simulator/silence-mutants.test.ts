@@ -49,7 +49,6 @@ test.each<readonly [string, () => () => void]>([
           },
       ),
   ],
-  ['forgets what a worker is going to say again', () => replaced(Share.prototype, 'refused', () => () => undefined)],
   ['does not count its requests', () => replaced(Minute.prototype, 'add', () => () => undefined)],
 ])('a service that %s is found out [X-05]', { timeout: 600_000 }, async (_, plant) => {
   const restore = plant();
