@@ -2,6 +2,7 @@
 import type { Owner } from '#model/account';
 import { Fault } from '#model/fault';
 import { monthOf, type Plan } from '#model/plan';
+import { steps } from '#model/steps';
 import type { UsageRow } from '#model/usage-row';
 import type { Began } from '../../src/gateway/ledger/journal-record.ts';
 import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
@@ -40,6 +41,8 @@ export interface AuditorParts {
   readonly teamPlan: Plan;
   /** Are no streams without a maximum asked for? Then nothing may be over a limit, not even by a token. */
   readonly isExact: boolean;
+  /** Since when a process has known that a key is not good, or must have. */
+  readonly knownBad?: (life: Life, keyId: number) => number | undefined;
   readonly problems: string[];
 }
 
@@ -49,6 +52,8 @@ const syncing = 200;
 const mending = 2500;
 /** What is said where no permit is left. */
 const permits = /requests a minute|streams at a time/;
+/** Milliseconds in which a process ends what goes on for a key that it knows is not good. */
+const cutting = 5;
 /** Of dollars, which are sums of fractions. */
 const drift = 1e-6;
 
@@ -65,6 +70,7 @@ export class Auditor {
   witnessed(journal: CallJournal, life: Life, machine: Machine): CallJournal {
     const { world, problems } = this.#parts;
     const written = this.#written;
+    const used = this.used.bind(this);
     life.onEnd(() =>
       this.#deaths.set(life, {
         at: world.passed,
@@ -78,6 +84,7 @@ export class Auditor {
       began(call) {
         journal.began(call);
         if (!life.isAlive) throw new Died();
+        used(nameOf(call), call.keyId, life);
         const name = nameOf(call);
         if (written.has(name)) problems.push(`${name} began twice`);
         written.set(name, { began: call, life, machine, beganAt: world.passed, spoken: 0, row: undefined, settledAt: 0, isHeld: false });
@@ -102,6 +109,14 @@ export class Auditor {
         return journal.trouble;
       },
     };
+  }
+
+  /** Something begins or goes on for this key. */
+  used(name: string, keyId: number, life: Life): void {
+    const { world, knownBad, problems } = this.#parts;
+    const since = knownBad?.(life, keyId);
+    if (since !== undefined && world.passed > since + cutting)
+      problems.push(`${name} goes on ${Math.round(world.passed - since)} ms after ${life.name} knew that its key is no longer good`);
   }
 
   /** Before the client hears the end of a call it is in the journal. */
@@ -148,7 +163,7 @@ export class Auditor {
         problems.push(`${name}: ${String(asked.answer.details.cause)}`);
       if (asked.answer === 'running') problems.push(`${name} has no end`);
       // Its request has been let in, and has its permits.
-      if (asked.step > 0 && asked.answer instanceof Fault && permits.test(asked.answer.message)) problems.push(`${name}: ${asked.answer.message}`);
+      if (asked.step % steps.take > 0 && asked.answer instanceof Fault && permits.test(asked.answer.message)) problems.push(`${name}: ${asked.answer.message}`);
       const wrong = this.#wrong(asked, booked.get(name) ?? []);
       if (wrong) problems.push(`${name} ${wrong}`);
       booked.delete(name);

@@ -51,8 +51,11 @@ interface Lease {
   reported: number;
 }
 
-/** @param now seconds since 1970 */
-export function booksModel(now: () => number): BooksModel {
+/**
+ * @param now seconds since 1970
+ * @param countsUnknown do requests that a closed holder was permitted, and may have made, count for their minute?
+ */
+export function booksModel(now: () => number, countsUnknown = true): BooksModel {
   const open = new Set<string>();
   const lives = new Map<string, { seenAt: number; streamSeconds: number }>();
   const listeners = new Map<string, (account: Account) => void>();
@@ -114,7 +117,8 @@ export function booksModel(now: () => number): BooksModel {
 
   function grant(holder: string, ask: Ask): Grant {
     const isTimely = told(holder, ask);
-    const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported: 0 };
+    const reported = sum((ask.used ?? []).map(({ count }) => count));
+    const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported };
     const held = heldOf(own);
     const others = sum(
       leasesOf(ask.account)
@@ -168,7 +172,7 @@ export function booksModel(now: () => number): BooksModel {
       listeners.delete(holder);
       const seenAt = lives.get(holder)?.seenAt ?? -Infinity;
       const second = Math.floor(Math.min(now(), seenAt + permits.useMilliseconds / 1000));
-      const mayHaveUsed = seenAt > now() - permits.requestsSilentSeconds;
+      const mayHaveUsed = countsUnknown && seenAt > now() - permits.requestsSilentSeconds;
       for (const [name, lease] of leases) {
         if (lease.holder !== holder) continue;
         if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0)

@@ -1,7 +1,7 @@
 /* The world outside: clients that ask, and the providers that answer. Both know what they have seen. */
 import { Fault, faultOf } from '#model/fault';
 import type { GenerateCall } from '#model/call';
-import type { Context, Said } from '#model/generate';
+import type { Caller, Context, Said } from '#model/generate';
 import { Permits } from '#model/permits';
 import type { Model, Target } from '#model/target';
 import type { Serving } from './machine.ts';
@@ -20,6 +20,7 @@ export interface Asked {
   /** Asked after it, in the same request, where it was answered. */
   readonly next: Asked | undefined;
   readonly userId: number;
+  readonly keyId: number;
   readonly max: number | undefined;
   readonly stream: boolean;
   /** What the model says, in tokens. */
@@ -39,15 +40,28 @@ export interface Asked {
   by: Serving | undefined;
 }
 
+/** What is not known of a call before it is asked. */
+export const fresh = () => ({ answer: 'nobody' as const, heard: 0, heardFrom: new Set<string>(), upstream: [], at: 0, by: undefined });
+
 /** A step of a request by one word: `r7`, `r7/1`. */
 export const nameOf = ({ requestId, step }: { readonly requestId: string; readonly step: number }) => (step === 0 ? requestId : `${requestId}/${step}`);
 
 /** Tokens in one piece. */
 const piece = 20;
-const bytesPerToken = 4;
+export const bytesPerToken = 4;
 
-/** A model with two targets, as a process asks it. @param isKnown does the process know how much it says at most? */
-export function modelFor(calls: ReadonlyMap<string, Asked>, chance: () => number, isKnown: boolean): (life: Life) => Model {
+/**
+ * A model with two targets, as a process asks it.
+ *
+ * @param isKnown does the process know how much it says at most?
+ * @param used told when it is asked, and of each piece that it says
+ */
+export function modelFor(
+  calls: ReadonlyMap<string, Asked>,
+  chance: () => number,
+  isKnown: boolean,
+  used: (asked: Asked, life: Life) => void = () => {},
+): (life: Life) => Model {
   return (life) => ({
     name: 'm',
     kind: 'chat',
@@ -59,7 +73,8 @@ export function modelFor(calls: ReadonlyMap<string, Asked>, chance: () => number
     ownedBy: 'x',
   });
 
-  function target(name: string, { clock }: Life): Target {
+  function target(name: string, life: Life): Target {
+    const { clock } = life;
     return {
       name,
       provider: name,
@@ -68,12 +83,14 @@ export function modelFor(calls: ReadonlyMap<string, Asked>, chance: () => number
         const asked = calls.get(nameOf({ requestId, step }))!;
         const seen = { target: name, said: 0 };
         asked.upstream.push(seen);
+        used(asked, life);
         const says = Math.min(asked.says, call.sampling.maxTokens ?? route.output);
         await clock.sleep(chance() * 30, signal);
         if (asked.fate === 'outage' || (asked.fate === 'busy' && name === 'a')) throw new Fault('overloaded', 'busy', { elsewhere: true });
         yield [{ type: 'started', model: 'm', ignored: [] }];
         for (let said = 0; said < says; said += piece) {
           if (call.stream) await clock.sleep(chance() * asked.pace, signal);
+          used(asked, life);
           const tokens = Math.min(piece, says - said);
           seen.said += tokens;
           yield [{ type: 'text', candidate: 0, text: name.repeat(bytesPerToken * tokens) }];
@@ -90,25 +107,36 @@ export function modelFor(calls: ReadonlyMap<string, Asked>, chance: () => number
 
 /** Asks one process. The client knows how it ended, but for what a process did when it was dead already. @param ended told before the client hears the end */
 export async function ask(asked: Asked, serving: Serving, world: World, ended: (asked: Asked) => void): Promise<void> {
-  const { life, running } = serving;
+  const { life, running, rights } = serving;
   const leaving = new AbortController();
   const permits = new Permits();
+  const ongoing: Cuttable = { caller: undefined, cut: (reason) => leaving.abort(reason) };
   running.add(leaving);
+  rights.ongoing.add(ongoing);
   life.onEnd(() => {
     for (const one of [asked, asked.next]) if (one?.answer === 'running') one.answer = 'died';
   });
-  const { requestId, userId } = asked;
-  const caller = { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId: 1, keyName: '' } as const;
-  const context = { requestId, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress: { attempts: [], permits } };
+  const { requestId } = asked;
   if (asked.fate === 'leaves') world.after((Number.parseInt(requestId.slice(1), 10) * 97) % 600, () => leaving.abort(new Error('left')));
   permits.hold();
   try {
+    const found = rights.identify(asked.keyId);
+    const caller = (ongoing.caller = found instanceof Promise ? await found : found);
+    const context = { requestId, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress: { attempts: [], permits } };
     await answered(asked, serving, { ...context, step: 0 }, ended);
     if (asked.next && asked.answer === 'whole') await answered(asked.next, serving, { ...context, step: 1 }, ended);
+  } catch (error) {
+    if (life.isAlive) asked.answer = faultOf(error); // nobody knows who asks
   } finally {
     if (life.isAlive) permits.release();
     running.delete(leaving);
+    rights.ongoing.delete(ongoing);
   }
+}
+
+interface Cuttable {
+  caller: Caller | undefined;
+  cut(reason: Fault): void;
 }
 
 async function answered(asked: Asked, serving: Serving, context: Context, ended: (asked: Asked) => void): Promise<void> {

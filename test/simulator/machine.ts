@@ -2,7 +2,7 @@
 import { openChannel } from '#kit/channel';
 import type { Account } from '#model/account';
 import { Fault } from '#model/fault';
-import type { Context, Said } from '#model/generate';
+import type { Context, Generate, Said } from '#model/generate';
 import type { Call } from '#model/call';
 import type { Contact, LeaseSource, PermitKind } from '#model/lease';
 import type { CountTokens } from '#model/measure';
@@ -20,7 +20,10 @@ import { openShipper, type Shipper } from '../../src/gateway/ledger/shipper.ts';
 import { subLeases } from '../../src/gateway/ledger/sub-leases.ts';
 import { refusals, type ParentAnswers, type Reached, type WorkerAnswers } from '../../src/worker-words.ts';
 import { diskError, testDisk, type TestDisk } from '../fakes/disk.ts';
-import { lineTo, wireBetween, type Line, type LineParts } from './network.ts';
+import { lineTo, wayTo, wireBetween, type Line, type LineParts } from './network.ts';
+import { allRights, rightsOf, type OwnRights } from './rights.ts';
+import type { KeysModel, RunsModel } from './runs-model.ts';
+import { runsOf, type OwnRuns } from './runs.ts';
 import { Died, Life } from './world.ts';
 
 /** What a life of the service may be given in place of the real thing, to see that the auditor bites. */
@@ -33,6 +36,7 @@ export interface Planted {
   readonly shared?: (source: LeaseSource) => LeaseSource;
   readonly ledger?: (ledger: Ledger) => Ledger;
   readonly model?: (model: Model) => Model;
+  readonly rights?: (rights: OwnRights) => OwnRights;
 }
 
 export interface MachineParts extends LineParts {
@@ -48,6 +52,15 @@ export interface MachineParts extends LineParts {
   readonly countTokens: CountTokens;
   /** The model of a process: what its targets are asked is asked by that one. */
   readonly model: (life: Life) => Model;
+  readonly keys: KeysModel;
+  /** Do users lose what they may do? */
+  readonly isRevoking?: boolean;
+  /** Absent: nothing runs in the background. */
+  readonly background?: {
+    readonly runs: RunsModel;
+    /** Sees what is asked of the gateway each time a run is taken up. */
+    readonly witnessed: (generate: Generate, serving: Serving) => Generate;
+  };
   /** Asked at each point at which a process may die. */
   readonly survives: (life: Life) => boolean;
   /** Sees what is written to a journal. */
@@ -66,6 +79,8 @@ export interface Serving {
   /** The calls that run here, and what aborts them. */
   readonly running: Set<AbortController>;
   readonly machine: Machine;
+  readonly rights: OwnRights;
+  runs: OwnRuns | undefined;
   isListening: boolean;
 }
 
@@ -318,7 +333,7 @@ export class Machine {
   }
 
   #open(life: Life, source: LeaseSource, journal: Journal): Serving {
-    const { plan, teamPlan, reserveOutput, countTokens, chance, planted } = this.parts;
+    const { plan, teamPlan, reserveOutput, countTokens, chance, planted, keys, weather, background, isRevoking = false } = this.parts;
     const { clock } = life;
     const written = this.parts.witnessed(planted.journal?.(journal) ?? journal, life, this);
     const made = openLedger({
@@ -334,7 +349,9 @@ export class Machine {
     const ledger = planted.ledger?.(made) ?? made;
     const model = planted.model?.(this.parts.model(life)) ?? this.parts.model(life);
     const answers = new KeptAnswers(clock);
-    const { generate } = gateway({
+    const { log } = this.#log(life);
+    const over = wayTo(life, { ...this.parts, committed: () => {} });
+    const { generate, affords } = gateway({
       models: () => ({ find: () => model, list: () => [model], embedding: undefined }),
       ledger,
       health: openHealth(() => ({ cooldownSeconds: 1, cooldownMaxSeconds: 60 }), clock, chance),
@@ -345,7 +362,20 @@ export class Machine {
       answers: () => answers,
       ttlOf: () => undefined,
     });
-    const serving: Serving = { life, ledger, generate, running: new Set(), machine: this, isListening: true };
+    const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);
+    const rights = planted.rights?.(known) ?? known;
+    const serving: Serving = { life, ledger, generate, running: new Set(), machine: this, rights, runs: undefined, isListening: true };
+    if (background)
+      serving.runs = runsOf({
+        life,
+        over,
+        chance,
+        log,
+        affords,
+        model: background.runs,
+        rights: rights.rights,
+        generate: background.witnessed(generate as Generate, serving),
+      });
     this.serving.push(serving);
     life.onEnd(() => (this.serving = this.serving.filter((one) => one !== serving)));
     return serving;
@@ -406,11 +436,13 @@ export class Machine {
 
 /** No call comes in any more; those that run have so many milliseconds. */
 async function close(serving: Serving, milliseconds: number): Promise<void> {
-  const { life, running, ledger } = serving;
+  const { life, running, ledger, rights, runs } = serving;
   serving.isListening = false;
   for (let waited = 0; running.size > 0 && waited < milliseconds; waited += 50) await life.clock.sleep(50);
   for (const call of running) call.abort(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 }));
   // One that waits for the database to grow hears of it when that has answered.
   for (let waited = 0; running.size > 0 && waited < 5000; waited += 10) await life.clock.sleep(10);
+  rights.rights.close();
+  await runs?.close();
   await ledger.close();
 }

@@ -5,8 +5,10 @@
  */
 import { expect, test } from 'vitest';
 import { Fault } from '#model/fault';
+import type { Caller } from '#model/generate';
 import type { Grant } from '#model/lease';
 import { Permits } from '#model/permits';
+import { steps } from '#model/steps';
 import type { UsageRow } from '#model/usage-row';
 import { Accounts } from '../../src/gateway/ledger/accounts.ts';
 import { first, Holding, type Claim } from '../../src/gateway/ledger/holding.ts';
@@ -20,25 +22,12 @@ import { Tail } from '../../src/gateway/ledger/tail.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import type { Planted } from './machine.ts';
 import type { Line } from './network.ts';
+import type { OwnRights } from './rights.ts';
+import { reads, replaced } from './planting.ts';
 import { run, type Choices } from './run.ts';
 
 /** Seeds within which each of the planted mistakes must be found. */
 const enough = 1000;
-
-/** Puts another method in a class's place until the test is over. */
-function replaced<Kind extends object, Name extends keyof Kind>(of: Kind, name: Name, by: (original: Kind[Name]) => Kind[Name]): () => void {
-  const before = Object.getOwnPropertyDescriptor(of, name)!;
-  const original = of[name];
-  Object.defineProperty(of, name, { value: by(original), configurable: true, writable: true });
-  return () => Object.defineProperty(of, name, before);
-}
-
-/** A getter's value in place of another. */
-function reads<Kind extends object>(of: Kind, name: keyof Kind, by: (this: Kind) => unknown): () => void {
-  const before = Object.getOwnPropertyDescriptor(of, name)!;
-  Object.defineProperty(of, name, { get: by, configurable: true });
-  return () => Object.defineProperty(of, name, before);
-}
 
 const spoilt = (change: (books: BooksModel) => Partial<BooksModel>): Choices => ({
   books: (now) => {
@@ -409,6 +398,22 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
       ),
   ],
   ['does not count what a dead worker spent', () => replaced(Bookings.prototype, 'take', () => () => [])],
+  ['gives a run the same step each time it is taken up', () => reads(steps, 'take', () => 0)],
+  ['does not look up whose a run is when it is taken up', () => rights(() => ({ callerOf: async (who) => someone(who) }))],
+  ['lets the run of a suspended user go on', () => rights(() => ({ watch: () => () => undefined }))],
+  ['lets the request of a suspended user go on', () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
+  [
+    'keeps what it set aside to see whether a run can be paid for',
+    () =>
+      replaced(
+        Accounts.prototype,
+        'settle',
+        (settle) =>
+          function (this: Accounts, claim, cost) {
+            if (cost > 0 || claim.holding.account.month === '') settle.call(this, claim, cost);
+          },
+      ),
+  ],
   [
     'takes back from a worker twice',
     () =>
@@ -422,6 +427,22 @@ const mistakes: readonly (readonly [string, () => (() => void) | Choices])[] = [
       ),
   ],
 ];
+
+/** What a process knows of users and keys is another thing, for its runs. */
+function rights(change: (rights: OwnRights['rights']) => Partial<OwnRights['rights']>): Choices {
+  return planted({ rights: (own) => ({ ...own, rights: { ...own.rights, ...change(own.rights) } }) });
+}
+
+/** The caller as it was, good or not. */
+const someone = ({ userId, keyId }: Pick<Caller, 'userId' | 'keyId'>): Caller => ({
+  userId,
+  keyId,
+  email: '',
+  role: 'user',
+  plan: 'p',
+  teamIds: [1],
+  keyName: '',
+});
 
 /** A journal of which a part is another one. */
 const changed = (journal: CallJournal, changes: Partial<CallJournal>): CallJournal =>

@@ -36,15 +36,18 @@ export interface LineParts {
   readonly committed: () => void;
 }
 
+/** Does something in the database: what is asked and what is answered take their time. @throws Fault `overloaded` where either is lost */
+export type Over = <Answer>(act: () => Answer | Promise<Answer>) => Promise<Answer>;
+
 /** A message that has been sent arrives although its sender dies; an answer reaches the living alone, and one that is lost may have been to something that was done. */
-export function lineTo(life: Life, { books, world, weather, chance, committed }: LineParts): Line {
+export function wayTo(life: Life, { world, weather, chance, committed }: Omit<LineParts, 'books'>): Over {
   const away = () => new Fault('overloaded', 'The database is away.', { retryAfter: 1 });
   const isLost = () => weather.loss > 0 && chance() < weather.loss;
-  const over = async <Answer>(act: () => Answer | Promise<Answer>): Promise<Answer> => {
+  return async (act) => {
     if (!life.point()) return never;
     await world.clock.sleep(chance() * weather.slowness);
     const arrives = !weather.isAway && !isLost();
-    let answer: Answer | undefined;
+    let answer: Awaited<ReturnType<typeof act>> | undefined;
     let refusal: Fault | undefined;
     if (arrives)
       try {
@@ -56,8 +59,13 @@ export function lineTo(life: Life, { books, world, weather, chance, committed }:
     await life.clock.sleep(chance() * weather.slowness);
     if (!arrives || isLost()) throw away();
     if (refusal) throw refusal;
-    return answer as Answer;
+    return answer!;
   };
+}
+
+export function lineTo(life: Life, parts: LineParts): Line {
+  const { books, chance } = parts;
+  const over = wayTo(life, parts);
   return {
     enter: () => over(() => books.enter()),
     seen: (holder, streamSeconds) => over(() => books.seen(holder, streamSeconds)),

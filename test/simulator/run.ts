@@ -2,12 +2,15 @@ import { crc32 } from 'node:zlib';
 import type { Owner } from '#model/account';
 import { permits } from '#model/lease';
 import { monthOf, type Plan } from '#model/plan';
+import { isRunning } from '../../src/faces/chatcompat/responses/ground.ts';
 import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
-import { ask, modelFor, nameOf, route, type Asked, type Fate } from './clients.ts';
+import { ask, fresh, modelFor, nameOf, route, type Asked, type Fate } from './clients.ts';
 import { Machine, type Ailment, type Planted } from './machine.ts';
 import type { Weather } from './network.ts';
-import { chanceOf, World } from './world.ts';
+import { begin, witnessedTakes, wrongRuns } from './run-clients.ts';
+import { keysModel, runsModel } from './runs-model.ts';
+import { chanceOf, World, type Life } from './world.ts';
 
 export interface Choices {
   /** In place of the real thing, to see that the auditor bites. */
@@ -30,6 +33,8 @@ export interface Outcome {
 
 /** Milliseconds each way at most, when the database is slow. */
 const slow = 1500;
+/** Milliseconds within which a process hears of a revocation and has looked up whom it is about, where the database is there: after one failure as well. */
+const hearing = 1000;
 /** Milliseconds within which all that was cut off must be booked. */
 const recovery = 30_000;
 
@@ -55,11 +60,30 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const isSlow = isCrashing && maybe(0.15);
   const isAiling = dieAt === undefined && maybe(0.3);
   const isLosing = dieAt === undefined && maybe(0.4);
+  const isRevoking = dieAt === undefined && maybe(0.2);
+  const hasRuns = maybe(0.25);
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
+  const runsAsked = new Map<string, Asked>();
+  const keys = keysModel(() => world.passed);
+  const runs = runsModel(() => world.passed);
   const weather: Weather = { isAway: false, slowness: 4, loss: 0 };
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan, isExact, problems });
-  let points = 0;
+  /** Since when every process hears everything in time. */
+  let fineSince = 0;
+  const isFine = () => !weather.isAway && weather.loss === 0 && weather.slowness < slow;
+  const mustKnow = (keyId: number) => {
+    const since = keys.badSince(keyId);
+    return since === undefined || !isFine() ? undefined : Math.max(since, fineSince) + hearing;
+  };
+  const known = (life: Life, keyId: number) =>
+    servings()
+      .find((one) => one.life === life)
+      ?.rights.knownBad(keyId) ?? mustKnow(keyId);
+  const knownBad = isRevoking ? known : undefined;
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan, isExact, problems, ...(knownBad && { knownBad }) });
+  const over = (one: Asked) => void (isSpent(one.answer) && auditor.refused(one));
+  const witnessed = witnessedTakes({ calls, asked: runsAsked, ended: (one) => auditor.ended(one), over });
+  let [points, requests] = [0, 0];
   let said = '';
   const tell = (what: string) => {
     said += `${Math.round(world.passed)} ${what}\n`;
@@ -104,7 +128,10 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       teamPlan,
       reserveOutput: route.step,
       countTokens: async () => route.prompt - 7,
-      model: modelFor(calls, chance, isKnown),
+      model: modelFor(calls, chance, isKnown, (asked, life) => auditor.used(nameOf(asked), asked.keyId, life)),
+      keys,
+      isRevoking,
+      ...(hasRuns && { background: { runs, witnessed } }),
       survives,
       witnessed: (journal, life, of) => auditor.witnessed(journal, life, of),
       committed: () => auditor.committed(),
@@ -117,25 +144,45 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     });
     return machine;
   });
-  const servings = () => machines.flatMap(({ serving }) => serving.filter(({ isListening }) => isListening));
-  const asks = (max: number | undefined, changes: Partial<Asked> = {}, isTwice = false): Asked => {
+  const servings = () => machines.flatMap(({ serving }) => serving);
+  const listening = () => servings().filter(({ isListening }) => isListening);
+  const wordsFor = (max: number | undefined, changes: Partial<Asked>) => {
     const fate: Fate = (['busy', 'outage', 'cut', 'leaves'] as const)[some(16)] ?? 'whole';
     const pace = isSlow ? 1500 : maybe(0.1) ? 600 : 150;
     const stream = isExact && max === undefined ? false : isSlow || maybe(0.5);
-    const words = { requestId: `r${calls.size}`, userId: 1 + some(2), max, stream, says: some(route.output), pace, fate, ...changes };
-    const fresh = () => ({ answer: 'nobody' as const, heard: 0, heardFrom: new Set<string>(), upstream: [], at: 0, by: undefined });
+    const userId = changes.userId ?? 1 + some(2);
+    return { requestId: `r${++requests}`, userId, keyId: keys.keyOf(userId), max, stream, says: some(route.output), pace, fate, ...changes };
+  };
+  const asks = (max: number | undefined, changes: Partial<Asked> = {}, isTwice = false): Asked => {
+    const words = wordsFor(max, changes);
     const next: Asked | undefined = isTwice
-      ? { ...words, step: 1, next: undefined, fate: fate === 'leaves' ? fate : 'whole', says: some(route.output), ...fresh() }
+      ? { ...words, step: 1, next: undefined, fate: words.fate === 'leaves' ? 'leaves' : 'whole', says: some(route.output), ...fresh() }
       : undefined;
     const asked: Asked = { ...words, step: 0, next, ...fresh() };
     const steps = next ? [asked, next] : [asked];
     for (const one of steps) calls.set(nameOf(one), one);
-    const open = servings();
+    const open = listening();
     const serving = open[some(open.length)];
     if (!serving) return asked;
     asked.answer = 'running';
-    void ask(asked, serving, world, (one) => auditor.ended(one)).then(() => steps.forEach((one) => isSpent(one.answer) && auditor.refused(one)));
+    void ask(asked, serving, world, (one) => auditor.ended(one)).then(() => steps.forEach(over));
     return asked;
+  };
+  /** A run in the background. */
+  const begins = () => {
+    const { fate, ...words } = wordsFor(isExact || maybe(0.5) ? 1 + some(route.output) : undefined, {});
+    const asked: Asked = { ...words, fate: fate === 'leaves' ? 'whole' : fate, stream: true, step: 0, next: undefined, ...fresh() };
+    runsAsked.set(asked.requestId, asked);
+    const open = listening();
+    const serving = open[some(open.length)];
+    if (serving) void begin(asked, serving).then(() => over(asked));
+  };
+  /** A user loses a key or is suspended, or may ask again. */
+  const revokes = () => {
+    const userId = 1 + some(2);
+    const what = (['revoke', 'suspend', 'resume'] as const)[some(3)]!;
+    tell(`${what} user ${userId}`);
+    keys[what](userId);
   };
 
   // What comes, while anything may go wrong.
@@ -146,6 +193,8 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     asks(allNamed || maybe(0.5) ? 1 + some(route.output) : undefined, {}, maybe(0.15));
     // Whole answers without a maximum, all at once: together they would say more than is left.
     if (!allNamed && maybe(0.05)) for (let another = 3 + some(5); another > 0; another--) asks(undefined, { stream: false, says: route.output, fate: 'whole' });
+    if (hasRuns && maybe(0.3)) begins();
+    if (isRevoking && maybe(0.12)) revokes();
     if (maybe(0.5)) await world.pass(some(maybe(0.1) ? 2000 : 200));
     if (dieAt !== undefined) continue;
     const machine = machines[some(machines.length)]!;
@@ -153,6 +202,8 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     if (maybe(0.04)) weather.slowness = weather.slowness > 4 ? 4 : slow;
     wasSlow ||= weather.slowness === slow;
     if (isLosing) weather.loss = maybe(0.5) ? 0.08 : 0;
+    if (!isFine()) fineSince = Infinity;
+    else if (fineSince === Infinity) fineSince = world.passed + (wasSlow ? 2 * slow : 0); // what is under way still takes its time
     if (maybe(0.02)) machine.skew = (some(3) - 1) * some(20_000);
     if (isAiling && maybe(0.1) && !machine.isGone)
       machine.ails(machine.ailment ? undefined : (['full', 'write', 'sync', 'read', 'create'] as const satisfies readonly Ailment[])[some(5)]);
@@ -168,14 +219,19 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
 
   // All is well again, and what was cut off is booked in time.
   isCalm = true;
+  for (const userId of [1, 2]) keys.resume(userId);
   Object.assign(weather, { isAway: false, slowness: 4, loss: 0 });
+  if (fineSince === Infinity) fineSince = world.passed + (wasSlow ? 2 * slow : 0);
   for (const machine of machines) {
     machine.ails(undefined);
     machine.skew = 0;
   }
   const isWhole = (machine: Machine) =>
     machine.isGone ? machine.isAdopted : machine.holders < 2 && machine.shipper?.pendingRows === 0 && machine.serving.some(({ isListening }) => isListening);
-  const isQuiet = () => [...calls.values()].every(({ answer }) => answer !== 'running') && machines.every(isWhole);
+  const isQuiet = () =>
+    [...calls.values(), ...runsAsked.values()].every(({ answer }) => answer !== 'running') &&
+    machines.every(isWhole) &&
+    runs.entries.every(({ status }) => !isRunning(status));
   // What was under way in bad weather has come or not, and disks have been tried again.
   await world.pass(wasSlow || isAiling ? 2 * slow + 500 : 500);
   await passUntil(isQuiet, recovery);
@@ -185,6 +241,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   await rest();
   await end();
   auditor.close();
+  problems.push(...wrongRuns(runs, runsAsked, calls));
   return { problems, points, story: said, trace: `${points} ${crc32(said + JSON.stringify(books.rows))}` };
 
   async function passUntil(isSo: () => boolean, most: number): Promise<void> {

@@ -237,12 +237,16 @@ export class Holding {
     return this.#contact !== undefined && now >= this.#contact.goodUntil;
   }
 
-  /** Lets go of all permits, those of streams that run too: the source may have ended them. @param isTakenBack it has, and is not to be told */
+  /**
+   * Lets go of all permits, those of streams that run too: the source may have ended them. It is still told of those that were used: where it has ended
+   * nothing, they would be leased for good.
+   *
+   * @param isTakenBack it has taken them back, and is not to be told
+   */
   lapse(isTakenBack: boolean): void {
     const all = this.granted - this.settled;
     this.granted -= all;
     this.#owed = isTakenBack ? 0 : this.#owed + Math.max(0, all);
-    if (!this.talking) this.minute?.told(this.minute.untoldCount); // they are older than a minute
   }
 
   /** The last answer was lost: the source may have granted what we do not know of. */

@@ -26,6 +26,8 @@ interface Part {
   turn: number;
   moved: number;
   reported: number;
+  /** It will not hear the answer to that message, and says all of it again. */
+  isRefused: boolean;
 }
 
 /** Near the edge of an account no stock is wanted: what one worker hoards the others cannot spend. */
@@ -46,6 +48,8 @@ export class Share {
   emptySince = Infinity;
   /** All that is free is to go back with the next message. */
   returnsAll = false;
+  /** When all permits were let go of last (monotonic milliseconds). */
+  lapsedAt = -Infinity;
   readonly #parts = new Map<string, Part>();
   /** Permits that the source does not know of, in the order of their reports. */
   #used: Used[] = [];
@@ -70,7 +74,11 @@ export class Share {
 
   /** Nothing of it is anywhere. @param unread workers that have settled what is not known here */
   isEmpty(unread: ReadonlySet<string>): boolean {
-    return Math.abs(this.free) < drift && this.isAtRest && Array.from(this.#parts).every(([worker, { out }]) => Math.abs(out) < drift && !unread.has(worker));
+    return (
+      Math.abs(this.free) < drift &&
+      this.isAtRest &&
+      Array.from(this.#parts).every(([worker, { out, isRefused }]) => Math.abs(out) < drift && !isRefused && !unread.has(worker))
+    );
   }
 
   /** Nobody waits for it, and the source knows all that it should. */
@@ -105,8 +113,10 @@ export class Share {
       const fresh = Math.max(0, count - known);
       known = Math.max(0, known - count);
       part.reported += fresh;
-      this.#use(part, fresh, now - ageSeconds * 1000);
+      const at = now - ageSeconds * 1000;
+      if (at >= this.lapsedAt) this.#use(part, fresh, at); // those before were taken back with all that the worker had
     }
+    part.isRefused = false;
     part.turn = turn;
     part.moved = 0;
     // of permits no more comes back than is out: those that have lapsed went back already
@@ -166,13 +176,18 @@ export class Share {
     this.#usedUnderWay = [];
   }
 
+  /** A worker does not hear the answer to its last message. */
+  refused(worker: string): void {
+    const part = this.#parts.get(worker);
+    if (part) part.isRefused = true;
+  }
+
   /** Lets go of all permits, those with workers too: the source may have ended them. The workers are told so. */
-  lapse(): void {
+  lapse(now: number): void {
     this.#owed += Math.max(0, this.free) + this.holders().reduce((sum, worker) => sum + this.#partOf(worker).out, 0);
     this.free = 0;
     for (const part of this.#parts.values()) [part.out, part.moved] = [0, 0];
-    this.#used = []; // they are older than a minute
-    this.#usedUnderWay = [];
+    this.lapsedAt = now;
   }
 
   /** It is not known what the source did. */
@@ -248,7 +263,7 @@ export class Share {
   }
 
   #partOf(worker: string): Part {
-    const part = this.#parts.get(worker) ?? { out: 0, turn: 0, moved: 0, reported: 0 };
+    const part = this.#parts.get(worker) ?? { out: 0, turn: 0, moved: 0, reported: 0, isRefused: false };
     this.#parts.set(worker, part);
     return part;
   }

@@ -460,4 +460,32 @@ describe('an account that nobody uses any more', () => {
     await minutes(13);
     expect(leases.accounts).toBe(0);
   });
+
+  test('whose last answer a worker did not hear is remembered until it has said everything again: no permit counts twice', async () => {
+    const one = leases.open('1');
+    await one.lease([ask(1, { account: requests })]);
+    const heard = turns;
+    const used = (ageSeconds: number) => [{ count: 1, ageSeconds }];
+    source.away = true;
+    await expect(one.lease([ask(1, { account: requests, used: used(0) })])).rejects.toMatchObject({ code: 'overloaded' });
+    source.away = false;
+    await minutes(3);
+    await one.giveBack([back(0, { account: requests, heard, used: used(180) })]);
+    await minutes(3);
+    expect(source.returned.flatMap((told) => told.used ?? [])).toHaveLength(1);
+    expect(leases.accounts).toBe(0);
+  });
+
+  test('by the machine, whose clock is a year ahead for a while, is remembered while a worker has some of it', async () => {
+    const one = leases.open('1');
+    let recalls = 0;
+    one.onRecall(() => recalls++);
+    await one.lease([ask(60)]);
+    const { now } = clock;
+    clock.now = () => now() + 366 * 86_400_000;
+    await minutes(3);
+    clock.now = now;
+    source.recall(tokens);
+    expect([leases.accounts, recalls]).toEqual([1, 1]);
+  });
 });

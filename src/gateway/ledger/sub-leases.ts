@@ -72,9 +72,14 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
   };
   const serve = (share: Share) => share.serve(workers.size);
 
-  function ask(worker: string, one: Ask): Promise<Grant> {
+  /** @returns what takes the grant to its worker: nothing is left of one whose permits have lapsed meanwhile */
+  function ask(worker: string, one: Ask): Promise<() => Grant> {
     const share = shareOf(one.account);
-    return new Promise((answer, refuse) => {
+    return new Promise((resolve, refuse) => {
+      const answer = (grant: Grant) => {
+        const { lapsedAt } = share;
+        resolve(() => (share.lapsedAt === lapsedAt ? grant : { ...grant, granted: 0 }));
+      };
       share.join({ worker, ask: one, answer, refuse, late: false }, workers.size, clock.monotonic());
       serve(share);
       if (share.isAsking) talk(share);
@@ -171,7 +176,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
 
   source.contact?.onReached((lapsed) => {
     const lapsing = [...shares.values()].filter(({ account }) => lapsed.some((kind) => kind === account.kind));
-    for (const share of lapsing) share.lapse();
+    for (const share of lapsing) share.lapse(clock.monotonic());
     talk(...lapsing);
   });
 
@@ -210,7 +215,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
    */
   function mayForget(share: Share, unread: ReadonlySet<string>): boolean {
     const { month } = share.account;
-    if (share.isAtRest && month !== '' && month < monthOf(clock.now())) return true;
+    if (share.isAtRest && share.holders().length === 0 && month !== '' && month < monthOf(clock.now())) return true; // a clock that is wrong may be put right
     const now = clock.monotonic();
     share.emptySince = share.isEmpty(unread) ? Math.min(share.emptySince, now) : Infinity;
     return now - share.emptySince >= (month === '' ? 0 : longestSeconds() * 1000);
@@ -239,8 +244,9 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
           // Where one is refused all are. What was granted comes back with the worker's next message, which has heard of nothing.
           const grants = await Promise.allSettled(asks.map((one) => ask(worker, one)));
           return grants.map((grant) => {
-            if (grant.status === 'rejected') throw grant.reason;
-            return grant.value;
+            if (grant.status === 'fulfilled') return grant.value();
+            for (const { account } of asks) shares.get(accountName(account))?.refused(worker);
+            throw grant.reason;
           });
         },
         async giveBack(returns) {

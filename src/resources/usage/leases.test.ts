@@ -238,6 +238,17 @@ onBothDatabases('leases', ({ shared }) => {
     expect(await lease([asks(account, 10, 2)])).toEqual([{ granted: 2, spent: 5, left: 0 }]);
   });
 
+  test('permits that were reported with the ask that made a lease, without an answer, are no part of it when they are reported again', async () => {
+    const { lease } = await machine(store(), () => 1_800_000_000.5);
+    const account = minute();
+    const heard = turns;
+    const used = [{ count: 2, ageSeconds: 80 }];
+    await lease([asks(account, 10, 3, { used })]);
+    await lease([asks(account, 10, 3, { heard, used })]);
+    expect(await lease([asks(account, 10, 7)])).toEqual([{ granted: 7, spent: 0, left: 0 }]);
+    expect(await lease([asks(account, 10, 1)])).toMatchObject([{ granted: 0 }]);
+  });
+
   test('a closed holder gets a conflict, what it held is free, and what it still ships is booked', async () => {
     const holders = openHolders(store());
     const [one, other] = [await machine(store()), await machine(store())];

@@ -1,0 +1,154 @@
+/* Runs in the background, as one process works on them: the production module on the database's jobs and responses. */
+import { queued } from '#dialects/openai-responses/response';
+import { callOf } from '#dialects/openai-responses/decode-request';
+import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import type { Exchange } from '#http/exchange';
+import { Fault } from '#model/fault';
+import type { Context, Generate } from '#model/generate';
+import { openBackground, type Background, type BackgroundParts } from '../../src/faces/chatcompat/responses/background.ts';
+import type { Rights } from '../../src/faces/chatcompat/responses/kept.ts';
+import type { Over } from './network.ts';
+import { leaseMilliseconds, type RunsModel, type Taken } from './runs-model.ts';
+import type { Life } from './world.ts';
+
+export interface OwnRuns {
+  /** @param said what the caller asks to be answered */
+  begin(asked: RunAsked, context: Context): Promise<void>;
+  /** Takes no more, interrupts what runs, and resolves when it has ended. */
+  close(): Promise<void>;
+}
+
+export interface RunAsked {
+  readonly requestId: string;
+  readonly max: number | undefined;
+}
+
+export interface OwnRunsParts {
+  readonly life: Life;
+  readonly over: Over;
+  readonly model: RunsModel;
+  readonly rights: Rights;
+  readonly generate: Generate;
+  readonly affords: BackgroundParts['affords'];
+  readonly chance: () => number;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+const lookMilliseconds = 300;
+const settleMilliseconds = 700;
+const streamSeconds = 600;
+
+type Stop = 'cancelled' | 'lost' | 'closing';
+
+export function runsOf({ life, over, model, rights, generate, affords, chance, log }: OwnRunsParts): OwnRuns {
+  const { clock } = life;
+  const working = new Set<{ stop(why: Stop): void; readonly ended: Promise<void> }>();
+  let isClosing = false;
+  let jobs = 0;
+  const nothing = () => Promise.reject(new Error('No life has conversations.'));
+  const background: Background = openBackground({
+    generate,
+    clock,
+    limits: () => ({ holdHeadersSeconds: 10, requestSeconds: 600, streamSeconds }),
+    responses: {
+      keep: nothing,
+      renew: (entry, statuses) => over(() => model.renewEntry(entry, statuses)),
+      find: (_, id) => over(() => model.find(id)),
+      chain: nothing,
+      bytes: (_, id) => over(() => (model.find(id) ? 1000 : 0)),
+      remove: nothing,
+      enter: () => undefined,
+    },
+    conversations: { make: nothing, find: nothing, describe: nothing, remove: nothing, add: nothing, count: nothing },
+    runs: {
+      begin: (make, keyId) => over(() => model.keep(make(`${life.name}/${++jobs}`), keyId)),
+      cancel: (job) => over(() => model.cancel(job)),
+      waiting: async (userId) => (await over(() => model.waiting(userId))).map(({ id: job, responseId: id, keyId }) => ({ job, id, keyId })),
+      work: (handler) => {
+        clock.after(chance() * lookMilliseconds, () => void look(handler));
+      },
+    },
+    rights,
+    memoryOf: () => ({ take: () => true, add: () => {}, letGo: () => {} }),
+    storing: () => true,
+    log,
+    affords,
+  });
+
+  return {
+    begin({ requestId, max }, context) {
+      const request: ResponsesRequest = { model: 'm', input: 'hello', background: true, ...(max === undefined ? {} : { max_output_tokens: max }) };
+      const said = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
+      const response = queued(request, { id: `resp_${requestId}`, created: 0 }, true);
+      const exchange = { sendJson: () => {} } as unknown as Exchange;
+      return background.begin({ exchange, request, response, ground: { before: [], said }, call: callOf(request, said), context });
+    },
+    async close() {
+      isClosing = true;
+      for (const one of working) one.stop('closing');
+      await Promise.all([...working].map(({ ended }) => ended));
+    },
+  };
+
+  type Handler = Parameters<BackgroundParts['runs']['work']>[0];
+
+  async function look(handler: Handler): Promise<void> {
+    while (!isClosing) {
+      try {
+        for (const job of await over(() => model.take(8))) work(handler, job);
+      } catch {
+        // the database is away
+      }
+      await clock.sleep(lookMilliseconds);
+    }
+  }
+
+  function work(handler: Handler, job: Taken): void {
+    const aborting = new AbortController();
+    let why: Stop | undefined;
+    let renewed = clock.monotonic();
+    let hasEnded = false;
+    const stop = (reason: Stop) => {
+      why ??= reason;
+      aborting.abort(new Fault('overloaded', 'The job was interrupted.'));
+    };
+    const renew = async () => {
+      const asked = clock.monotonic();
+      try {
+        const own = await over(() => model.renew(job));
+        if (!own) stop('lost');
+        else if (own.isCancelWanted) stop('cancelled');
+        renewed = asked;
+      } catch {
+        if (clock.monotonic() - renewed > leaseMilliseconds) stop('lost');
+      }
+      if (!hasEnded) clock.after(leaseMilliseconds / 3, () => void (!hasEnded && renew()));
+    };
+    clock.after(leaseMilliseconds / 3, () => void (!hasEnded && renew()));
+    const settle = async (ending: 'over' | 'interrupted' | 'again') => {
+      while (clock.monotonic() - renewed <= leaseMilliseconds)
+        try {
+          return await over(() => model.settle(job, ending));
+        } catch {
+          await clock.sleep(settleMilliseconds);
+        }
+    };
+    const { userId, responseId: id, tries, taken } = job;
+    const ended = handler({ userId, id, tries, taken, signal: aborting.signal })
+      .then(
+        () => settle('over'),
+        async (error: unknown) => {
+          if (why === 'lost') return;
+          if (why === undefined && !(error instanceof Fault && error.code === 'overloaded')) log('A run failed.', error);
+          await settle(why === 'cancelled' ? 'over' : why === 'closing' ? 'interrupted' : 'again');
+        },
+      )
+      .finally(() => {
+        hasEnded = true;
+        working.delete(one);
+      });
+    const one = { stop, ended };
+    working.add(one);
+    if (isClosing) stop('closing');
+  }
+}
