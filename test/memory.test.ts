@@ -221,8 +221,8 @@ test('pages that anybody may read count nowhere, however slowly they are read', 
   const open = Array.from({ length: 8 }, () => connect(Number(new URL(house.url).port), '127.0.0.1').pause());
   onTestFinished(() => open.forEach((socket) => socket.destroy()));
   const before = await figure('requests_total');
-  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
-  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThan(1000);
+  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(30));
+  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThanOrEqual(8 * 30);
   expect(await heldBytes()).toBe(0);
 });
 

@@ -6,6 +6,7 @@ import { ClientLeft } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
 import type { ByteBudget, Memory, NeededMemory } from '#kit/byte-budget';
 import { LightSignal } from '#kit/light-signal';
+import { endsOn } from './pipeline.ts';
 import { Recording } from './sent.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
@@ -286,6 +287,7 @@ export class Exchange implements Memory, NeededMemory {
   }
 
   #closed(): void {
+    endsOn(this.#request.socket);
     this.#unsent = 0;
     if (this.#isOver) this.#holds(0);
     if (!this.#response.writableFinished) {

@@ -15,6 +15,7 @@ import { boundConnections, roomFor } from './crowd.ts';
 import { Exchange } from './exchange.ts';
 import { ClientLeft } from '#kit/client-left';
 import { oddHead } from './head.ts';
+import { beginsOn } from './pipeline.ts';
 import type { Asked, Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
@@ -88,6 +89,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
+    if (!beginsOn(request.raw.socket)) return;
     const isExtra = crowd.isExtra(request.raw.socket);
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
       draining: () => draining || isExtra,
