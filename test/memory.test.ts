@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { inputItemId } from '#dialects/openai-responses/encode-items';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { askFace, faces } from './all-faces.ts';
+import { askFace, faces, type Face } from './all-faces.ts';
 import { ok, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
 import { connectRaw } from './fakes/raw.ts';
 import { chat, openHouse, type House } from './house.ts';
@@ -35,6 +35,8 @@ providers:
   fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k], mediaUrls: fetched }
 models:
   gpt-4o-mini: { targets: [{ provider: fake }] }
+  checked: { targets: [{ provider: fake }] }
+guard: { checks: [{ name: apples, when: [after], kind: regex, pattern: apple, action: deny, stream: whole, models: [checked] }] }
 limits: { bodyBytes: ${large} }
 outbound: { allow: ["${pictureAddress()}"] }
 `,
@@ -140,6 +142,26 @@ describe('while the unfinished bodies of one user fill their share', () => {
     expect((await fetched()).status).toBe(200);
     await expect.poll(heldBytes).toBe(0);
   });
+});
+
+test.each<[string, string, Face]>([
+  ['that a check holds back until it is whole', 'checked', 'chat'],
+  ['that is repeated as a whole in its last frame', 'gpt-4o-mini', 'responses'],
+])('a streamed answer %s is refused where there is no room for it', async (_, model, face) => {
+  const member = await newMember(house);
+  const close = await unfinished(member.keys[0]!, several);
+  const ask = (text: string) => {
+    upstream.reset();
+    upstream.script(ok({ text }));
+    return askFace({ url: house.url, key: member.keys[0]! }, face, { model, content: 'hello', stream: true });
+  };
+  const long = 'a word and '.repeat(10_000);
+  expect(await ask(long)).toMatchObject({ complete: false, error: 'overloaded' });
+  expect(await ask('short')).toMatchObject({ complete: true, text: 'short' });
+  close();
+  await expect.poll(heldBytes).toBe(0);
+  expect(await ask(long)).toMatchObject({ complete: true, text: long });
+  await expect.poll(heldBytes).toBe(0);
 });
 
 test('what is kept of a response counts while it is read: there is no room for a large one', async () => {
