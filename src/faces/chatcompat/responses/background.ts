@@ -206,12 +206,11 @@ export function openBackground(parts: BackgroundParts): Background {
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
     if (!goesOn) return void (await responses.renew(whole, runningStatuses));
-    if (!(await responses.find(userId, entry.id))) return; // deleted meanwhile
     try {
-      await conversations.add(run.conversationId, whole);
+      await conversations.add(run.conversationId, whole, runningStatuses);
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
-      await responses.renew(whole, runningStatuses); // the conversation went on without it
+      if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
+      await responses.renew(whole, runningStatuses); // the conversation went on without it, or was deleted
     }
   }
 

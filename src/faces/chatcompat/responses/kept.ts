@@ -69,7 +69,7 @@ export interface Conversations {
   find(userId: number, id: string): Promise<Conversation | undefined>;
   describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
-  add(conversationId: string, entry: Entry): Promise<void>;
+  add(conversationId: string, entry: Entry, statuses?: readonly string[]): Promise<void>;
   count(userId: number): Promise<number>;
 }
 
