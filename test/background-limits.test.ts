@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { hang, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { expect, test } from 'vitest';
+import { hang, talkative } from './fakes/upstream/index.ts';
+import { scriptedHouse } from './scripted-house.ts';
 
 const responses = '/server/chatcompat/v1/responses';
 const conversations = '/server/chatcompat/v1/conversations';
 
-let upstream: Upstream;
-let house: House;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  house = await openHouse({
-    upstream: upstream.url,
-    yaml: `
+const { upstream, house } = await scriptedHouse(({ url }) => ({
+  upstream: url,
+  yaml: `
 plans: { nothing: { monthlyTokens: 0 }, never: { requestsPerMinute: 0 }, silent: { concurrentStreams: 0 }, slow: { requestsPerMinute: 1 }, narrow: { concurrentStreams: 1 } }
 responses: { maxRuns: 3, maxBytes: 200000 }
 `,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 interface Answer {
   readonly id: string;

@@ -1,25 +1,15 @@
 /* What one user sends, or is answered, holds up nobody else: told by who is answered first, not by how long it takes. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { always, on, ok, startUpstream, type Behaviour, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { expect, test } from 'vitest';
+import { always, on, ok, type Behaviour } from './fakes/upstream/index.ts';
 import { newMember, type Member } from './members.ts';
+import { scriptedHouse } from './scripted-house.ts';
 
-let upstream: Upstream;
-let house: House;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  house = await openHouse({
-    yaml: `
-providers: { fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] } }
+const { upstream, house } = await scriptedHouse(({ url }) => ({
+  yaml: `
+providers: { fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] } }
 models: { large: { targets: [{ provider: fake }] }, small: { targets: [{ provider: fake }] } }
 `,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const post = (member: Member, path: string, body: object) =>
   fetch(house.url + path, {
