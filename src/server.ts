@@ -24,7 +24,7 @@ import { openMetrics, type Figures } from './http/metrics.ts';
 import { openApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { serve } from './http/serve.ts';
-import { ByteBudget, memoryOf } from './kit/byte-budget.ts';
+import { ByteBudget, memoryOf, type ByteLimits } from './kit/byte-budget.ts';
 import { systemClock, type Clock } from './kit/clock.ts';
 import { QueueFull } from './kit/fair-semaphore.ts';
 import { openFinding } from './kit/finding.ts';
@@ -71,6 +71,8 @@ export interface ServerParts {
   readonly parent?: Parent;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside?: Outside;
+  /** Bytes that requests may hold in memory, together and of one user. */
+  readonly memory?: ByteLimits;
   /** What this process held belongs to somebody else now: it should end. */
   readonly lost?: (cause: unknown) => void;
 }
@@ -116,7 +118,7 @@ export interface ServingProcess extends Server {
 }
 
 /** Of a process, for bodies with what is made of them, fetched media, whole answers and what is read of kept responses: of everybody, and of one user. */
-const heldBytes = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
+const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /** Puts the house together and opens the door. */
 export async function startServer({
@@ -126,6 +128,7 @@ export async function startServer({
   chance = Math.random,
   parent,
   outside,
+  memory = heldBytes,
   lost = () => {},
 }: ServerParts): Promise<ServingProcess> {
   let settings = first;
@@ -271,7 +274,7 @@ export async function startServer({
   metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
 
   let document: OpenApiDocument | undefined;
-  const budget = new ByteBudget(heldBytes);
+  const budget = new ByteBudget(memory);
   const faces: readonly Face[] = [
     chatcompat({
       ...keeping,

@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { hang, startUpstream, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { expect, test } from 'vitest';
+import { hang, talkative } from './fakes/upstream/index.ts';
+import { scriptedHouse } from './scripted-house.ts';
 
 const responses = '/server/chatcompat/v1/responses';
 const conversations = '/server/chatcompat/v1/conversations';
 
-let upstream: Upstream;
-let house: House;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  house = await openHouse({
-    upstream: upstream.url,
-    yaml: `
-plans: { nothing: { monthlyTokens: 0 }, never: { requestsPerMinute: 0 }, silent: { concurrentStreams: 0 }, slow: { requestsPerMinute: 1 } }
+const { upstream, house } = await scriptedHouse(({ url }) => ({
+  upstream: url,
+  yaml: `
+plans: { nothing: { monthlyTokens: 0 }, never: { requestsPerMinute: 0 }, silent: { concurrentStreams: 0 }, slow: { requestsPerMinute: 1 }, narrow: { concurrentStreams: 1 } }
 responses: { maxRuns: 3, maxBytes: 200000 }
 `,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 interface Answer {
   readonly id: string;
@@ -59,6 +49,34 @@ test('queueing takes no request out of the minute: the run does', async () => {
   const ask = await somebody('slow');
   const { body } = await ask(responses, queue);
   await expect.poll(async () => (await ask(`${responses}/${body.id}`)).body.status, { timeout: 15_000 }).toBe('completed');
+});
+
+test('background responses that meet a limit of streams when they begin wait until it frees, in their order, and those of others do not', async () => {
+  const [ask, other] = [await somebody('narrow'), await somebody()];
+  const gate = Promise.withResolvers<void>();
+  upstream.script(talkative(1, gate.promise));
+  const queued = async (by = ask) => (await by(responses, queue)).body.id;
+  const status = async (id: string, by = ask) => (await by(`${responses}/${id}`)).body.status;
+  const first = await queued();
+  await upstream.arrived(0);
+  const [second, third] = [await queued(), await queued()];
+  // Whoever asks after them is refused after them.
+  for (let tries = 0; tries < 2; tries++) expect((await ask(responses, { ...queue, background: false, stream: true })).status).toBe(429);
+  const free = await queued(other);
+  await expect.poll(() => status(free, other)).toBe('completed');
+  expect([await status(second), await status(third)]).toEqual(['queued', 'queued']);
+  gate.resolve();
+  for (const id of [first, second, third]) await expect.poll(() => status(id), { timeout: 20_000 }).toBe('completed');
+}, 60_000);
+
+test('a background response that waits for a limit can be cancelled', async () => {
+  const ask = await somebody('narrow');
+  upstream.script(hang());
+  const first = (await ask(responses, queue)).body.id;
+  await upstream.arrived(0);
+  const second = (await ask(responses, queue)).body.id;
+  expect((await ask(responses, { ...queue, background: false, stream: true })).status).toBe(429);
+  for (const id of [second, first]) expect((await ask(`${responses}/${id}/cancel`, {})).body.status).toBe('cancelled');
 });
 
 test('a background response for a model that is not there is refused at once', async () => {

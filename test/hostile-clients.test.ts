@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from './fakes/raw.ts';
-import { always, endless, hang, ok, pace, startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
 import { chat, openHouse, type House } from './house.ts';
 
 let upstream: Upstream;
@@ -98,4 +98,47 @@ test('two requests on one connection are answered in order, not mixed [S-12]', a
   expect(first.text).toContain('[DONE]');
   expect(JSON.parse(second.text)).toHaveProperty('choices');
   raw.close();
+});
+
+describe('requests that are written without reading an answer', () => {
+  const health = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n';
+
+  test('are all answered in order where there are 32 of them', async () => {
+    const gate = Promise.withResolvers<void>();
+    upstream.script(talkative(1, gate.promise));
+    const raw = await connectRaw(house.url);
+    raw.send(asked(false) + health.repeat(31));
+    await upstream.arrived(0);
+    gate.resolve();
+    expect((await raw.answer()).text).toContain('choices');
+    for (let at = 0; at < 31; at++) expect((await raw.answer()).status).toBe(200);
+    raw.send(health.repeat(32)); // what was answered does not count
+    for (let at = 0; at < 32; at++) expect((await raw.answer()).status).toBe(200);
+    raw.close();
+  });
+
+  test.each([32, 100_000])('end the connection and all that was asked on it where %i more than one come at once', async (many) => {
+    upstream.script(hang());
+    const raw = await connectRaw(house.url);
+    raw.send(asked(false));
+    await upstream.arrived(0);
+    raw.send(health.repeat(many));
+    await raw.ended();
+    await upstream.closed(0);
+    expect(raw.received).toHaveLength(0);
+  });
+
+  test('all end when their client leaves, and hold nothing any more', async () => {
+    upstream.script(hang(), hang(), ok({ text: 'x'.repeat(200_000) }));
+    const raw = await connectRaw(house.url);
+    for (let at = 0; at < 3; at++) {
+      raw.send(asked(false));
+      await upstream.arrived(at);
+    }
+    await expect.poll(() => figure('dragoman_held_bytes')).toBeGreaterThan(100_000);
+    raw.close();
+    for (const at of [0, 1]) await upstream.closed(at);
+    await expect.poll(() => figure('dragoman_requests_in_flight')).toBe(1);
+    expect(await figure('dragoman_held_bytes')).toBe(0);
+  });
 });

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '#config';
+import type { ByteLimits } from '#kit/byte-budget';
 import { systemClock, type Clock } from '#kit/clock';
 import type { Outside } from '#kit/guarded-fetch';
 import { openLog, type Log } from '../src/log.ts';
@@ -34,6 +35,7 @@ export interface HouseSettings {
   readonly log?: Log;
   readonly clock?: Clock;
   readonly outside?: Outside;
+  readonly memory?: ByteLimits;
 }
 
 export async function openHouse({
@@ -44,6 +46,7 @@ export async function openHouse({
   log = { ...openLog('silent'), level: () => {} }, // whatever the settings say
   clock = systemClock,
   outside,
+  memory,
 }: HouseSettings = {}): Promise<House> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
@@ -60,7 +63,7 @@ export async function openHouse({
   };
   const read = () => readSettings({ args: {}, env, cwd: home }).settings;
   const settings = read();
-  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}) });
+  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}), ...(memory ? { memory } : {}) });
   const close = async () => {
     await server.close(1);
     if (own) await rm(own, { recursive: true, force: true });

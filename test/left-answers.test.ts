@@ -1,37 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from './all-faces.ts';
-import { startUpstream, stream, type Behaviour, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { stream, type Behaviour } from './fakes/upstream/index.ts';
 import { loggedAs, type Logged } from './members.ts';
+import { everyWire, scriptedHouse } from './scripted-house.ts';
 
-let upstream: Upstream;
-let house: House;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const price = 'price: { input: 10, output: 20, cached: 1, cacheWrite: 12.5, cacheWrite1h: 20 }';
-  house = await openHouse({
-    yaml: `
-providers:
-  chat: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  responses: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  messages: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
-  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
-models:
-  chat: { targets: [{ provider: chat }], ${price} }
-  responses: { targets: [{ provider: responses }], ${price} }
-  messages: { targets: [{ provider: messages }], ${price} }
-  gemini: { targets: [{ provider: gemini }], ${price} }
-routing: { cooldownSeconds: 0 }
-`,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const price = 'price: { input: 10, output: 20, cached: 1, cacheWrite: 12.5, cacheWrite1h: 20 }';
+const { upstream, house } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream, price) }));
 
 /** A stream of these frames, of which those behind a `hold` come when the caller may go on. */
 function held(frames: readonly (object | 'hold' | '[DONE]')[]): { readonly behaviour: Behaviour; goOn(): void } {

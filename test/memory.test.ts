@@ -4,17 +4,18 @@ import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { inputItemId } from '#dialects/openai-responses/encode-items';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { askFace, faces } from './all-faces.ts';
+import { askFace, faces, type Face } from './all-faces.ts';
 import { ok, startUpstream, talkative, type Upstream } from './fakes/upstream/index.ts';
 import { connectRaw } from './fakes/raw.ts';
 import { chat, openHouse, type House } from './house.ts';
 import { newMember } from './members.ts';
 
 const responses = '/server/chatcompat/v1/responses';
-const megabyte = 2 ** 20;
-const large = 32 * megabyte;
-/** So many fill the share of one user. */
+/** Bytes of a large body. */
+const large = 2 ** 18;
+/** So many fill the share of one user, and the shares of so many users all there is. */
 const several = 4;
+const memory = { total: several * several * large, each: several * large };
 
 const pictures = createServer((_, response) => {
   response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000)]));
@@ -28,11 +29,14 @@ beforeAll(async () => {
   pictures.listen(0, '127.0.0.1');
   await once(pictures, 'listening');
   house = await openHouse({
+    memory,
     yaml: `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k], mediaUrls: fetched }
 models:
   gpt-4o-mini: { targets: [{ provider: fake }] }
+  checked: { targets: [{ provider: fake }] }
+guard: { checks: [{ name: apples, when: [after], kind: regex, pattern: apple, action: deny, stream: whole, models: [checked] }] }
 limits: { bodyBytes: ${large} }
 outbound: { allow: ["${pictureAddress()}"] }
 `,
@@ -49,8 +53,8 @@ const pictureAddress = () => `http://127.0.0.1:${(pictures.address() as AddressI
 const head = (key: string, ...headers: string[]) =>
   [`POST ${chat} HTTP/1.1`, 'host: x', `authorization: Bearer ${key}`, 'content-type: application/json', ...headers, '', ''].join('\r\n');
 
-/** Requests of this key whose bodies have been invited and never come. */
-async function unfinished(key: string, count: number) {
+/** Requests of this key whose bodies are announced and invited. */
+async function announced(key: string, count: number) {
   const open = await Promise.all(
     Array.from({ length: count }, async () => {
       const connection = await connectRaw(house.url);
@@ -59,9 +63,17 @@ async function unfinished(key: string, count: number) {
       return connection;
     }),
   );
-  const close = () => open.forEach((connection) => connection.close());
-  onTestFinished(close);
-  return close;
+  onTestFinished(() => open.forEach((connection) => connection.close()));
+  return open;
+}
+
+/** Requests of this key whose bodies have come but for their ends. */
+async function unfinished(key: string, count: number) {
+  const before = await heldBytes();
+  const open = await announced(key, count);
+  for (const connection of open) connection.send(Buffer.alloc(large - 1));
+  await expect.poll(heldBytes).toBe(before + count * (large - 1));
+  return () => open.forEach((connection) => connection.close());
 }
 
 /** The sum of a figure over its labels. */
@@ -71,6 +83,26 @@ async function figure(name: string): Promise<number> {
 }
 
 const heldBytes = () => figure('held_bytes');
+
+test('bodies that are announced and do not come take no room from anybody', async () => {
+  const members = await Promise.all(Array.from({ length: several }, () => newMember(house)));
+  for (const { keys } of members) await announced(keys[0]!, several);
+  expect(await heldBytes()).toBe(0);
+  for (const member of members) expect((await member.ask({ model: 'built-in', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).status).toBe(200);
+});
+
+test('a body for which the room is gone when its bytes come is 503 in its middle, with Retry-After, and gives back what it held', async () => {
+  const member = await newMember(house);
+  const [late] = await announced(member.keys[0]!, 1);
+  const close = await unfinished(member.keys[0]!, several);
+  const before = await heldBytes();
+  late!.send(Buffer.alloc(100_000));
+  const refused = await late!.answer();
+  expect([refused.status, refused.header('retry-after'), refused.header('connection')]).toEqual([503, '2', 'close']);
+  expect(await heldBytes()).toBe(before);
+  close();
+  await expect.poll(heldBytes).toBe(0);
+});
 
 describe('while the unfinished bodies of one user fill their share', () => {
   test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
@@ -110,6 +142,26 @@ describe('while the unfinished bodies of one user fill their share', () => {
     expect((await fetched()).status).toBe(200);
     await expect.poll(heldBytes).toBe(0);
   });
+});
+
+test.each<[string, string, Face]>([
+  ['that a check holds back until it is whole', 'checked', 'chat'],
+  ['that is repeated as a whole in its last frame', 'gpt-4o-mini', 'responses'],
+])('a streamed answer %s is refused where there is no room for it', async (_, model, face) => {
+  const member = await newMember(house);
+  const close = await unfinished(member.keys[0]!, several);
+  const ask = (text: string) => {
+    upstream.reset();
+    upstream.script(ok({ text }));
+    return askFace({ url: house.url, key: member.keys[0]! }, face, { model, content: 'hello', stream: true });
+  };
+  const long = 'a word and '.repeat(10_000);
+  expect(await ask(long)).toMatchObject({ complete: false, error: 'overloaded' });
+  expect(await ask('short')).toMatchObject({ complete: true, text: 'short' });
+  close();
+  await expect.poll(heldBytes).toBe(0);
+  expect(await ask(long)).toMatchObject({ complete: true, text: long });
+  await expect.poll(heldBytes).toBe(0);
 });
 
 test('what is kept of a response counts while it is read: there is no room for a large one', async () => {
@@ -191,8 +243,8 @@ test('pages that anybody may read count nowhere, however slowly they are read', 
   const open = Array.from({ length: 8 }, () => connect(Number(new URL(house.url).port), '127.0.0.1').pause());
   onTestFinished(() => open.forEach((socket) => socket.destroy()));
   const before = await figure('requests_total');
-  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
-  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThan(1000);
+  for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(30));
+  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThanOrEqual(8 * 30);
   expect(await heldBytes()).toBe(0);
 });
 

@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { requestOf, type Face } from './all-faces.ts';
-import { always, failing, on, replay, says, startUpstream, usage, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { always, failing, on, replay, says, usage } from './fakes/upstream/index.ts';
 import { loggedAs, newMember, type Logged } from './members.ts';
+import { scriptedHouse } from './scripted-house.ts';
 
-let upstream: Upstream;
-let house: House;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  house = await openHouse({
-    yaml: `
+const { upstream, house } = await scriptedHouse(({ url }) => ({
+  yaml: `
 providers:
-  one: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k], headers: { x-fake: one } }
-  two: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k], headers: { x-fake: two } }
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
+  one: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: one } }
+  two: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: two } }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [k] }
 models:
   claude: { targets: [{ provider: claude }], price: { input: 2, output: 10, cached: 0.2, cacheWrite: 2.5, cacheWrite1h: 4 } }
   gpt: { targets: [{ provider: one }], price: { input: 2, output: 10, cached: 0.1, cacheWrite: 2.5 } }
@@ -29,13 +24,7 @@ models:
   hearing: { targets: [{ provider: one }], price: { input: 0, second: 0.0001 } }
 routing: { cooldownSeconds: 0 }
 `,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const rowOf = (answer: Response): Promise<Logged> => loggedAs(house, answer.headers.get('x-request-id')!);
 

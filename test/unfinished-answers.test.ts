@@ -1,35 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { askFace, faces } from './all-faces.ts';
-import { on, replay, startUpstream, stream as pieces, type Behaviour, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House } from './house.ts';
+import { on, replay, stream as pieces, type Behaviour } from './fakes/upstream/index.ts';
 import { loggedAs } from './members.ts';
+import { everyWire, scriptedHouse } from './scripted-house.ts';
 
-let upstream: Upstream;
-let house: House;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  house = await openHouse({
-    yaml: `
-providers:
-  chat: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  responses: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  messages: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
-  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
-models:
-  chat: { targets: [{ provider: chat }] }
-  responses: { targets: [{ provider: responses }] }
-  messages: { targets: [{ provider: messages }] }
-  gemini: { targets: [{ provider: gemini }] }
-routing: { cooldownSeconds: 0 }
-`,
-  });
-});
-afterAll(async () => {
-  await house.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, house } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream) }));
 
 type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
 type Frame = Readonly<Record<string, unknown>>;

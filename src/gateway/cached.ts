@@ -40,7 +40,9 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
     let size = 0;
     for await (const events of inner(heard, context)) {
       if (size < mostGathered) {
+        const before = size;
         for (const event of events) size += sizeOf(event);
+        if (context.memory?.take(size - before) === false) size = mostGathered; // the answer goes on, and is not kept
         if (size < mostGathered) said.push(events);
         else said.length = 0;
       }

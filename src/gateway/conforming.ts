@@ -5,7 +5,7 @@ import { fold, type Candidate } from '#model/fold';
 import type { Context, Generate, Said } from '#model/generate';
 import type { JsonObject } from '#model/json';
 import { inSteps } from '#model/permits';
-import { heldBack } from './held-back.ts';
+import { HeldBytes } from './held-back.ts';
 
 export interface ConformingParts {
   /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -46,10 +46,10 @@ export function conforming({ against }: ConformingParts, inner: Generate): Gener
 
 async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
-  const counted = heldBack(context);
+  const held = new HeldBytes(context);
   for await (const said of events)
     for (const event of said) {
-      counted(event);
+      held.add(event);
       all.push(event);
     }
   return all;

@@ -99,7 +99,7 @@ async function* telling(ignored: readonly string[], answer: AsyncIterable<Said>)
 /** The answer as it may be read: sentence by sentence, or whole where the settings say so or nobody reads before the end anyway. */
 async function* heard(checks: readonly Check[], call: GenerateCall, answer: AsyncIterable<Said>, looking: Looking, notes: Notes): AsyncGenerator<Said> {
   const bySentence = call.stream && checks.every(({ stream }) => stream === 'sentence');
-  const held = new HeldAnswer(call, bySentence);
+  const held = new HeldAnswer(call, bySentence, looking.context);
   let waiting: Segment[] = [];
   let refused: Fault | undefined;
   for await (const said of answer) {

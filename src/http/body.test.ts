@@ -15,8 +15,9 @@ function requestWith(headers: Readonly<Record<string, string>>, room = Infinity)
     invite: () => {},
     bodyUntil: Infinity,
     held: 0,
+    hasRoom: (bytes: number) => exchange.held + bytes <= room,
     take(bytes: number) {
-      if (exchange.held + bytes > room) return false;
+      if (!exchange.hasRoom(bytes)) return false;
       exchange.held += bytes;
       return true;
     },
@@ -61,10 +62,22 @@ test('a body for which there is no room is refused before it is read where it te
   await expect(grown.body).rejects.toMatchObject({ code: 'overloaded' });
 });
 
+test('an announced body holds what has arrived of it, and is refused in the middle where there is no room for more', async () => {
+  const { exchange, send, body } = requestWith({ 'content-length': '10000000' }, 10_000_000);
+  expect(exchange.held).toBe(0);
+  send(Buffer.alloc(70_000));
+  send(Buffer.alloc(1));
+  expect(exchange.held).toBe(70_001);
+  exchange.held = 9_999_999; // somebody else's
+  send(Buffer.alloc(2));
+  await expect(body).rejects.toMatchObject({ code: 'overloaded', details: { retryAfter: 2 } });
+});
+
 test('a body that never stops for long but comes with less than a kilobyte a second is too slow, and one with more is not', async () => {
   const piece = Buffer.alloc(16_384);
-  const come = async (everySeconds: number, pieces: number) => {
+  const come = async (everySeconds: number, pieces: number, before = 0) => {
     const { clock, send, end, look, body } = requestWith({ 'transfer-encoding': 'chunked' });
+    send(Buffer.alloc(before));
     const outcome = body.then(
       () => 'read',
       (fault: { code: string }) => fault.code,
@@ -81,4 +94,5 @@ test('a body that never stops for long but comes with less than a kilobyte a sec
   };
   expect(await come(20, 50)).toBe('slow-client');
   expect(await come(16, 50)).toBe('read');
+  expect(await come(16, 58, 5_000_000)).toBe('slow-client'); // a quarter of an hour is enough for any
 });

@@ -12,12 +12,14 @@ export interface BodyLimits {
 const progress = 16_384;
 /** 1 KB a second, over the whole body. */
 const leastBytesPerMillisecond = 1;
+/** No body takes longer, however much of it came at once: what has arrived holds memory that others want. */
+const longestMilliseconds = 900_000;
 const nothing = new Uint8Array(0);
 
 /**
- * The whole request body.
+ * The whole request body. Its bytes count as the memory of the request when they arrive: an announced length reserves nothing.
  *
- * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`, `overloaded` where requests hold as much memory as they may
+ * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`, `overloaded` where requests hold as much memory as they may, now or in the middle of the body
  */
 export async function readBody(
   exchange: Exchange,
@@ -31,7 +33,7 @@ export async function readBody(
   if (length !== Infinity && length > bodyBytes) throw tooLarge(bodyBytes);
   refuseOtherTypes(exchange, takes);
   const announced = length !== Infinity;
-  if (announced && !exchange.take(length)) throw noRoom();
+  if (announced && !exchange.hasRoom(length)) throw noRoom();
   exchange.invite();
   let first: Buffer | undefined; // nearly always the only one, which is not copied
   let room: Buffer | undefined;
@@ -47,13 +49,14 @@ export async function readBody(
         const before = size;
         size += chunk.length;
         if (size > bodyBytes) return reject(tooLarge(bodyBytes));
-        if (!announced && !exchange.take(chunk.length)) return reject(noRoom());
+        if (!exchange.take(chunk.length)) return reject(noRoom());
         if (size - counted >= progress) {
           counted = size;
-          exchange.bodyUntil = Math.min(clock.monotonic() + patience, startedAt + patience + size / leastBytesPerMillisecond);
+          const allowed = Math.min(patience + size / leastBytesPerMillisecond, longestMilliseconds);
+          exchange.bodyUntil = Math.min(clock.monotonic() + patience, startedAt + allowed);
         }
         if (before === 0) return void (first = chunk);
-        room = grown(room ?? first!, before, announced ? length : size);
+        room = grown(room ?? first!, { used: before, bytes: size, most: length });
         chunk.copy(room, before);
       });
       incoming.on('end', () => resolve(room?.subarray(0, size) ?? first ?? nothing));
@@ -71,10 +74,13 @@ export async function readBody(
   }
 }
 
-/** A buffer with at least so many bytes that begins with the first `used` of another: chunks as small as a client likes cost no more than their bytes. */
-function grown(from: Buffer, used: number, bytes: number): Buffer {
+/**
+ * A buffer with room for so many `bytes`, and `most` at most, that begins with the first `used` of another. It doubles, so that chunks as small as a client
+ * likes cost no more than their bytes, and no announced length is allocated before its bytes come.
+ */
+function grown(from: Buffer, { used, bytes, most }: { readonly used: number; readonly bytes: number; readonly most: number }): Buffer {
   if (from.length >= bytes) return from;
-  const room = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * from.length, leastRoom));
+  const room = Buffer.allocUnsafeSlow(Math.min(most, Math.max(bytes, 2 * from.length, leastRoom)));
   from.copy(room, 0, 0, used);
   return room;
 }

@@ -6,6 +6,7 @@ import { ClientLeft } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
 import type { ByteBudget, Memory, NeededMemory } from '#kit/byte-budget';
 import { LightSignal } from '#kit/light-signal';
+import { endsOn } from './pipeline.ts';
 import { Recording } from './sent.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
@@ -139,12 +140,16 @@ export class Exchange implements Memory, NeededMemory {
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
+  /** Could this request hold so many more bytes now? They are not counted. */
+  hasRoom(bytes: number): boolean {
+    return this.#isOver || this.#budget.hasRoom(this.#owner, this.#held, this.#held + bytes);
+  }
+
   /** Counts bytes that are about to be held for this request. @returns false where there is no room for them */
   take(bytes: number): boolean {
-    const to = this.#held + bytes;
     if (this.#isOver) return true;
-    if (!this.#budget.hasRoom(this.#owner, this.#held, to)) return false;
-    this.#holds(to);
+    if (!this.hasRoom(bytes)) return false;
+    this.#holds(this.#held + bytes);
     return true;
   }
 
@@ -282,6 +287,7 @@ export class Exchange implements Memory, NeededMemory {
   }
 
   #closed(): void {
+    endsOn(this.#request.socket);
     this.#unsent = 0;
     if (this.#isOver) this.#holds(0);
     if (!this.#response.writableFinished) {

@@ -12,8 +12,10 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/server/chatcompat/v1/models/:id`; `:rest(.*)` takes slashes too. */
   readonly path: string;
-  /** `public`: no credential is asked for. `unscoped`: a credential that was not narrowed (`model/narrowed`). */
+  /** `public`: no credential is asked for. `unscoped`: a credential without scopes, which may be for some models only, or expire. */
   readonly scope: Scope | 'public' | 'unscoped';
+  /** It may give rights that the credential does not have itself: one that is narrowed in any way (`model/narrowed`) is refused. */
+  readonly givesRights?: true;
   /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */

@@ -15,6 +15,7 @@ import { boundConnections, roomFor } from './crowd.ts';
 import { Exchange } from './exchange.ts';
 import { ClientLeft } from '#kit/client-left';
 import { oddHead } from './head.ts';
+import { beginsOn } from './pipeline.ts';
 import type { Asked, Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
@@ -88,6 +89,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
 
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
+    if (!beginsOn(request.raw.socket)) return;
     const isExtra = crowd.isExtra(request.raw.socket);
     const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
       draining: () => draining || isExtra,
@@ -123,7 +125,7 @@ export async function serve(door: Door, { host, port }: { host: string; port: nu
     exchange.signal.throwIfAborted();
     exchange.add(bytes.length); // what is made of them holds about as much again
     const { value: json, places } = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
-    if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route.scope), { reason: 'scope' });
+    if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
     await (key === undefined ? answered(asked, route) : door.once(asked, key, () => answered(asked, route)));
@@ -217,12 +219,15 @@ function parsed(bytes: Uint8Array): ReturnType<typeof readJson> {
 }
 
 function mayEnter(route: Route, caller: Caller): boolean {
-  if (route.scope === 'unscoped') return !isNarrowed(caller);
+  if (route.givesRights && isNarrowed(caller)) return false;
+  if (route.scope === 'unscoped') return caller.scopes === undefined;
   return route.scope === 'public' || caller.scopes === undefined || caller.scopes.includes(route.scope);
 }
 
-const lacks = (scope: string) =>
-  scope === 'unscoped' ? 'This needs a key that is not narrowed: one without scopes, models or an expiry.' : `This key lacks the scope ${scope}.`;
+function lacks({ scope, givesRights }: Route): string {
+  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models or an expiry.';
+  return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
+}
 
 function faceOf(faces: readonly Face[], url: string): Face {
   return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;

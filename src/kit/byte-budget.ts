@@ -10,6 +10,12 @@ export interface NeededMemory {
   need(bytes: number): void;
 }
 
+/** Bytes that large requests may hold: of everybody, and of one owner. */
+export interface ByteLimits {
+  readonly total: number;
+  readonly each: number;
+}
+
 /** A request that holds no more than this is never refused: how many of them there are is bounded by the connections. Counting it costs one addition. */
 const freeBytes = 65_536;
 
@@ -24,7 +30,7 @@ export class ByteBudget {
   readonly #owned = new Map<number, number>();
   #held = 0;
 
-  constructor({ total, each }: { readonly total: number; readonly each: number }) {
+  constructor({ total, each }: ByteLimits) {
     this.#total = total;
     this.#each = each;
   }

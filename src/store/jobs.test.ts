@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/clock';
 import { Fault } from '#model/fault';
+import { Postponed } from '#store/job-pauses';
 import { jobs, type Handler, type RunningJob, type WorkOptions } from '#store/jobs';
 import type { Store } from '#store/open';
 import { onBothDatabases } from '../../test/databases.ts';
@@ -277,6 +278,40 @@ onBothDatabases('jobs', ({ open, shared }) => {
     await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
     expect((await all().find(id))?.result).toBe('the second');
   });
+
+  test('that are postponed keep their places and count no try; after the first of them one at a time is tried, and those of others go on', async () => {
+    const kind = freshKind();
+    const ids: string[] = [];
+    for (const owner of ['a', 'a', 'a', 'a', 'b', 'b', 'b']) ids.push(await all().add(kind, owner, { owner }));
+    const ended: string[] = [];
+    let isFree = false;
+    let [rounds, atOnce, most] = [0, 0, 0];
+    worker(
+      kind,
+      async ({ id, payload, begun, tries }) => {
+        expect(tries).toBe(1);
+        if (payload === 'a' && !isFree) {
+          atOnce++;
+          if (rounds > 0) most = Math.max(most, atOnce);
+          await expect.poll(() => ended.length > 2).toBe(true);
+          rounds++;
+          atOnce--;
+          throw new Postponed(0.01);
+        }
+        begun();
+        ended.push(id);
+      },
+      { concurrency: 4, mostEach: 3 },
+    );
+    await expect.poll(() => ended, { timeout: 10_000 }).toEqual(ids.slice(4));
+    await expect.poll(() => rounds, { timeout: 10_000 }).toBeGreaterThan(4);
+    expect(most).toBe(1);
+    for (const id of ids.slice(0, 4)) expect(await all().find(id)).toMatchObject({ state: expect.toBeOneOf(['waiting', 'running']) as string });
+    isFree = true;
+    await expect.poll(() => ended.length, { timeout: 20_000 }).toBe(ids.length);
+    expect(ended[3]).toBe(ids[0]);
+    expect(ended.slice(3).toSorted()).toEqual(ids.slice(0, 4).toSorted());
+  }, 60_000);
 
   test('under way when the process stops are given back at once and not counted as tried', async () => {
     const kind = freshKind();

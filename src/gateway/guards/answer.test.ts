@@ -13,7 +13,7 @@ const say = (text: string, more: object = {}): GenerateEvent => ({ type: 'text',
 
 /** What comes out, and the texts that were looked at, piece by piece. */
 function through(events: readonly GenerateEvent[], each: (text: string) => string = (text) => text, bySentence = true, asked = call) {
-  const held = new HeldAnswer(asked, bySentence);
+  const held = new HeldAnswer(asked, bySentence, {});
   const looked: string[] = [];
   const out: GenerateEvent[] = [];
   for (const segment of [...events.flatMap((event) => held.take(event)), ...held.end()]) {
@@ -82,7 +82,7 @@ describe('held back by sentence', () => {
   });
 
   test('an endless text is let go, but for its last words, in time that does not grow with it', () => {
-    const held = new HeldAnswer(call, true);
+    const held = new HeldAnswer(call, true, {});
     let let_go = 0;
     const took = cpuMilliseconds(() => {
       for (let at = 0; at < 200_000; at++) for (const { texts } of held.take(say('word '))) let_go += texts.join('').length;
@@ -122,17 +122,36 @@ test('held back as a whole each part is looked at in one piece', () => {
   expect(looked).toEqual(['One. Two. ']);
 });
 
+test('what is held back at a time is the memory of the request, and what has gone on is room for more', () => {
+  let taken = 0;
+  const memory = { take: (bytes: number) => (taken += bytes) <= 100_000 };
+  const held = new HeldAnswer(call, true, { memory });
+  const sentence = `${'x'.repeat(20_000)} `;
+  for (let at = 0; at < 10; at++) {
+    held.take(say(sentence));
+    held.take(say('Yes. And '));
+  }
+  expect(taken).toBeLessThan(60_000);
+  expect(() => Array.from({ length: 5 }, () => held.take(say('x'.repeat(20_000))))).toThrow('Too much is held in memory');
+});
+
 describe('an answer without end', () => {
   const piece = say('x'.repeat(1_000_000));
   const large = Array.from({ length: 80 }, () => piece);
 
   test('is given up when too much of it would be held back, as one sentence or as a whole', () => {
-    expect(() => through([started, ...large])).toThrow('longer than what can be looked at');
-    expect(() => through([started, ...large.map(() => say(`${'x'.repeat(1_000_000)}. `))], undefined, false)).toThrow('longer than what can be looked at');
+    expect(() => through([started, ...large])).toThrow('longer than what can be held back');
+    expect(() => through([started, ...large.map(() => say(`${'x'.repeat(1_000_000)}. `))], undefined, false)).toThrow('longer than what can be held back');
+  });
+
+  test('is given up too where only another candidate comes in sentences', () => {
+    const held = new HeldAnswer({ ...call, sampling: { candidates: 2 } }, true, {});
+    const other: GenerateEvent = { type: 'text', candidate: 1, text: 'Yes. ' };
+    expect(() => large.forEach((one) => [one, other].forEach((event) => held.take(event)))).toThrow('longer than what can be held back');
   });
 
   test('goes on as long as it comes in sentences', () => {
-    const held = new HeldAnswer(call, true);
+    const held = new HeldAnswer(call, true, {});
     const sentence = say(`${'x'.repeat(1_000_000)}. `);
     for (let at = 0; at < 80; at++) expect(held.take(sentence)).toHaveLength(1);
   });

@@ -1,10 +1,9 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { GenerateEvent, ToolCallPiece } from '#model/event';
-import { sizeOf } from '#kit/size-of';
-import { mostHeldBack } from '../held-back.ts';
+import { HeldBytes } from '../held-back.ts';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
-import { Fault } from '#model/fault';
+import type { Context } from '#model/generate';
 
 type Each = (text: string) => string;
 type PartEvent = Extract<GenerateEvent, { type: 'part' }>;
@@ -48,9 +47,10 @@ export class HeldAnswer {
   readonly #open = new Map<number, Open>();
   readonly #last: GenerateEvent[] = [];
   #left: number;
-  #size = 0;
+  readonly #held: HeldBytes;
 
-  constructor({ output, sampling, tools }: GenerateCall, bySentence: boolean) {
+  constructor({ output, sampling, tools }: GenerateCall, bySentence: boolean, context: Pick<Context, 'memory'>) {
+    this.#held = new HeldBytes(context);
     this.#known = new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
     this.#isJson = output.type !== 'text';
     this.#bySentence = bySentence && !this.#isJson;
@@ -64,12 +64,12 @@ export class HeldAnswer {
 
   /**
    * @returns what can be looked at now, in its order
-   * @throws Fault `upstream-failed` where more would have to be held back than there is room for
+   * @throws Fault `upstream-failed` where more than 64 MiB would have to be held back, `overloaded` where there is no room for it in memory
    */
   take(event: GenerateEvent): readonly Segment[] {
     const ready = this.#taken(event);
-    this.#size = this.#bySentence && ready.length > 0 ? 0 : this.#size + sizeOf(event);
-    if (this.#size > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be looked at.');
+    if (this.#bySentence && ready.length > 0 && this.#open.size <= 1 && this.#last.length === 0) this.#held.letGo();
+    else this.#held.add(event);
     return ready;
   }
 
@@ -140,8 +140,6 @@ export class HeldAnswer {
         : [];
   }
 }
-
-/** Bytes, roughly, that are held back of one answer: a million events, or 60 MB of text. */
 
 /** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
 function spoken(words: readonly Words[], isJson: boolean): Segment {

@@ -19,7 +19,7 @@ import { isObject, textOf } from '#model/json';
 import { inSteps } from '#model/permits';
 import { steps } from '#model/steps';
 import { placesOf } from '#model/target';
-import { heldBack } from '../held-back.ts';
+import { HeldBytes } from '../held-back.ts';
 import type { Models } from '../resolve.ts';
 import { citationsIn, type Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -114,7 +114,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
   let usage: Usage | undefined;
   for (let round = 0; ; round++) {
     const events: GenerateEvent[] = [];
-    const counted = heldBack(context);
+    const held = new HeldBytes(context);
     const ours = new Map<number, Asked>();
     const numbers = new Map<number, number>();
     let text = ''; // of the part that is being said
@@ -167,7 +167,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
     for await (const said of inner(asked, { ...context, step: context.step + round * parts.stepsEach })) {
       const out: GenerateEvent[] = [];
       for (const event of said) {
-        counted(event);
+        held.add(event);
         events.push(event);
         out.push(...heard(event));
       }

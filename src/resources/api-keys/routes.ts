@@ -69,7 +69,8 @@ export function apiKeyRoutes({ store, audit, pepper }: ApiKeyRoutesParts): reado
   return [
     nounRoute({
       ...common,
-      scope: 'unscoped', // a key that is narrowed makes no key: the new one might do more
+      scope: 'unscoped',
+      givesRights: true, // the new key might do more than the one that makes it
       method: 'POST',
       path: root,
       summary: 'Makes an API key, shown in clear this once. Needs a key without scopes, models or an expiry.',

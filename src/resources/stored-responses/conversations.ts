@@ -20,8 +20,13 @@ export interface Conversations<Body> {
   describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
   /** Deletes it; its entries stay until their time is over. @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
-  /** Adds an entry, which goes on from the head that it was made for. @throws Fault `conflict` when the conversation went on meanwhile, `not-found` */
-  add(conversationId: string, entry: Entry<Body>): Promise<void>;
+  /**
+   * Adds an entry, which goes on from the head that it was made for: all of it, or nothing where something of it was deleted meanwhile.
+   *
+   * @param statuses of an entry that is kept already: it is added only while its status is one of these
+   * @throws Fault `conflict` when the conversation went on or was deleted, or the entry has another status or was deleted; `not-found` when its head was deleted
+   */
+  add(conversationId: string, entry: Entry<Body>, statuses?: readonly string[]): Promise<void>;
   /** How many a user has. */
   count(userId: number): Promise<number>;
 }
@@ -71,13 +76,22 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredPa
       return rows[0]!.count;
     },
 
-    add(conversationId, entry) {
+    add(conversationId, entry, statuses) {
       return store.transaction(async (inside) => {
         const moved = await sql`
           update conversation set head = ${entry.id}, expires_at = ${expiry()}
           where user_id = ${entry.userId} and id = ${conversationId} and head is not distinct from ${entry.previousId ?? null}`.execute(inside.db);
         if (moved.numAffectedRows !== 1n) throw new Fault('conflict', 'The conversation went on meanwhile, or was deleted.', { field: 'conversation' });
-        await responses.keep(entry, inside);
+        if (entry.previousId !== undefined) {
+          // Locked: who deletes the head waits for us, or is waited for.
+          const { rows } = await sql`select 1 from stored_response where user_id = ${entry.userId} and id = ${entry.previousId} for key share`.execute(
+            inside.db,
+          );
+          if (rows.length === 0) throw new Fault('not-found', 'What the conversation goes on from was deleted.', { field: 'conversation' });
+        }
+        if (!statuses) await responses.keep(entry, inside);
+        else if (!(await responses.renew(entry, statuses, inside)))
+          throw new Fault('conflict', 'The response was ended or deleted meanwhile.', { field: 'conversation' });
       });
     },
   };

@@ -1,4 +1,5 @@
 import { Fault } from '#model/fault';
+import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { Entry, StoredResponses } from './store.ts';
@@ -16,8 +17,8 @@ export interface Runs<Body> {
   cancel(job: string): Promise<void>;
   /** The runs of a user that have not been taken up. */
   waiting(userId: number): Promise<readonly Waiting[]>;
-  /** Takes runs from now on. */
-  work(handler: (run: Running) => Promise<void>): void;
+  /** Takes runs from now on. A run whose handler gives seconds could not begin for a limit of its user's: it waits so long at least, in its place. */
+  work(handler: (run: Running) => Promise<number | undefined>): void;
 }
 
 export interface Waiting {
@@ -37,6 +38,8 @@ export interface Running {
   readonly taken: number;
   /** Aborted when the run is cancelled, or the process stops. */
   readonly signal: AbortSignal;
+  /** The limits of its user let it in. */
+  begun(): void;
 }
 
 const kind = 'response';
@@ -78,9 +81,10 @@ export function openRuns<Body>({ store, jobs, responses, most }: RunsParts<Body>
     work(handler) {
       jobs.work(
         kind,
-        async ({ payload, tries, taken, signal }) => {
+        async ({ payload, tries, taken, signal, begun }) => {
           const { userId, id } = payload as { readonly userId: number; readonly id: string };
-          await handler({ userId, id, tries, taken, signal });
+          const seconds = await handler({ userId, id, tries, taken, signal, begun });
+          if (seconds !== undefined) throw new Postponed(seconds);
         },
         { concurrency, mostEach, leaseSeconds },
       );

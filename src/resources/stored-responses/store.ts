@@ -28,7 +28,7 @@ export interface StoredResponses<Body> {
   /** Makes it or writes it anew. @throws Fault `overloaded` */
   keep(entry: Entry<Body>, inside?: Access): Promise<void>;
   /** Writes it anew while its status is one of these. @returns false where it is another, or the entry was deleted: then nothing has changed */
-  renew(entry: Entry<Body>, statuses: readonly string[]): Promise<boolean>;
+  renew(entry: Entry<Body>, statuses: readonly string[], inside?: Access): Promise<boolean>;
   /** @param memory where what is read counts */
   find(userId: number, id: string, memory?: NeededMemory): Promise<Entry<Body> | undefined>;
   /**
@@ -174,11 +174,11 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       if (problem) throw problem;
     },
 
-    async renew(entry, statuses) {
+    async renew(entry, statuses, { db } = store) {
       const { userId, id, status, items, body } = sealedOf(entry);
       const renewed = await sql`
         update stored_response set status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${expiry()}
-        where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(store.db);
+        where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(db);
       const isRenewed = renewed.numAffectedRows === 1n;
       if (isRenewed) room.took(userId, body.length);
       return isRenewed;

@@ -173,6 +173,45 @@ onBothDatabases('stored responses', ({ shared }) => {
       expect(await responses.chain(ada, 'c', 'id')).toHaveLength(2);
     });
 
+    test.each(['deleted', 'cancelled'])('is not gone on with by a run that was %s meanwhile: nothing of it comes back', async (how) => {
+      const { id } = await conversations.make(ada, {});
+      const run = entry('run', { status: 'in_progress' });
+      const ended = entry('run');
+      for (let round = 0; round < 20; round++) {
+        await responses.keep(run);
+        const ending = how === 'deleted' ? responses.remove(ada, 'run') : responses.renew({ ...run, status: 'cancelled' }, ['in_progress']);
+        if (round % 2 === 0) await ending;
+        const [isEnded, added] = await Promise.allSettled([ending, conversations.add(id, ended, ['in_progress'])]);
+        const left = (await responses.find(ada, 'run'))?.status;
+        const { head } = (await conversations.find(ada, id))!;
+        expect(isEnded.status).toBe('fulfilled');
+        if (round % 2 === 0) expect(added.status).toBe('rejected');
+        if (added.status === 'rejected') expect([head, left]).toEqual([null, how === 'deleted' ? undefined : 'cancelled']);
+        else expect([head, left]).toEqual(['run', how === 'deleted' ? undefined : 'completed']);
+        await responses.remove(ada, 'run');
+        await sql`update conversation set head = null where id = ${id}`.execute(store().db);
+      }
+    });
+
+    test('takes nothing that goes on from a head that was deleted, and stays as it is then', async () => {
+      const { id } = await conversations.make(ada, {});
+      await conversations.add(id, entry('a'));
+      await responses.remove(ada, 'a');
+      await expect(conversations.add(id, entry('b', { previousId: 'a' }))).rejects.toMatchObject({ code: 'not-found' });
+      expect([(await conversations.find(ada, id))!.head, await responses.find(ada, 'b')]).toEqual(['a', undefined]);
+    });
+
+    test('that is deleted while something is added has it before that or not at all', async () => {
+      for (let round = 0; round < 20; round++) {
+        const { id } = await conversations.make(ada, {});
+        const one = entry(`of-${id}`);
+        const [added, gone] = await Promise.allSettled([conversations.add(id, one), conversations.remove(ada, id)]);
+        expect(gone).toMatchObject({ status: 'fulfilled', value: true });
+        expect(await conversations.find(ada, id)).toBeUndefined();
+        expect((await responses.find(ada, one.id)) !== undefined).toBe(added.status === 'fulfilled');
+      }
+    });
+
     test('of another user is not there', async () => {
       const { id } = await conversations.make(ada, {});
       expect(await conversations.find(bob, id)).toBeUndefined();

@@ -88,28 +88,29 @@ export function openBackground(parts: BackgroundParts): Background {
     await streamEntry({ clock, limits, find: () => responses.find(userId, id), live: () => lives.get(id) }, exchange, -1);
   }
 
-  /** Where a run was killed: it begins again, unless something was said. */
-  async function work(running: Running): Promise<void> {
+  /** Where a run was killed: it begins again, unless something was said. @returns the seconds that it must wait for a limit of its user's, where it could not begin */
+  async function work(running: Running): Promise<number | undefined> {
     const { userId, id, signal } = running;
     const memory = parts.memoryOf(userId);
     try {
       const bytes = await responses.bytes(userId, id);
       while (!memory.take(bytes)) await clock.sleep(roomMilliseconds, signal);
-      await resume(running, memory);
+      return await resume(running, memory);
     } finally {
       memory.letGo();
     }
   }
 
-  async function resume({ userId, id, tries, taken, signal }: Running, memory: OwnMemory): Promise<void> {
+  async function resume({ userId, id, tries, taken, signal, begun }: Running, memory: OwnMemory): Promise<number | undefined> {
     const entry = await responses.find(userId, id);
     const run = entry?.body.run;
-    if (!entry || !run || !isRunning(entry.status)) return;
+    if (!entry || !run || !isRunning(entry.status)) return undefined;
     const encoder = encoderOf(entry, run);
     if (run.cancelWanted) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
-    else return speak({ entry, run, encoder, taken, signal, memory });
+    else return speak({ entry, run, encoder, taken, signal, begun, memory });
     await conclude(entry, run, encoder, new Live());
+    return undefined;
   }
 
   const encoderOf = ({ body: { response } }: Entry, { request }: Run) =>
@@ -140,36 +141,40 @@ export function openBackground(parts: BackgroundParts): Background {
     readonly encoder: Encoder;
     readonly taken: number;
     readonly signal: AbortSignal;
+    readonly begun: () => void;
     readonly memory: OwnMemory;
   }
 
-  async function speak(speaking: Speaking): Promise<void> {
+  async function speak(speaking: Speaking): Promise<number | undefined> {
     const { entry, run, encoder } = speaking;
     const live = new Live();
     lives.set(entry.id, live);
     try {
-      await listen(speaking, live);
-      await conclude(entry, run, encoder, live);
+      const seconds = await listen(speaking, live);
+      if (seconds === undefined) await conclude(entry, run, encoder, live);
+      return seconds;
     } finally {
       live.end();
       lives.delete(entry.id);
     }
   }
 
-  /** Takes down what is said, until it has ended one way or another. @throws what stops the process, or keeps the caller from being looked up: it goes on later then */
-  async function listen({ entry, run, encoder, taken, signal, memory }: Speaking, live: Live): Promise<void> {
+  /** Takes down what is said, until it has ended one way or another. @returns the seconds to wait where a limit did not let it begin. @throws what stops the process, or keeps the caller from being looked up: it goes on later then */
+  async function listen({ entry, run, encoder, taken, signal, begun, memory }: Speaking, live: Live): Promise<number | undefined> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     let caller: Caller | undefined;
+    const progress: Context['progress'] = { attempts: [] };
     const who = { userId: entry.userId, keyId: run.keyId };
     const unwatch = rights.watch({ caller: who, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
       caller = mayRun(await rights.callerOf(who));
-      const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };
+      const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), progress, memory };
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
       for await (const events of generate(call, context)) {
+        begun();
         for (const event of events) encoder.encode(event);
         if (!spoke && events.some(speaks)) {
           spoke = true;
@@ -185,6 +190,10 @@ export function openBackground(parts: BackgroundParts): Background {
       encoder.finish();
     } catch (error) {
       if (!caller && faultOf(error).code === 'overloaded') throw error;
+      if (!signal.aborted && !over.signal.aborted && live.events.length === 0 && progress.attempts.length === 0) {
+        const { code, details } = faultOf(error);
+        if (code === 'rate-limited') return details.retryAfter ?? 1;
+      }
       if (signal.aborted && !(await isCancelled(entry))) throw error;
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(reasonOf(error, over.signal))).error);
@@ -192,6 +201,7 @@ export function openBackground(parts: BackgroundParts): Background {
       cancelTimer();
       unwatch();
     }
+    return undefined;
   }
 
   async function isCancelled({ userId, id }: Entry): Promise<boolean> {
@@ -206,12 +216,11 @@ export function openBackground(parts: BackgroundParts): Background {
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
     if (!goesOn) return void (await responses.renew(whole, runningStatuses));
-    if (!(await responses.find(userId, entry.id))) return; // deleted meanwhile
     try {
-      await conversations.add(run.conversationId, whole);
+      await conversations.add(run.conversationId, whole, runningStatuses);
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
-      await responses.renew(whole, runningStatuses); // the conversation went on without it
+      if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
+      await responses.renew(whole, runningStatuses); // the conversation went on without it, or was deleted
     }
   }
 

@@ -45,9 +45,10 @@ const one = `${root}/conversations/:id`;
 /** Conversations: kept items that responses are added to, named by `conversation` in a request. */
 export function conversationRoutes(parts: KeepingParts): readonly Route[] {
   const { conversations, responses } = parts;
+  const gone = () => new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
   const found = async ({ caller, exchange }: Asked): Promise<Conversation> => {
     const conversation = await conversations.find(caller.userId, exchange.params['id'] ?? '');
-    if (!conversation) throw new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
+    if (!conversation) throw gone();
     return conversation;
   };
   const entriesOf = async ({ exchange, caller }: Asked, { head }: Conversation): Promise<readonly Entry[]> =>
@@ -98,7 +99,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
         const labels = checkChanged(asked.json).metadata ?? {};
         checkMetadata(labels);
         const conversation = await found(asked);
-        await conversations.describe(asked.caller.userId, conversation.id, labels);
+        if (!(await conversations.describe(asked.caller.userId, conversation.id, labels))) throw gone(); // meanwhile
         return shown({ ...conversation, metadata: labels });
       },
     },
@@ -110,7 +111,7 @@ export function conversationRoutes(parts: KeepingParts): readonly Route[] {
       output: Type.Object({ id: Type.String(), object: Type.Literal('conversation.deleted'), deleted: Type.Literal(true) }),
       async answer(asked) {
         const { id } = await found(asked);
-        await conversations.remove(asked.caller.userId, id);
+        if (!(await conversations.remove(asked.caller.userId, id))) throw gone(); // meanwhile
         return { id, object: 'conversation.deleted', deleted: true };
       },
     },

@@ -7,6 +7,8 @@ import { encodeResult } from '#dialects/openai-responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai-responses/wire';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '#http/generating';
 import type { Asked, Route } from '#http/route';
+import type { NeededMemory } from '#kit/byte-budget';
+import { sizeOf } from '#kit/size-of';
 import type { Part } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
@@ -48,7 +50,7 @@ async function answer(parts: GeneratingParts & KeepingParts, background: Backgro
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, ground, call, context });
   const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(parts.clock.now() / 1000) };
-  const words = wordsOf(answering, stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined);
+  const words = wordsOf(answering, exchange, stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined);
   await answerCall(parts, exchange, { call, context, words });
 }
 
@@ -57,7 +59,7 @@ export const givesEncrypted = ({ include }: ResponsesRequest): boolean => includ
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: Answering, keep: Keep = () => Promise.resolve(false)): Words {
+function wordsOf(answering: Answering, memory: NeededMemory, keep: Keep = () => Promise.resolve(false)): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
@@ -67,6 +69,7 @@ function wordsOf(answering: Answering, keep: Keep = () => Promise.resolve(false)
     },
     frames: () => ({
       encode(event) {
+        memory.need(sizeOf(event)); // the last frame says all of it again
         said.push(event);
         return encoder.encode(event);
       },

@@ -69,7 +69,7 @@ export interface Conversations {
   find(userId: number, id: string): Promise<Conversation | undefined>;
   describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
-  add(conversationId: string, entry: Entry): Promise<void>;
+  add(conversationId: string, entry: Entry, statuses?: readonly string[]): Promise<void>;
   count(userId: number): Promise<number>;
 }
 
@@ -77,7 +77,8 @@ export interface Runs {
   begin(make: (job: string) => Entry, keyId: number): Promise<void>;
   cancel(job: string): Promise<void>;
   waiting(userId: number): Promise<readonly { readonly job: string; readonly id: string; readonly keyId: number }[]>;
-  work(handler: (run: Running) => Promise<void>): void;
+  /** A handler gives the seconds that its run must wait for a limit of its user's. */
+  work(handler: (run: Running) => Promise<number | undefined>): void;
 }
 
 export interface Running {
@@ -87,6 +88,8 @@ export interface Running {
   readonly tries: number;
   readonly taken: number;
   readonly signal: AbortSignal;
+  /** The limits of its user let it in. */
+  begun(): void;
 }
 
 /** What users and keys may do at this moment (resources/api-keys/rights). */
