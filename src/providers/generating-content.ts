@@ -10,9 +10,9 @@ import { isWebSearch } from '#model/conversation';
 import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import { own } from '#model/json';
-import { ask, awaitingWords, refusalText, whole } from './asking.ts';
+import { ask, awaitingWords, refusalText } from './asking.ts';
 import type { KnownQuirks } from './known-quirks.ts';
-import { isEventStream, parsed, streamed } from './reading.ts';
+import { isEventStream, wholeJson, streamed } from './reading.ts';
 import type { Signatures } from './signatures.ts';
 
 /** One way to sign in. */
@@ -46,7 +46,7 @@ export async function* generateContent(place: Place, call: GenerateCall, context
   const { model, clock, signatures } = place;
   try {
     if (!(call.stream && isEventStream(answering))) {
-      const said = decodeResult(parsed(await whole(answering, context)), model, ignored);
+      const said = decodeResult(await wholeJson(answering, context), model, ignored);
       signatures.note(said);
       yield said;
       return;
