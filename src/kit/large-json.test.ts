@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readJson } from './json-scan.ts';
-import { readLargeJson } from './large-json.ts';
+import { readLargeJson, writeLargeJson } from './large-json.ts';
 
 const bytesOf = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -25,4 +25,11 @@ test.each([
 test('what is wrong with a text is said of its member', async () => {
   const bytes = bytesOf(`{"model":"x","messages":[${'0,'.repeat(2000)}0]}`);
   await expect(readLargeJson(bytes, { maxTokens: 1000 })).rejects.toMatchObject({ member: 'messages', message: 'The text has more than 1000 values.' });
+});
+
+test('a large value is written as JSON.stringify writes it', async () => {
+  const value = { a: 'x'.repeat(9_000_000), b: [{ c: `${'😀"\n'.repeat(2_000_000)}` }, null, 1, 'y'], d: undefined };
+  const written = Buffer.from(await writeLargeJson(value)).toString();
+  expect(JSON.parse(written)).toEqual(JSON.parse(JSON.stringify(value)));
+  expect(Buffer.from(await writeLargeJson([1, { a: 'b' }])).toString()).toBe('[1,{"a":"b"}]');
 });

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { BadJson, scan, type JsonLimits, type JsonText } from './json-scan.ts';
 
 /**
- * JSON of megabytes from a stranger. To read it at once would hold the event loop for as long as a tenth of a second; here others have their turns in between. Long
+ * JSON of megabytes. To read or to write it at once would hold the event loop for as long as a tenth of a second; here others have their turns in between. Long
  * strings without escapes, such as pictures in base64, are put into the value as they are, and what is left is small enough to be parsed.
  */
 
@@ -26,20 +26,50 @@ export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimi
   const value = parsed(rest);
   if (plain.size === 0) return { value, places };
   const texts = new Map<string, string>();
-  let read = 0;
-  for (const [mark, text] of plain) {
-    if (read === 0) await nextTurn();
-    texts.set(mark, parsed(text) as string);
-    read = read + text.length > turnBytes ? 0 : read + text.length;
-  }
+  for (const [mark, text] of plain) texts.set(mark, await plainText(text));
   await nextTurn();
   return { value: withTexts(value, texts), places };
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Bytes of long strings that are read in one turn, where there are several. */
+/** The text of a long plain string. Without escapes it may be cut anywhere; what JSON does not allow in it is refused. */
+async function plainText(quoted: Buffer): Promise<string> {
+  let text = '';
+  for (let at = 1; at < quoted.length - 1; at += turnBytes) {
+    if (quoted.length > turnBytes || at > 1) await nextTurn();
+    text += parsed(Buffer.from(`"${quoted.toString('latin1', at, Math.min(at + turnBytes, quoted.length - 1))}"`)) as string;
+  }
+  return text;
+}
+
+/** Bytes of a long string that are read or written in one turn. */
 const turnBytes = 4_194_304;
+
+/** A value as JSON, in turns: its long strings are written piece by piece. */
+export async function writeLargeJson(value: unknown): Promise<Uint8Array> {
+  const name = crypto.randomUUID();
+  const texts: string[] = [];
+  const json = JSON.stringify(value, (_, one: unknown) => (typeof one === 'string' && one.length > longText ? `${name} ${texts.push(one) - 1} ` : one));
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const [at, text] of texts.entries()) {
+    const mark = `${name} ${at} `;
+    const place = json.indexOf(mark, from);
+    pieces.push(Buffer.from(json.slice(from, place)));
+    for (let start = 0; start < text.length; start += turnBytes) {
+      await nextTurn();
+      pieces.push(Buffer.from(JSON.stringify(text.slice(start, start + turnBytes)).slice(1, -1)));
+    }
+    from = place + mark.length;
+  }
+  pieces.push(Buffer.from(json.slice(from)));
+  await nextTurn();
+  return Buffer.concat(pieces);
+}
+
+/** Characters. */
+const longText = 65_536;
 
 /** The same JSON with a mark in place of each long string that stands for itself: nobody can have known the marks before. */
 function withoutPlain(buffer: Buffer, long: readonly number[]): { readonly rest: Buffer; readonly plain: ReadonlyMap<string, Buffer> } {

@@ -196,6 +196,9 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
   }
 }
 
+/** Of all texts that are read together, which no model reads. */
+const mostCharacters = 8_388_608;
+
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
@@ -203,6 +206,8 @@ function textsIn(value: unknown): readonly string[] {
 
 async function answer({ pass, limits }: PassingParts, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
   const { exchange } = asked;
+  if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
+    throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });
   const context: Context = contextOf(asked, 'chatcompat', app, []);
   await accompanied({ limits }, exchange, { call: read, context }, async () => {
     await pass(

@@ -25,8 +25,8 @@ export function withTexts(call: GenerateCall, texts: readonly string[]): Generat
   return withEach(call, inTurn(texts));
 }
 
-/** Texts that are looked at together: so many are copied to a thread in 20 ms. */
-const mostTexts = 100_000;
+/** Texts that are looked at together: so many are taken out of JSON and copied to a thread in 20 ms. */
+const mostTexts = 30_000;
 
 /** All texts that something goes through. @throws Fault `too-large` where they are too many */
 export function collected(goThrough: (each: Each) => void): readonly string[] {

@@ -56,6 +56,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   const { answering, ignored } = await answered<Quirks>(
     {
       ...place,
+      call,
       encode: (known) => encodeRequest(call, model, known),
       send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
       refusal: decodeFault,

@@ -87,7 +87,12 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const answering = await ask(
       upstreams,
-      { url, path, headers: beta === undefined ? headersFor.get(key)! : { 'openai-beta': beta, ...headersFor.get(key)! }, body },
+      {
+        url,
+        path,
+        headers: beta === undefined ? headersFor.get(key)! : { 'openai-beta': beta, ...headersFor.get(key)! },
+        body: body instanceof Promise ? await body : body,
+      },
       context,
     );
     if (answering.status === 200) {
