@@ -40,13 +40,16 @@ guard:
     - { name: judge, when: [before, after], kind: moderation, model: judge, action: deny, models: [judged] }
 `;
 
+/** Loads the built-in embedding model, whose memory belongs to a server that has warmed up. */
+const warming: Attack = { name: 'warming', path: '/server/chatcompat/v1/embeddings', body: () => ({ model: 'built-in-embedding', input: 'x' }) };
+
 /** Attacks a server of its own with each of them, one after the other. */
 export async function underAttack(attacks: readonly Attack[]): Promise<Borne> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const preload = new URL('./loop-watch.ts', import.meta.url);
   const server = await startProcess(await embedded.place(), upstream.url, settings, { providers: providers(upstream.url), preload });
-  for (const attack of attacks.slice(0, 3)) await suffered(server, upstream, attack);
+  for (const attack of [warming, ...attacks.slice(0, 3)]) await suffered(server, upstream, attack);
   const idle = (await watched(server)).resident;
   const unbearable: string[] = [];
   const worst = { stretch: 0, stretchOf: '', resident: 0, residentOf: '' };

@@ -144,6 +144,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
   exchange.add(bytes.length); // it goes on as another form
   const form = await formOf(bytes, exchange.header('content-type') ?? '');
+  await new Promise((resolve) => setImmediate(resolve));
   const fields: Record<string, unknown> = {};
   for (const [name, value] of form) {
     if (Object.hasOwn(fields, name) && !name.endsWith('[]')) throw new Fault('invalid', `${name} must be given once.`, { field: name.slice(0, 100) });
@@ -188,6 +189,7 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
     if (head.length === mostHead && !head.includes('\r\n\r\n'))
       throw new Fault('invalid', `The headers of a part of the form must have at most ${mostHead} bytes.`);
   }
+  await new Promise((resolve) => setImmediate(resolve)); // others have their turn: what follows takes as long again
   try {
     // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
     return await new Response(body, { headers: { 'content-type': contentType } }).formData();
