@@ -86,12 +86,12 @@ export async function openHouse({
   };
 }
 
-/** Settings with a scripted upstream as the provider `fake`. */
-export function providerYaml(upstream: string): string {
+/** Settings with a scripted upstream as the provider `fake`, and other providers beside it. */
+export function providerYaml(upstream: string, others = ''): string {
   return `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${upstream}/v1", apiKeys: ["${providerKey}"] }
-models:
+${others}models:
   gpt-4o-mini: { targets: [{ provider: fake }] }
 `;
 }

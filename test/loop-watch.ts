@@ -1,37 +1,39 @@
 /**
- * Preloaded into a server process (`node --import`): measures what its event loop does at a stretch, in milliseconds of work of this thread, so that a machine that is
- * busy with other things counts for nothing, and its memory. Any message is answered by what was seen since the one before.
+ * Preloaded into a server process (`node --import`): measures what its event loop does at a stretch, and its memory. A stretch is the processor time of the main
+ * thread, in milliseconds, between two calls of a timer that is due in every turn of the loop: all tasks of a turn together, and the garbage that they made.
+ * The clock on the wall is not asked: on a machine that is busy with other things it counts what they do. Any message is answered by what was seen since the one before.
  */
 export interface Watched {
-  /** The longest stretch without a turn of the event loop (milliseconds of work). */
-  readonly longest: number;
+  /** The longest stretch (milliseconds). */
+  readonly stretch: number;
   /** The most memory that was resident (bytes). */
   readonly resident: number;
 }
 
-/** A timer fires at the first turn of the loop after its time: the work between two of its calls is that of one stretch, and this much at most besides. */
-const period = 5;
+/** The timer comes a millisecond after its last call at the earliest: turns that are shorter than this are counted together, none is counted in part. */
+const period = 1;
+/** Calls from one look at the memory to the next. */
+const looks = 16;
 
 const worked = () => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 };
 
-let longest = 0;
+let stretch = 0;
 let resident = 0;
 let before = worked();
 let calls = 0;
 
 setInterval(() => {
-  const at = worked();
-  longest = Math.max(longest, at - before - period);
-  if (calls++ % 8 === 0) resident = Math.max(resident, process.memoryUsage.rss());
+  stretch = Math.max(stretch, worked() - before);
+  if (calls++ % looks === 0) resident = Math.max(resident, process.memoryUsage.rss());
   before = worked();
 }, period).unref();
 
 process.on('message', () => {
-  process.send?.({ longest, resident: Math.max(resident, process.memoryUsage.rss()) } satisfies Watched);
-  longest = 0;
+  process.send?.({ stretch, resident: Math.max(resident, process.memoryUsage.rss()) } satisfies Watched);
+  stretch = 0;
   resident = 0;
 });
 process.channel?.unref();

@@ -24,14 +24,19 @@ export interface ServerProcess {
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /**
- * Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings;
- * `preload` is a module that is loaded before it, which may talk to the test over the channel of the process.
+ * Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings,
+ * `providers` to their providers; `preload` is a module that is loaded before it, which may talk to the test over the channel of the process.
  */
-export async function startProcess({ folder, databaseUrl }: Place, upstream: string, yaml = '', preload?: URL): Promise<ServerProcess> {
+export async function startProcess(
+  { folder, databaseUrl }: Place,
+  upstream: string,
+  yaml = '',
+  { providers = '', preload }: { readonly providers?: string; readonly preload?: URL } = {},
+): Promise<ServerProcess> {
   const key = 'k'.repeat(64);
   const file = join(folder, 'dragoman.yaml');
   const data = join(folder, 'data');
-  const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream)}${more}`);
+  const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream, providers)}${more}`);
   await settings(yaml);
   const child = spawn(process.execPath, ['--conditions=source', ...(preload ? ['--import', preload.href] : []), main], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],

@@ -37,6 +37,12 @@ export function bounded(schema: JsonObject, field: string): JsonObject {
   return schema;
 }
 
+/** How a wire calls what a call has as `turns` and `output.schema`, and, within its tool, as `tools[0].parameters`. */
+export const spelling =
+  ({ turns, schema, parameters }: { readonly turns: string; readonly schema: string; readonly parameters: string }) =>
+  (field: string): string =>
+    field === 'turns' ? turns : field === 'output.schema' ? schema : field.replace(/^(tools\[\d+\])\.parameters$/, `$1.${parameters}`);
+
 /** Beyond this no request can go: such a number is a mistake, and it would empty somebody's balance. */
 const mostTokens = 1_000_000_000;
 

@@ -52,6 +52,8 @@ export class Exchange implements Memory, NeededMemory {
   /** The client left before the answer was complete. */
   left = false;
   status = 0;
+  /** Bytes of the request's body. */
+  bodyBytes = 0;
   place = -1;
   /** Who asks, as soon as it is known: the bytes are those of its user. To be set before any is counted. */
   caller: Caller | undefined = undefined;

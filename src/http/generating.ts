@@ -6,6 +6,7 @@ import { Fault, faultOf, reasonOf } from '#model/fault';
 import { fold, type GenerateResult } from '#model/fold';
 import type { Context, Generate, Said } from '#model/generate';
 import type { Lane } from '#model/lane';
+import { promptSize } from '#model/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
 import { cacheSecondsIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from './event-stream.ts';
@@ -39,14 +40,30 @@ export interface Words {
   readonly passedEnd: string;
   /** The last frame of a stream that failed. */
   fault(fault: Fault): string;
+  /** What the client calls a field of the call: `turns`, `output.schema` and `tools[0].parameters` have other names in each interface. */
+  fieldOf?(field: string): string;
   /** Headers of this face's answers besides those of every answer. */
   readonly headers?: Headers;
 }
 
 /** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
-export function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
-  const { call } = understood;
-  return accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+  const { call, words } = understood;
+  try {
+    if (exchange.bodyBytes > mostText && promptSize(call).bytes > mostText)
+      throw new Fault('too-large', `The text of the request is longer than ${mostText} bytes.`, { reason: 'context-length' });
+    await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+  } catch (error) {
+    throw inClientsWords(error, words);
+  }
+}
+
+/** A fault whose field is called as the client calls it; all else as it is. */
+export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf'>): unknown {
+  if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
+  const { code, message, details } = error;
+  const field = fieldOf(error.details.field);
+  return field === details.field ? error : new Fault(code, message.replaceAll(error.details.field, field), { ...details, field });
 }
 
 /** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
@@ -133,6 +150,12 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
   else exchange.sendJson(200, await words.whole(fold(said)), headers);
 }
 
+/** Bytes of all that a model reads as text, more than any does. The rest of a body is media. */
+const mostText = 8_388_608;
+
+/** Events that are encoded in one turn of the event loop: an answer that was held back comes as hundreds of thousands at once. */
+const turnEvents = 1000;
+
 const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
 
 async function stream({ generate, clock, limits }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
@@ -148,18 +171,23 @@ async function stream({ generate, clock, limits }: GeneratingParts, exchange: Ex
   const frames = words.frames();
   try {
     for await (const said of generate(withLane(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
-      let text = '';
-      for (const event of said) {
-        if (event.type === 'started') started = event;
-        if (event.type === 'passed') passing = true;
-        if (!passing) text += frames.encode(event);
+      for (let from = 0; from < said.length; from += turnEvents) {
+        if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+        let text = '';
+        const to = Math.min(said.length, from + turnEvents);
+        for (let at = from; at < to; at++) {
+          const event = said[at]!;
+          if (event.type === 'started') started = event;
+          if (event.type === 'passed') passing = true;
+          if (!passing) text += frames.encode(event);
+        }
+        if (text !== '' && !out.write(text)) await out.drained();
       }
-      if (text !== '' && !out.write(text)) await out.drained();
     }
     out.end(passing ? words.passedEnd : await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
-    out.write(words.fault(faultOf(reasonOf(error, exchange.signal))));
+    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words))));
     exchange.end();
     throw error;
   } finally {

@@ -55,6 +55,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 /** Milliseconds for which the last words of an answer are waited for when nobody reads any more. */
 const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
+/** Bytes of an answer that are handed on in one turn of the event loop: decoding small events takes up to 5 ms for so many, and a fast provider would fill turn after turn. */
+const turnBytes = 65_536;
 /** Heads 1xx before the answer's own. */
 const mostEarly = 20;
 
@@ -70,6 +72,8 @@ export class Answering implements Dispatcher.DispatchHandler {
   #early = 0;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
+  /** Bytes handed on since the last turn that was left to others. */
+  #handed = 0;
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
@@ -112,17 +116,16 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.patience = seconds * 1000;
   }
 
-  /** The next bytes, all that have arrived; `undefined` at the end. */
+  /** The next bytes that have arrived, about as many as a turn may have; `undefined` at the end. */
   async take(): Promise<Uint8Array | undefined> {
+    if (this.#handed >= turnBytes) await this.#nextTurn();
     while (this.#chunks.length === 0) {
       if (this.#error) throw this.#error;
       if (this.#ended) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
-    const taken = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    this.#chunks = [];
-    this.#buffered = 0;
-    this.resume();
+    const taken = this.#next();
+    if (this.#buffered <= highWater) this.resume();
     return taken;
   }
 
@@ -147,11 +150,12 @@ export class Answering implements Dispatcher.DispatchHandler {
 
   /** Hands every chunk on as it comes; a sink that answers false is left alone until `resume`. Resolves at the end. */
   async pipe(sink: (chunk: Uint8Array) => boolean): Promise<void> {
-    const rest = this.#chunks.splice(0);
-    this.#buffered = 0;
-    this.#sink = sink;
     let ready = true;
-    for (const chunk of rest) ready = sink(chunk) && ready;
+    while (this.#chunks.length > 0) {
+      if (this.#handed >= turnBytes) await this.#nextTurn();
+      ready = sink(this.#next());
+    }
+    this.#sink = sink;
     if (ready) this.resume();
     else this.#pause();
     while (!this.#ended && !this.#error) await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -230,11 +234,37 @@ export class Answering implements Dispatcher.DispatchHandler {
   }
 
   #pass(sink: (chunk: Uint8Array) => boolean, chunk: Uint8Array): void {
+    this.#handed += chunk.length;
     try {
       if (!sink(chunk)) this.#pause();
+      else if (this.#handed >= turnBytes) this.#rest();
     } catch (error) {
       this.stop(error);
     }
+  }
+
+  /** Leaves the rest of this turn to others. */
+  #rest(): void {
+    this.#pause();
+    void this.#nextTurn().then(() => this.resume());
+  }
+
+  #nextTurn(): Promise<void> {
+    this.#handed = 0;
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Of the bytes that have arrived, about as many as a turn may have. */
+  #next(): Uint8Array {
+    const [first] = this.#chunks as [Uint8Array];
+    let size = first.length;
+    let count = 1;
+    while (count < this.#chunks.length && size < turnBytes) size += this.#chunks[count++]!.length;
+    const taken = count === 1 ? first : Buffer.concat(this.#chunks.slice(0, count), size);
+    this.#chunks.splice(0, count);
+    this.#buffered -= size;
+    this.#handed += size;
+    return taken;
   }
 
   #pause(): void {

@@ -62,6 +62,29 @@ test('neither is one whose sink wants no more', async () => {
   await expect(piped).rejects.toMatchObject({ problem: 'slow-body' });
 });
 
+test('an answer that comes faster than it is read has its reader wait for a turn of the event loop now and then', async () => {
+  const answering = await post();
+  let turns = 0;
+  const count = () => void (counting = setImmediate(() => (turns++, count())));
+  let counting: NodeJS.Immediate;
+  for (const read of ['taken', 'piped']) {
+    await vi.waitFor(() => expect(answering.paused).toBe(true)); // a megabyte has arrived
+    turns = 0;
+    let bytes = 0;
+    count();
+    if (read === 'taken') while (bytes < size / 2) bytes += (await answering.take())!.length;
+    else {
+      const enough = Promise.withResolvers<void>();
+      const piped = answering.pipe((chunk) => ((bytes += chunk.length) >= size / 4 && enough.resolve(), true));
+      await enough.promise;
+      answering.leave();
+      await expect(piped).rejects.toThrow();
+    }
+    clearImmediate(counting!);
+    expect(turns).toBeGreaterThan(bytes / 262_144);
+  }
+});
+
 describe('connecting', () => {
   const local = [{ address: '127.0.0.1', family: 4 }];
   /** Asks a host by name; every name but `fine.test` is looked up for ever. */

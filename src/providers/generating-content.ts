@@ -10,10 +10,11 @@ import { isWebSearch } from '#model/conversation';
 import { Fault } from '#model/fault';
 import type { Said, TargetContext } from '#model/generate';
 import { own } from '#model/json';
-import { ask, awaitingWords, refusalText, whole } from './asking.ts';
+import { ask, awaitingWords, refusalText } from './asking.ts';
 import type { KnownQuirks } from './known-quirks.ts';
-import { isEventStream, parsed, streamed } from './reading.ts';
+import { isEventStream, wholeJson, streamed } from './reading.ts';
 import type { Signatures } from './signatures.ts';
+import { written } from './writing.ts';
 
 /** One way to sign in. */
 export interface Credential {
@@ -46,7 +47,7 @@ export async function* generateContent(place: Place, call: GenerateCall, context
   const { model, clock, signatures } = place;
   try {
     if (!(call.stream && isEventStream(answering))) {
-      const said = decodeResult(parsed(await whole(answering, context)), model, ignored);
+      const said = decodeResult(await wholeJson(answering, context), model, ignored);
       signatures.note(said);
       yield said;
       return;
@@ -72,7 +73,8 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
     const { body, ignored } = encodeRequest(call, known, signatures.of);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...place.headers };
-    const answering = await ask(upstreams, { url, path, headers, body: JSON.stringify(body) }, context);
+    const json = written(call, body);
+    const answering = await ask(upstreams, { url, path, headers, body: typeof json === 'string' ? json : await json }, context);
     if (answering.status === 200) {
       if (learned) quirks.keep(model, known);
       return { answering, ignored };

@@ -3,8 +3,10 @@ import type { Answering } from '#kit/answering';
 import { splitter } from '#kit/sse';
 import { speaks, type GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
-import type { Said } from '#model/generate';
-import { upstreamFault, type AwaitingWords } from './asking.ts';
+import { BadJson } from '#kit/json-scan';
+import { largeBytes, readLargeJson } from '#kit/large-json';
+import type { Said, TargetContext } from '#model/generate';
+import { upstreamFault, whole, type AwaitingWords } from './asking.ts';
 
 /** The reading of an answer, whatever its dialect. */
 
@@ -50,11 +52,31 @@ export function isEventStream({ headers }: Answering): boolean {
   return type === undefined || type.toLowerCase().startsWith('text/event-stream');
 }
 
-/** The JSON of a whole answer. Without the cause: what JSON.parse says repeats a piece of the text. @throws Fault `upstream-failed` */
+/** The JSON of a whole answer. @throws Fault `upstream-failed` */
+export async function wholeJson(answering: Answering, context: Pick<TargetContext, 'memory'>): Promise<unknown> {
+  const bytes = await whole(answering, context);
+  return bytes.length > largeBytes ? parsedLarge(bytes) : parsed(bytes);
+}
+
+/** The same of bytes that are there. Without the cause: what JSON.parse says repeats a piece of the text. @throws Fault `upstream-failed` */
 export function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
   } catch {
-    throw new Fault('upstream-failed', 'The answer of the provider is not JSON.', { elsewhere: true });
+    throw notJson();
   }
 }
+
+/** The same of bytes that are too many to be read at once. @throws Fault `upstream-failed` */
+export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
+  try {
+    return (await readLargeJson(bytes, { maxTokens: mostValues })).value;
+  } catch (error) {
+    throw error instanceof BadJson ? notJson() : error;
+  }
+}
+
+/** Values and names in a whole answer that is large. */
+const mostValues = 500_000;
+
+const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or more of it than can be read.', { elsewhere: true });

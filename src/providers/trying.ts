@@ -1,17 +1,20 @@
 import type { Answering } from '#kit/answering';
+import type { GenerateCall } from '#model/call';
 import { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
 import { refusalText } from './asking.ts';
 import type { KeyRing } from './keys.ts';
 import type { KnownQuirks } from './known-quirks.ts';
+import { written } from './writing.ts';
 
 /** How a provider is asked, and what its refusals say. */
 export interface Trying<Quirks> {
   readonly keys: KeyRing;
   readonly quirks: KnownQuirks<Quirks>;
   readonly model: string;
+  readonly call: Pick<GenerateCall, 'turns'>;
   encode(known: Quirks | undefined): { readonly body: unknown; readonly ignored: readonly string[] };
-  send(body: string, key: string | undefined): Promise<Answering>;
+  send(body: string | Uint8Array, key: string | undefined): Promise<Answering>;
   refusal(status: number, text: string, headers: Answering['headers'], model: string): Fault;
   /** What the model can do without, where that is why it refused and was not known. */
   quirkOf(fault: Fault, known: Quirks | undefined): Quirks | undefined;
@@ -23,7 +26,7 @@ export interface Trying<Quirks> {
  * @throws Fault of the last refusal; `invalid` where the client is strict and a field cannot be honoured
  */
 export async function answered<Quirks>(
-  { keys, quirks, model, encode, send, refusal, quirkOf }: Trying<Quirks>,
+  { keys, quirks, model, call, encode, send, refusal, quirkOf }: Trying<Quirks>,
   { strict }: TargetContext,
 ): Promise<{ answering: Answering; ignored: readonly string[] }> {
   const turns = [...keys.inTurn()];
@@ -32,7 +35,8 @@ export async function answered<Quirks>(
   for (let key = turns.shift(); ;) {
     const { body, ignored } = encode(known);
     if (strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const answering = await send(JSON.stringify(body), key);
+    const json = written(call, body);
+    const answering = await send(typeof json === 'string' ? json : await json, key);
     if (answering.status === 200) {
       if (learned && known) quirks.keep(model, known);
       return { answering, ignored };

@@ -3,6 +3,7 @@ import { encodeFaultFrame, encoder } from '#dialects/openai-chat/events';
 import { encodeResult } from '#dialects/openai-chat/result';
 import { ChatCompletion } from '#dialects/openai-chat/completion';
 import { ChatRequest } from '#dialects/openai-chat/wire';
+import { spelling } from '#dialects/reading';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import type { Clock } from '#kit/clock';
@@ -23,6 +24,8 @@ export function chatRoute(parts: GeneratingParts): Route {
   };
 }
 
+const fieldOf = spelling({ turns: 'messages', schema: 'response_format.json_schema.schema', parameters: 'function.parameters' });
+
 function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
@@ -37,6 +40,7 @@ function understood(asked: Asked, clock: Clock): Understood {
       frames: () => encoder({ ...identity, usageWanted }),
       passedEnd: 'data: [DONE]\n\n',
       fault: encodeFaultFrame,
+      fieldOf,
     },
   };
 }

@@ -144,6 +144,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
   exchange.add(bytes.length); // it goes on as another form
   const form = await formOf(bytes, exchange.header('content-type') ?? '');
+  await new Promise((resolve) => setImmediate(resolve));
   const fields: Record<string, unknown> = {};
   for (const [name, value] of form) {
     if (Object.hasOwn(fields, name) && !name.endsWith('[]')) throw new Fault('invalid', `${name} must be given once.`, { field: name.slice(0, 100) });
@@ -166,15 +167,29 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
 /** More parts nobody means, and each costs time. */
 const mostParts = 100;
 
+/** Whoever looks for a boundary tries at each of them. In a recording one of 65,536 bytes begins such a pair. */
+const mostPairs = 50_000;
+
+/** Bytes of the headers of a part. */
+const mostHead = 8192;
+
 /** The whole body is there already, within its limit; the number of its parts is bounded before they are read. */
 async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData> {
   const boundary = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
   if (!boundary) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
   const between = Buffer.from(`--${boundary[1] ?? boundary[2]}`, 'latin1');
   const body = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
+  let pairs = 0;
+  for (let at = body.indexOf('--'); at >= 0; at = body.indexOf('--', at + 2))
+    if (++pairs > mostPairs) throw new Fault('invalid', `The form must have at most ${mostPairs} pairs of hyphens, each of which may begin a boundary.`);
   let parts = 0;
-  for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length))
+  for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length)) {
     if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);
+    const head = body.subarray(at + between.length, at + between.length + mostHead);
+    if (head.length === mostHead && !head.includes('\r\n\r\n'))
+      throw new Fault('invalid', `The headers of a part of the form must have at most ${mostHead} bytes.`);
+  }
+  await new Promise((resolve) => setImmediate(resolve)); // others have their turn: what follows takes as long again
   try {
     // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
     return await new Response(body, { headers: { 'content-type': contentType } }).formData();
@@ -183,6 +198,9 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
   }
 }
 
+/** Of all texts that are read together, which no model reads. */
+const mostCharacters = 8_388_608;
+
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
@@ -190,6 +208,8 @@ function textsIn(value: unknown): readonly string[] {
 
 async function answer({ pass, limits }: PassingParts, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
   const { exchange } = asked;
+  if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
+    throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });
   const context: Context = contextOf(asked, 'chatcompat', app, []);
   await accompanied({ limits }, exchange, { call: read, context }, async () => {
     await pass(

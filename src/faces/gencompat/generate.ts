@@ -1,5 +1,6 @@
 import { decodeRequest } from '#dialects/gemini/decode-request';
 import { encoder } from '#dialects/gemini/events';
+import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { encodeResult } from '#dialects/gemini/result';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
@@ -38,6 +39,7 @@ function understood(asked: Asked, model: string, stream: boolean): Understood {
       framing,
       passedEnd: '',
       fault: (fault) => framing.fault(fault),
+      fieldOf: (field) => fieldIn(body, field),
     },
   };
 }

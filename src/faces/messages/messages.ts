@@ -3,6 +3,7 @@ import { encoder } from '#dialects/anthropic-messages/events';
 import { encodeFaultFrame } from '#dialects/anthropic-messages/faults';
 import { encodeResult } from '#dialects/anthropic-messages/result';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
+import { spelling } from '#dialects/reading';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#model/conversation';
@@ -26,6 +27,8 @@ export function messageRoute(parts: GeneratingParts): Route {
   };
 }
 
+const fieldOf = spelling({ turns: 'messages', schema: 'output_config.format.schema', parameters: 'input_schema' });
+
 function understood(asked: Asked): Understood {
   const { exchange, json } = asked;
   const { app, body } = unlabelled(json);
@@ -39,6 +42,7 @@ function understood(asked: Asked): Understood {
       frames: () => encoder(id, call.tools.some(isWebSearch)),
       passedEnd: '',
       fault: (fault) => encodeFaultFrame(fault, exchange.id),
+      fieldOf,
       headers: idHeaders(exchange.id),
     },
   };

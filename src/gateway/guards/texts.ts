@@ -1,13 +1,23 @@
 import { withJsonTexts, withStrings } from '#kit/json-texts';
 import type { GenerateCall } from '#model/call';
 import type { Citation, Part, Tool, Turn } from '#model/conversation';
+import { Fault } from '#model/fault';
 import { isObject, type Extra } from '#model/json';
+
+import { mostCharacters, tooLarge, withFileText } from './files.ts';
 
 type Each = (text: string) => string;
 
-/** Every text of a call that a model reads: what was said, tool calls and results, thoughts, the tools and the schema of the answer, and the strings of fields that only one dialect knows. */
+/** Every text of a call that a model reads: what was said, files of text, tool calls and results, thoughts, the tools and the schema of the answer, and the strings of fields that only one dialect knows. */
 export function textsOf(call: GenerateCall): readonly string[] {
-  return collected((each) => void withEach(call, each));
+  let characters = 0;
+  return collected((each) => {
+    const counted: Each = (text) => {
+      if ((characters += text.length) > mostCharacters) throw tooLarge();
+      return each(text);
+    };
+    withEach(call, counted);
+  });
 }
 
 /** The call with other texts, in the order of `textsOf`. */
@@ -15,11 +25,14 @@ export function withTexts(call: GenerateCall, texts: readonly string[]): Generat
   return withEach(call, inTurn(texts));
 }
 
-/** All texts that something goes through. */
+/** Texts that are looked at together: so many are taken out of JSON and copied to a thread in 20 ms. */
+const mostTexts = 30_000;
+
+/** All texts that something goes through. @throws Fault `too-large` where they are too many */
 export function collected(goThrough: (each: Each) => void): readonly string[] {
   const texts: string[] = [];
   goThrough((text) => {
-    texts.push(text);
+    if (texts.push(text) > mostTexts) throw new Fault('too-large', `A check holds here, and there are more than ${mostTexts} texts for it to look at.`);
     return text;
   });
   return texts;
@@ -117,8 +130,10 @@ function partWith(part: Part, each: Each): Part {
       const carried = carriedWith(part, each);
       return text === part.text ? carried : { type: 'thought', text }; // its signature stood for other words
     }
-    case 'media':
-      return carriedWith(part.name === undefined ? part : { ...part, name: each(part.name) }, each);
+    case 'media': {
+      const read = withFileText(part, each);
+      return carriedWith(read.name === undefined ? read : { ...read, name: each(read.name) }, each);
+    }
     case 'tool-call':
       return carriedWith({ ...part, json: part.custom ? each(part.json) : withJson(part.json, each) }, each);
     case 'tool-result':

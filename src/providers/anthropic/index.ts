@@ -8,12 +8,12 @@ import type { Clock } from '#kit/clock';
 import type { Upstreams } from '#kit/pool';
 import type { GenerateCall } from '#model/call';
 import type { Said, TargetContext } from '#model/generate';
-import { ask, awaitingWords, whole } from '../asking.ts';
+import { ask, awaitingWords } from '../asking.ts';
 import { keyRing, type KeyRing } from '../keys.ts';
 import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
 import { probesByKey } from '../probing.ts';
-import { isEventStream, parsed, streamed } from '../reading.ts';
+import { isEventStream, wholeJson, streamed } from '../reading.ts';
 import { answered } from '../trying.ts';
 import { quirkOf } from './quirks.ts';
 
@@ -56,6 +56,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
   const { answering, ignored } = await answered<Quirks>(
     {
       ...place,
+      call,
       encode: (known) => encodeRequest(call, model, mostTokens, known),
       send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
       refusal: decodeFault,
@@ -68,7 +69,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
       yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
       return;
     }
-    yield decodeResult(parsed(await whole(answering, context)), place.model, ignored);
+    yield decodeResult(await wholeJson(answering, context), place.model, ignored);
   } finally {
     answering.leave();
   }

@@ -1,4 +1,5 @@
 import { withoutEnd } from '#kit/without-end';
+import { largeBytes } from '#kit/large-json';
 import type { Quirks } from '#dialects/openai-chat/encode-request';
 import { decoder } from '#dialects/openai-chat/events';
 import { honoursOf } from '#dialects/openai-chat/fields';
@@ -12,7 +13,7 @@ import { keyRing } from '../keys.ts';
 import { knownQuirks } from '../known-quirks.ts';
 import { oneTarget, type Maker } from '../maker.ts';
 import { probesByKey } from '../probing.ts';
-import { isEventStream, maxLine, parsed, streamed } from '../reading.ts';
+import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../reading.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 import { embed } from './embed.ts';
 import { passStream, passWhole } from './lane.ts';
@@ -66,7 +67,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
       return;
     }
     const bytes = await whole(answering, context);
-    const body = parsed(bytes);
+    const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
     yield lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
   } finally {
     answering.leave();
@@ -86,7 +87,12 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const answering = await ask(
       upstreams,
-      { url, path, headers: beta === undefined ? headersFor.get(key)! : { 'openai-beta': beta, ...headersFor.get(key)! }, body },
+      {
+        url,
+        path,
+        headers: beta === undefined ? headersFor.get(key)! : { 'openai-beta': beta, ...headersFor.get(key)! },
+        body: body instanceof Promise ? await body : body,
+      },
       context,
     );
     if (answering.status === 200) {

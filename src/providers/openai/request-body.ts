@@ -2,13 +2,14 @@ import { encodeRequest, type Quirks } from '#dialects/openai-chat/encode-request
 import { splice } from '#kit/json-scan';
 import type { GenerateCall } from '#model/call';
 import type { Lane } from '#model/lane';
+import { written } from '../writing.ts';
 
 /** The bytes for the provider: on the short way the client's own with the model's name put in, else ours. */
 export function requestBody(
   call: GenerateCall,
   model: string,
   quirks: Quirks | undefined,
-): { body: Uint8Array | string; ignored: readonly string[]; lane?: Lane } {
+): { body: Uint8Array | string | Promise<Uint8Array>; ignored: readonly string[]; lane?: Lane } {
   const { lane } = call;
   if (lane?.dialect === 'openai-chat' && !quirks) {
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
@@ -22,5 +23,5 @@ export function requestBody(
     return { body, ignored: [], lane };
   }
   const { body, ignored } = encodeRequest(call, model, quirks);
-  return { body: JSON.stringify(body), ignored };
+  return { body: written(call, body), ignored };
 }

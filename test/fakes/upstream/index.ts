@@ -82,7 +82,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
   server.timeout = 0;
 
   server.on('connection', (socket) => {
-    const line: Line = { number: opened++, requests: [], left: new AbortController(), cutByUs: false };
+    const line: Line = { number: opened++, requests: [], used: false, left: new AbortController(), cutByUs: false };
     sockets.set(socket, line);
     socket.on('error', () => {});
     socket.on('close', () => {
@@ -106,6 +106,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
     const request = new Recording(requests.length, line, message);
     requests.push(request);
     line.requests.push(request);
+    line.used = true;
     response.on('error', () => {});
     answer(message, response, request, line).catch((error: unknown) => {
       if (line.left.signal.aborted) return;
@@ -205,6 +206,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
     reset() {
       script = [];
       requests = [];
+      for (const line of sockets.values()) line.requests = [];
     },
     down,
     up: async () => void (await listen(port)),

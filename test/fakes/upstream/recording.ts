@@ -5,7 +5,10 @@ import type { Wire } from './wire.ts';
 /** A connection. `left` is aborted when it has closed. */
 export interface Line {
   readonly number: number;
-  readonly requests: Recording[];
+  /** Those that are remembered: a reset forgets them. */
+  requests: Recording[];
+  /** A request has come over it. */
+  used: boolean;
   readonly left: AbortController;
   cutByUs: boolean;
 }
@@ -37,7 +40,7 @@ export class Recording implements Recorded {
   constructor(id: number, line: Line, { method = '', url = '', headers, rawHeaders }: IncomingMessage) {
     this.id = id;
     this.connection = line.number;
-    this.reused = line.requests.length > 0;
+    this.reused = line.used;
     this.method = method;
     this.path = url;
     this.headers = headers;

@@ -3,7 +3,7 @@ import { callOf } from '#dialects/openai-responses/decode-request';
 import { Encoder, noFrame } from '#dialects/openai-responses/encoder';
 import type { ResponsesRequest } from '#dialects/openai-responses/wire';
 import type { Exchange } from '#http/exchange';
-import type { GeneratingParts } from '#http/generating';
+import { inClientsWords, type GeneratingParts } from '#http/generating';
 import type { OwnMemory } from '#kit/byte-budget';
 import { sizeOf } from '#kit/size-of';
 import type { GenerateCall } from '#model/call';
@@ -13,7 +13,7 @@ import { fold } from '#model/fold';
 import type { Caller, Context } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
 import { steps } from '#model/steps';
-import { entryOf, givesEncrypted } from './create.ts';
+import { entryOf, fieldOf, givesEncrypted } from './create.ts';
 import { isRunning, runningStatuses, turnsIn, type Ground } from './ground.ts';
 import type { Entry, KeepingParts, Run, Running } from './kept.ts';
 import { Live } from './live.ts';
@@ -196,7 +196,7 @@ export function openBackground(parts: BackgroundParts): Background {
       }
       if (signal.aborted && !(await isCancelled(entry))) throw error;
       if (signal.aborted) encoder.cancel();
-      else encoder.fail(encodeFault(faultOf(reasonOf(error, over.signal))).error);
+      else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
     } finally {
       cancelTimer();
       unwatch();

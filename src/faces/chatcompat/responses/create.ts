@@ -5,6 +5,7 @@ import { outputOf } from '#dialects/openai-responses/listed-items';
 import { queued } from '#dialects/openai-responses/response';
 import { encodeResult } from '#dialects/openai-responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai-responses/wire';
+import { spelling } from '#dialects/reading';
 import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '#http/generating';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/byte-budget';
@@ -54,6 +55,8 @@ async function answer(parts: GeneratingParts & KeepingParts, background: Backgro
   await answerCall(parts, exchange, { call, context, words });
 }
 
+export const fieldOf = spelling({ turns: 'input', schema: 'text.format.schema', parameters: 'parameters' });
+
 export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
 
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
@@ -80,6 +83,7 @@ function wordsOf(answering: Answering, memory: NeededMemory, keep: Keep = () => 
     }),
     passedEnd: '',
     fault: (fault) => encoder.fail(encodeFault(fault).error),
+    fieldOf,
   };
 }
 

@@ -53,7 +53,7 @@ export function openConformance(clock: Pick<Clock, 'after'>): Conformance {
   };
   return {
     against(schema, asking) {
-      if (isTooLarge(schema)) throw new Fault('invalid', `The schema of the answer has more than ${mostValues} values and names in it.`);
+      if (isTooLarge(schema)) throw new Fault('invalid', `output.schema must have at most ${mostValues} values and names in it.`, { field: 'output.schema' });
       return (text) => (text.length <= short ? verdictOn(text, schema, fewSteps) : undefined) ?? conformsApart(text, schema, asking);
     },
     async close() {

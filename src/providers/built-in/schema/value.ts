@@ -19,8 +19,8 @@ import {
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type Place } from './scalar.ts';
 import { Work } from './work.ts';
 
-/** For all the values of one answer: 20,000 steps are 10 to 20 ms. */
-export const stepsOfAnswer = 20_000;
+/** For all the values of one answer: 12,000 steps are 6 to 12 ms. */
+export const stepsOfAnswer = 12_000;
 const deepest = 100;
 const tooMuch = 'it is too large or too entangled for the built-in model';
 

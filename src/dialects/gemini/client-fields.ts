@@ -1,0 +1,35 @@
+import { isObject, type Json } from '#model/json';
+
+/** What a request of this wire, in whichever spelling, calls a field of its call: the turns, the schema of the answer, that of a tool, and the choice of tools. */
+export function fieldIn(body: unknown, field: string): string {
+  if (field === 'turns') return 'contents';
+  if (field === 'output.schema') {
+    const [config, members] = memberOf(body, 'generationConfig', 'generation_config');
+    const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema');
+    return `${config}.${schema}`;
+  }
+  if (field === 'tool_choice') return memberOf(body, 'toolConfig', 'tool_config')[0];
+  const [, at] = /^tools\[(\d+)\]\.parameters$/.exec(field) ?? [];
+  return at === undefined ? field : parametersIn(body, Number(at));
+}
+
+/** In a call each function is a tool, and so is each other member of a tool of this wire. */
+function parametersIn(body: unknown, at: number): string {
+  const tools = memberOf(body, 'tools')[1];
+  let left = at;
+  for (const [place, tool] of (Array.isArray(tools) ? (tools as readonly Json[]) : []).entries()) {
+    const [name, declared] = memberOf(tool, 'functionDeclarations', 'function_declarations');
+    const functions = Array.isArray(declared) ? (declared as readonly Json[]) : [];
+    if (left < functions.length)
+      return `tools[${place}].${name}[${left}].${memberOf(functions[left], 'parametersJsonSchema', 'parameters_json_schema', 'parameters')[0]}`;
+    left -= functions.length + (isObject(tool) ? Object.keys(tool).filter((one) => one !== name).length : 0);
+  }
+  return 'tools';
+}
+
+/** The first of these members that is there; the first name where none is. */
+function memberOf(value: unknown, ...names: readonly [string, ...string[]]): readonly [string, unknown] {
+  const members = isObject(value) ? value : {};
+  const name = names.find((one) => Object.hasOwn(members, one)) ?? names[0];
+  return [name, members[name]];
+}

@@ -1,0 +1,74 @@
+import { isUtf8 } from 'node:buffer';
+import { withoutEnd } from '#kit/without-end';
+import type { MediaPart } from '#model/conversation';
+import { Fault } from '#model/fault';
+
+/** Characters of files that are looked at in one request. */
+export const mostCharacters = 8_388_608;
+
+/**
+ * A file in base64 or in a `data:` URL whose media type says that it is text, with what a check leaves of that text. Where no type says what a file is, it is text if
+ * it is UTF-8. Everything else stays as it is.
+ *
+ * @throws Fault `invalid` for a text that cannot be read, `too-large`
+ */
+export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: string) => string): Kind {
+  const { base64, url, mediaType } = part;
+  const held = base64 === undefined ? inUrl(url) : { type: mediaType ?? '', base64: true, content: base64 };
+  if (!held) return part;
+  const [type = '', ...parameters] = held.type
+    .toLowerCase()
+    .split(';', 10)
+    .map((one) => one.trim());
+  const isText = textType.test(type) || (type === '' && base64 === undefined); // a URL without a type is plain text (RFC 2397)
+  if (!isText && !((type === '' || type === 'application/octet-stream') && part.kind === 'file')) return part;
+  const text = parameters.every(isUtf8Parameter) ? textOf(held) : undefined;
+  if (text === undefined && isText)
+    throw new Fault('invalid', 'turns must have files of text in UTF-8, as base64 or as a data: URL: a check holds for this request, and must read them.', {
+      field: 'turns',
+    });
+  const left = text === undefined ? text : each(text);
+  if (left === undefined || left === text) return part;
+  const written = Buffer.from(left).toString('base64');
+  return base64 === undefined ? { ...part, url: `data:${type || 'text/plain'};base64,${written}` } : { ...part, base64: written };
+}
+
+const textType =
+  /^text\/|^application\/(?:json|jsonl|x-ndjson|ndjson|xml|xhtml\+xml|javascript|x-javascript|ecmascript|typescript|yaml|x-yaml|toml|sql|graphql|x-sh|x-python|rtf)$|\+(?:json|xml|yaml)$/;
+
+const isUtf8Parameter = (parameter: string) => !parameter.startsWith('charset=') || /^charset="?(?:utf-?8|us-ascii|ascii)"?$/.test(parameter);
+
+interface Held {
+  readonly type: string;
+  readonly base64: boolean;
+  readonly content: string;
+}
+
+/** What a `data:` URL holds (RFC 2397); nothing for other addresses. */
+function inUrl(url: string | undefined): Held | undefined {
+  if (url === undefined || !/^\s{0,9}data:/i.test(url.slice(0, 15))) return undefined;
+  const comma = url.indexOf(',');
+  const start = url.indexOf(':') + 1;
+  const head = url.slice(start, comma < 0 ? undefined : Math.min(comma, 1000));
+  const base64 = /;\s{0,9}base64\s{0,9}$/i.test(head);
+  return { type: base64 ? head.slice(0, head.lastIndexOf(';')) : head, base64, content: comma < 0 ? '' : url.slice(comma + 1) };
+}
+
+/** Nothing where it is no text. */
+function textOf({ base64, content }: Held): string | undefined {
+  if (content.length > mostCharacters * 2) throw tooLarge();
+  if (!base64) return percentDecoded(content);
+  const bytes = Buffer.from(content, 'base64');
+  const isWhole = bytes.length >= Math.floor((withoutEnd(content, '=').length * 3) / 4); // a decoder ends at a sign that it does not know, and another may not
+  return isWhole && isUtf8(bytes) ? bytes.toString() : undefined;
+}
+
+function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const tooLarge = () => new Fault('too-large', `A check holds here, and there are more than ${mostCharacters} characters of text for it to look at.`);
