@@ -20,7 +20,7 @@ interface Job {
 export type Taken = Readonly<Job>;
 
 /** How the taking of a job ended. */
-export type Ending = 'over' | 'interrupted' | 'again';
+export type RunEnding = 'over' | 'interrupted' | 'postponed' | 'again';
 
 export interface RunsModel {
   keep(entry: Entry, keyId: number): void;
@@ -32,7 +32,7 @@ export interface RunsModel {
   take(most: number): readonly Taken[];
   /** @returns undefined where it is somebody else's by now */
   renew(job: Taken): { readonly isCancelWanted: boolean } | undefined;
-  settle(job: Taken, ending: Ending): void;
+  settle(job: Taken, ending: RunEnding): void;
   cancel(job: string): void;
   waiting(userId: number): readonly Taken[];
 }
@@ -99,8 +99,8 @@ export function runsModel(now: () => number): RunsModel {
       const job = own(taken);
       if (!job) return;
       job.state = ending === 'over' ? 'over' : 'waiting';
-      if (ending === 'interrupted') job.tries--;
-      job.runAt = now() + (ending === 'again' ? againMilliseconds : 0);
+      if (ending === 'interrupted' || ending === 'postponed') job.tries--;
+      job.runAt = now() + (ending === 'interrupted' ? 0 : againMilliseconds);
     },
     cancel(id) {
       const job = jobs.get(id)!;

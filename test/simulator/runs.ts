@@ -8,7 +8,7 @@ import type { Context, Generate } from '#model/generate';
 import { openBackground, type Background, type BackgroundParts } from '../../src/faces/chatcompat/responses/background.ts';
 import type { Rights } from '../../src/faces/chatcompat/responses/kept.ts';
 import type { Over } from './network.ts';
-import { leaseMilliseconds, type RunsModel, type Taken } from './runs-model.ts';
+import { leaseMilliseconds, type RunEnding, type RunsModel, type Taken } from './runs-model.ts';
 import type { Life } from './world.ts';
 
 export interface OwnRuns {
@@ -125,7 +125,7 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
       if (!hasEnded) clock.after(leaseMilliseconds / 3, () => void (!hasEnded && renew()));
     };
     clock.after(leaseMilliseconds / 3, () => void (!hasEnded && renew()));
-    const settle = async (ending: 'over' | 'interrupted' | 'again') => {
+    const settle = async (ending: RunEnding) => {
       while (clock.monotonic() - renewed <= leaseMilliseconds)
         try {
           return await over(() => model.settle(job, ending));
@@ -134,9 +134,9 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
         }
     };
     const { userId, responseId: id, tries, taken } = job;
-    const ended = handler({ userId, id, tries, taken, signal: aborting.signal })
+    const ended = handler({ userId, id, tries, taken, signal: aborting.signal, begun: () => {} })
       .then(
-        () => settle('over'),
+        (seconds) => settle(seconds === undefined ? 'over' : 'postponed'),
         async (error: unknown) => {
           if (why === 'lost') return;
           if (why === undefined && !(error instanceof Fault && error.code === 'overloaded')) log('A run failed.', error);
