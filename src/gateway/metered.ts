@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock';
 import { isConversation } from '#model/call';
-import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
+import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
 import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#model/price';
@@ -43,9 +43,6 @@ interface Ended {
   readonly status: number;
 }
 
-/** What has been said is written down at most so often, for the case that this process dies. */
-const noteMilliseconds = 2000;
-
 /** Bytes of UTF-8 that make a token, where nobody counted. */
 const bytesPerToken = 4;
 
@@ -86,7 +83,6 @@ class Meter {
 
   /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
   heard(event: GenerateEvent): GenerateEvent {
-    if (speaks(event)) this.#speaks();
     switch (event.type) {
       case 'started':
         this.#model = event.model;
@@ -126,6 +122,7 @@ class Meter {
       default:
         event satisfies never;
     }
+    if (speaks(event)) this.#speaks();
     return event;
   }
 
