@@ -69,6 +69,16 @@ test('every answer tells browsers to keep it to itself, and the documentation lo
   await Promise.all(answers.map((answer) => answer.text()));
 });
 
+test('who asks at an address that is not there is told where the interfaces are, and who sends a key in the address where to send it', async () => {
+  const said = async (path: string, body?: object) => JSON.stringify(await (await house.ask(path, body)).json());
+  for (const text of [await said('/'), await said('/v1/chat/completions', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
+  const answer = await fetch(`${house.url}/server/gencompat/v1beta/models?key=${house.key}`);
+  expect(answer.status).toBe(401);
+  const text = await answer.text();
+  expect(text).toContain('x-goog-api-key');
+  expect(text).not.toContain(house.key);
+});
+
 describe('a head that the parser takes and we do not', () => {
   test.each([
     ['two Host headers', 'GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\nconnection: close\r\n\r\n', 400],

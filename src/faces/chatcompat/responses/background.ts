@@ -161,11 +161,13 @@ export function openBackground(parts: BackgroundParts): Background {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     let caller: Caller | undefined;
+    let progress: Context['progress'] | undefined;
     const who = { userId: entry.userId, keyId: run.keyId };
     const unwatch = rights.watch({ caller: who, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
       caller = mayRun(await rights.callerOf(who));
       const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };
+      progress = context.progress;
       const earlier = entry.previousId === undefined ? [] : await responses.chain(entry.userId, entry.previousId, 'previous_response_id');
       const call = { ...callOf(run.request, [...earlier.flatMap(turnsIn), ...entry.body.said]), stream: true };
       let spoke = false;
@@ -186,6 +188,7 @@ export function openBackground(parts: BackgroundParts): Background {
     } catch (error) {
       if (!caller && faultOf(error).code === 'overloaded') throw error;
       if (signal.aborted && !(await isCancelled(entry))) throw error;
+      if (progress?.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(reasonOf(error, over.signal))).error);
     } finally {
