@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { Fault } from '#model/fault';
 import type { PlanNames } from '#model/plan-names';
 import type { Team, Teams } from './store.ts';
 
