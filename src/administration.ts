@@ -3,6 +3,7 @@ import type { Database } from './database.ts';
 import type { NounRoute } from './http/noun-route.ts';
 import type { Clock } from './kit/clock.ts';
 import type { Caller } from './model/generate.ts';
+import { planNamesOf } from './model/plan-names.ts';
 import { areLimits, type Plan } from './model/plan.ts';
 import { apiKeyRoutes } from './resources/api-keys/routes.ts';
 import { auditRoutes } from './resources/audit/routes.ts';
@@ -46,6 +47,7 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
+  const planNames = planNamesOf(plans);
   const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
   return {
     routes: [
@@ -53,11 +55,11 @@ export async function openAdministration({ database, settings, clock, teamsChang
         store,
         audit,
         removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
-        hasPlan: plans.has,
+        plans: planNames,
         newUserPlan: () => settings().newUsers.plan,
       }),
       ...apiKeyRoutes({ store, audit, pepper }),
-      ...teamRoutes(teams, plans.has),
+      ...teamRoutes(teams, planNames),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, () => databaseNow(store.db)),
       ...holderRoutes(openHolders(store), audit),

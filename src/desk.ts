@@ -5,6 +5,7 @@ import { readSettings, type SettingsArgs } from '#config';
 import type { NounRoute } from './http/noun-route.ts';
 import { localTokenFile } from './local-token.ts';
 import { Refused } from './refused.ts';
+import { closedText, isClosed } from './store/private-folder.ts';
 
 /** Where a command has its work done: a running server, or the data folder where none runs. The same addresses with the same checks. */
 export interface Desk {
@@ -36,6 +37,7 @@ export async function openDesk(options: DeskOptions, begins: boolean): Promise<D
   if (server) return server;
   const { url: _url, key: _key, ...args } = options;
   const { settings } = readSettings({ args });
+  if (isClosed(settings.data)) throw new Refused(closedText(settings.data), 403);
   if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
     throw new Refused(
       `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
@@ -94,7 +96,7 @@ function deskAt(given: string, key: string): Desk & { readonly url: string } {
       const said = (await answer.json().catch(() => undefined)) as { message?: unknown } | undefined;
       if (answer.ok && said !== undefined) return said;
       const isOurs = typeof said?.message === 'string';
-      if (answer.status === 404 && isOurs && said.message === 'There is nothing at this address.')
+      if (answer.status === 404 && isOurs && String(said.message).startsWith('There is nothing at this address.'))
         throw new Refused('This is not the key of an administrator.', 403);
       throw new Refused(isOurs ? String(said.message) : `${url} answered ${answer.status}, and not as Dragoman does.`, isOurs ? answer.status : 502);
     },

@@ -75,7 +75,8 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
       const mostTokens = limits.output ?? entry?.limits.output;
       const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
       const found = all && residency !== undefined ? within(all, residency) : all;
-      const price = its ?? forAll ?? entry?.price;
+      const given = its ?? forAll;
+      const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;
       const address = settings.providers[provider]?.baseUrl ?? '';
       return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && withCacheWrites(price, address) }] : [];
     });

@@ -3,7 +3,7 @@ import type { Done } from './http/serve.ts';
 import type { Clock } from './kit/clock.ts';
 import { causeOf, type Log } from './log.ts';
 
-/** One answered request in the log and in the figures. Only what we chose ourselves is written: no address as it came, no header, no body. */
+/** One answered request in the log and in the figures. Only what we chose ourselves is written: no address as it came, no header, no body; at level debug the one masked sentence of a provider that its client was told. */
 export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metrics; clock: Clock }, { exchange, face, route, caller, fault }: Done): void {
   const milliseconds = clock.monotonic() - exchange.startedAt;
   const status = exchange.left ? 499 : exchange.status;
@@ -22,4 +22,5 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
   };
   if (fault && fault.status >= 500) log.error({ ...line, ...causeOf(fault) }, 'request');
   else log.info(line, 'request');
+  if (fault?.details.said !== undefined) log.debug({ id: exchange.id, said: fault.details.said }, 'The provider refused the request.');
 }

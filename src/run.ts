@@ -30,7 +30,11 @@ export async function run(args: SettingsArgs): Promise<void> {
   let stopWatching = () => {};
   const end = stopOnSignals(async () => {
     stopWatching();
-    await (await starting).close(graceSeconds);
+    const running = await starting;
+    const many = running.inFlight?.() ?? 0;
+    if (many > 0) console.log(`Waiting for ${many} ${many === 1 ? 'request' : 'requests'}, ${graceSeconds} s at most.`);
+    await running.close(graceSeconds);
+    console.log('Stopped.');
   }, endSeconds);
   const server = await starting;
   const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.');

@@ -101,6 +101,8 @@ export interface Server {
   readonly first: FirstUser | undefined;
   /** Names of the models that answer. */
   readonly models: () => readonly string[];
+  /** Requests being answered now, where one process knows of all of them. */
+  readonly inFlight?: () => number;
   /** Takes new settings; what needs a restart is left as it is. Throws, or rejects, where they cannot be taken: then the old ones hold. */
   change(settings: Settings): void | Promise<void>;
   /** Stops listening, lets what is in flight finish, settles the books and lets go of the folder. */
@@ -350,6 +352,7 @@ export async function startServer({
     figures: () => metrics.figures(),
     regions,
     resetRegions,
+    inFlight: door.inFlight,
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       // All that may throw comes first: where something does, nothing has changed.

@@ -11,7 +11,10 @@ export function userCommands(program: Command): void {
     description: 'Adds a user.',
     begins: true,
     needs: { '--email <address>': 'E-mail address.' },
-    takes: { '--plan <name>': 'Plan; absent: newUsers.plan of the settings.', '--role <role>': 'user or admin; absent: user.' },
+    takes: {
+      '--plan <name>': 'Plan; absent: newUsers.plan of the settings, which is free if there is a plan of that name, else unlimited.',
+      '--role <role>': 'user or admin; absent: user.',
+    },
     async does(desk, { json, email, plan, role }) {
       const made = (await desk.ask('POST', '/server/admin/users', {
         email,

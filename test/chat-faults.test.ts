@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   afterDone,
   array,
+  badRequest,
   bom,
   closesIdle,
   comments,
@@ -56,6 +57,7 @@ import {
   type Upstream,
 } from './fakes/upstream/index.ts';
 import { chat, openHouse, providerKey, type House } from './house.ts';
+import { loggedAs } from './members.ts';
 
 let upstream: Upstream;
 let house: House;
@@ -223,6 +225,17 @@ describe('a whole answer', () => {
     const { status, text } = await whole(behaviour());
     expect(status).toBe(200);
     expect(text).toContain('one two three');
+  });
+
+  test('that refuses the request is told in our sentence and the first of its own, masked, and so it stands in the log of its tries', async () => {
+    const { status, headers, refusal } = await whole(
+      badRequest({ message: "Unsupported value: 'temperature' does not support 0.2 with org-abc123. Only 1 is supported" }),
+    );
+    const said = "Unsupported value: 'temperature' does not support 0.2 with […].";
+    expect(status).toBe(400);
+    expect(refusal().error.message).toBe(`The provider did not accept the request. It says: ${said}`);
+    const row = await loggedAs(house, headers.get('x-request-id')!);
+    expect(row).toMatchObject({ tries: [{ fault: 'invalid', said }] });
   });
 
   test('its headers stay with the provider, but for those we know [F-23]', async () => {

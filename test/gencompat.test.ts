@@ -366,6 +366,13 @@ describe('models of one tier', () => {
     expect((await whole(generate('publishers/google/models/gemini-3-flash'), said('hi'))).answer.modelVersion).toBe('gemini-2.5-flash');
   });
 
+  test('a tier that no configured model has is not found, and the answer says how a model gets it', async () => {
+    const own = await openHouse({ upstream: upstream.url });
+    const { status, answer } = await whole(generate('flash'), said('hi'), {}, own);
+    expect([status, answer.error?.message]).toEqual([404, expect.stringContaining('`tier: flash`')]);
+    await own.close();
+  });
+
   test('[gencompat.tier-fallback] a model that the provider does not have is replaced by the best of its tier, never of another', async () => {
     // What is absent stays so for minutes: this needs a house of its own.
     const own = await openHouse({ yaml });

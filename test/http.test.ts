@@ -47,6 +47,38 @@ describe('bytes that two servers could read differently', () => {
   });
 });
 
+test('every answer tells browsers to keep it to itself, and the documentation loads nothing from elsewhere', async () => {
+  const answers = await Promise.all([
+    house.ask('/healthz'),
+    house.ask('/server/nowhere'),
+    house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] }),
+    house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], stream: true }),
+    house.ask('/docs'),
+  ]);
+  for (const { headers } of answers) {
+    expect(headers.get('cache-control')).toBe('private, no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+    expect(headers.get('permissions-policy')).toContain('camera=()');
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  }
+  expect(answers.map(({ headers }) => headers.get('content-security-policy')!.split("frame-ancestors 'none'").length - 1)).toEqual([1, 1, 1, 1, 1]);
+  expect(answers.at(-1)!.headers.get('content-security-policy')).toContain("default-src 'none'");
+  await Promise.all(answers.map((answer) => answer.text()));
+});
+
+test('who asks at an address that is not there is told where the interfaces are, and who sends a key in the address where to send it', async () => {
+  const said = async (path: string, body?: object) => JSON.stringify(await (await house.ask(path, body)).json());
+  for (const text of [await said('/'), await said('/v1/chat/completions', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
+  const answer = await fetch(`${house.url}/server/gencompat/v1beta/models?key=${house.key}`);
+  expect(answer.status).toBe(401);
+  const text = await answer.text();
+  expect(text).toContain('x-goog-api-key');
+  expect(text).not.toContain(house.key);
+});
+
 describe('a head that the parser takes and we do not', () => {
   test.each([
     ['two Host headers', 'GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\nconnection: close\r\n\r\n', 400],

@@ -1,17 +1,17 @@
 /* The server killed as kill -9 does, and its books afterwards. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { onBothDatabases, onServer } from './databases.ts';
+import { embedded, onBothDatabases, onServer } from './databases.ts';
 import { tally } from './exactness.ts';
-import { startUpstream } from './fakes/upstream/index.ts';
+import { ok, pace, startUpstream } from './fakes/upstream/index.ts';
 import { until } from './family.ts';
 import { killed } from './killings.ts';
-import { askWith, fixed, fixedCost, loggedBy, newMember } from './members.ts';
+import { askWith, fixed, fixedCost, loggedAs, loggedBy, newMember } from './members.ts';
 import { calm, expectNoDrift, mixedLoad } from './mixed-load.ts';
 import { startProcess } from './server-process.ts';
 import { lineTo } from './tcp-proxy.ts';
@@ -26,6 +26,35 @@ onBothDatabases('a server killed again and again under mixed load', ({ name, pla
     async () => killed(await place(), times),
     2 * minute,
   );
+});
+
+test('a stream that passed as it came is booked with what its client had read when the server was killed [A-02]', { timeout: minute }, async () => {
+  const { folder } = await embedded.place();
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  upstream.script(pace(50, ok({ text: 'word '.repeat(1000) })));
+  const server = await startProcess({ folder }, upstream.url, calm);
+  const member = await newMember(server);
+  const answer = await member.ask({ ...fixed, model: 'gpt-4o-mini', max_tokens: 1000, stream: true });
+  const reader = answer.body!.getReader();
+  let words = 0;
+  const read = async () => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) words += Buffer.from(piece.value).toString().split('word').length - 1;
+  };
+  const reading = read().catch(() => undefined);
+  const noted = async () => {
+    const files = await readdir(join(folder, 'data', 'journal'), { recursive: true, withFileTypes: true });
+    const texts = await Promise.all(files.filter((file) => file.isFile()).map((file) => readFile(join(file.parentPath, file.name), 'latin1')));
+    return texts.some((text) => /^p[0-9a-f]{8} /m.test(text));
+  };
+  await until(noted);
+  await server.kill();
+  await reading;
+  expect(words).toBeGreaterThan(10);
+
+  const next = await startProcess({ folder }, upstream.url, calm);
+  const row = await loggedAs(next, answer.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'gateway-died', outputTokens: expect.toSatisfy((tokens: number) => tokens > words / 4) });
 });
 
 describe.skipIf(!address)('killed behind the end of the upstream', () => {

@@ -175,8 +175,12 @@ test('a background response that is cancelled before a word was said pays for wh
   await upstream.until((requests) => requests.length > 0);
   expect((await house.ask(`/server/chatcompat/v1/responses/${id}/cancel`, {})).status).toBe(200);
   const row = await loggedAs(house, asked.headers.get('x-request-id')!);
-  expect(row).toMatchObject({ end: 'cancelled', provenance: 'partial' });
+  expect(row).toMatchObject({ end: 'cancelled', status: 499, provenance: 'partial' });
   expect(row.inputTokens).toBeGreaterThan(1000);
+  const response = (await (await house.ask(`/server/chatcompat/v1/responses/${id}`)).json()) as { status: string; usage: object };
+  expect(response).toMatchObject({ status: 'cancelled', usage: { input_tokens: row.inputTokens, output_tokens: row.outputTokens } });
+  const { items } = (await (await house.ask('/server/admin/usage?groupBy=model')).json()) as { items: { errors: number }[] };
+  expect(items.map(({ errors }) => errors)).toEqual(items.map(() => 0));
 });
 
 describe('thoughts that nobody counts', () => {

@@ -2,6 +2,7 @@ import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { always, cut, failing, ok, says, startUpstream, type Upstream } from './fakes/upstream/index.ts';
 import { openHouse, providerKey, type House } from './house.ts';
+import { loggedAs } from './members.ts';
 
 const root = '/server/chatcompat/v1';
 let house: House;
@@ -82,6 +83,28 @@ describe('what passes to the provider', () => {
       expect(upstream.requests).toEqual([]);
     } finally {
       await poor.close();
+    }
+  });
+
+  test('the headers of a whole answer say what is left after it, and pictures that cannot be paid are advised about as pictures', async () => {
+    const some = await openHouse({
+      upstream: upstream.url,
+      yaml: `  "*": { targets: [{ provider: fake }] }\n  drawn: { targets: [{ provider: fake }], price: { picture: 0.04 } }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
+    });
+    try {
+      upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":700}}')));
+      const said = await some.ask(`${root}/chat/completions`, { model: 'x', messages: [{ role: 'user', content: 'hello' }] });
+      const { usage } = (await said.json()) as { usage: { total_tokens: number } };
+      expect(said.headers.get('x-ratelimit-remaining-tokens')).toBe(String(100_000 - usage.total_tokens));
+      const answer = await some.ask(`${root}/images/generations`, { model: 'drawn', prompt: 'a', n: 2 });
+      await answer.text();
+      const { costUsd } = await loggedAs(some, answer.headers.get('x-request-id')!);
+      expect(costUsd).toBeCloseTo(0.08);
+      await some.change(`  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 1000 } }\n`);
+      const refused = await some.ask(`${root}/images/generations`, { prompt: 'a', n: 2 });
+      expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('ask for fewer or smaller pictures')]);
+    } finally {
+      await some.close();
     }
   });
 

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHouse } from './house.ts';
 import { folderWith } from './settings-folder.ts';
@@ -24,4 +26,27 @@ test('what lies in the data folder is for nobody but the user whom the server ru
   }
   expect(seen).toEqual(expect.arrayContaining(['lock', 'lock.owner', 'master.key', 'server.json', 'local', 'journal', 'database']));
   expect(open).toEqual(['notes.txt 644']);
+});
+
+test.skipIf(process.getuid?.() !== 0)('another user of the machine is told by each command whose the folder is, and how to go on', async () => {
+  const folder = folderWith();
+  const house = await openHouse({ folder });
+  await house.close();
+  const data = join(folder, 'data');
+  const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
+  await chmod(folder, 0o755);
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+  for (const words of [
+    ['serve', '--port', '0'],
+    ['user', 'list'],
+  ]) {
+    const { stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, ...words, '--data', data], {
+      uid: 65534,
+      gid: 65534,
+      cwd: '/tmp',
+      env: { PATH: process.env.PATH },
+      encoding: 'utf8',
+    });
+    expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
+  }
 });

@@ -116,11 +116,11 @@ describe('npm start', () => {
   }, 60_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s to its pid: a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
+    '%s to its pid: it says for whom it waits, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
     async (signal) => {
       await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
       const key = 'a'.repeat(64);
-      const { child, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
+      const { child, output, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
       const pid = serverPid()!;
       const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
         method: 'POST',
@@ -132,6 +132,7 @@ describe('npm start', () => {
       const text = await answer.text();
       expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
       expect(await ended).toBe(0);
+      expect(output()).toMatch(/\nWaiting for 1 request, 30 s at most\.\nStopped\.\n$/);
       expect(kill(pid, 0)).toBe(false);
       const next = createServer().listen(port, '127.0.0.1');
       await once(next, 'listening');

@@ -142,6 +142,10 @@ describe('a file is refused', () => {
       'defaults.chat must name a model of kind chat. Did you mean gpt-5.2? Found "gpt5.2".',
     ],
     ['models: { m: { targets: [{ provider: ▸constructor }] } }', 'models.m.targets[0].provider must name a provider. Found "constructor".'],
+    [
+      `${p}\nmodels: { m: { targets: [{ provider: p }], ▸price: { output: 1 } } }`,
+      'models.m.price.input is required, unless picture, second or character is given.',
+    ],
     ['models: { ▸m: {} }', 'models.m.targets is required, with at least one target.'],
     ['models: { m: { ▸targets: [] } }', 'models.m.targets is required, with at least one target.'],
     ['models: { built-in: { targets: ▸[{ provider: built-in }] } }', 'models.built-in.targets cannot be given: a built-in model answers by itself.'],

@@ -1,6 +1,7 @@
 import { Fault, type FaultCode, type FaultDetails } from '#model/fault';
 import { isObject } from '#model/json';
 import { missingIn, namesAnother } from './missing.ts';
+import { inOwnWords } from './own-words.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -65,14 +66,14 @@ interface Refusal {
   readonly type: string;
   readonly code: string;
   readonly param: string;
-  /** Prose: looked into, never repeated. */
+  /** Prose: looked into; of it only `inOwnWords` repeats anything. */
   readonly message: string;
   /** Reasons are given for which the prompt was flagged. */
   readonly isFlagged: boolean;
 }
 
 /**
- * An upstream's refusal → fault. Its text goes neither to the client nor into the log: it may repeat a prompt or a part of a key.
+ * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
@@ -99,6 +100,10 @@ function statusOf({ code, type }: Refusal): number {
 }
 
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
+  return inOwnWords(faultMeant(refusal, retryAfter, model), refusal.status, refusal.message);
+}
+
+function faultMeant(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
   const { status, type, code, param } = refusal;
   const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
   const meaning = meaningIn(refusal, model);

@@ -78,6 +78,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
         }
         const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
         attempt.fault = fault.code;
+        if (fault.details.said !== undefined) attempt.said = fault.details.said;
         health.failed(trial, fault);
         if (spoken || !fault.details.elsewhere) throw fault;
         faults.push(fault);

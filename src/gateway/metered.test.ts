@@ -121,7 +121,13 @@ describe('a bound that the client did not ask for', () => {
     };
     const [first] = await Array.fromAsync(asking(inner));
     expect(asked?.sampling.maxTokens).toBe(50);
-    expect(first).toEqual({ ...started, ignored: ['seed: not known there', 'max_tokens: set to 50, as much as is set aside of the plan'] });
+    expect(first).toEqual({
+      ...started,
+      ignored: [
+        'seed: not known there',
+        'max_tokens: no max_tokens was given; limited to 50 tokens, what your plan allows this request now. Give max_tokens to choose.',
+      ],
+    });
   });
 });
 

@@ -1,6 +1,7 @@
+import { Cancelled } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
 import { isConversation } from '#model/call';
-import { speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
+import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#model/event';
 import { Fault, faultOf } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
 import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#model/price';
@@ -27,7 +28,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
         }
         yield heard;
       }
-      ended = hasLeft(context.signal) ? left : { end: meter.goodEnd(), status: 200 };
+      ended = hasLeft(context.signal) ? leftFor(context.signal) : { end: meter.goodEnd(), status: 200 };
     } catch (error) {
       ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
       throw error;
@@ -42,9 +43,6 @@ interface Ended {
   readonly end: End;
   readonly status: number;
 }
-
-/** What has been said is written down at most so often, for the case that this process dies. */
-const noteMilliseconds = 2000;
 
 /** Bytes of UTF-8 that make a token, where nobody counted. */
 const bytesPerToken = 4;
@@ -86,7 +84,6 @@ class Meter {
 
   /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
   heard(event: GenerateEvent): GenerateEvent {
-    if (speaks(event)) this.#speaks();
     switch (event.type) {
       case 'started':
         this.#model = event.model;
@@ -126,6 +123,7 @@ class Meter {
       default:
         event satisfies never;
     }
+    if (speaks(event)) this.#speaks();
     return event;
   }
 
@@ -183,6 +181,7 @@ class Meter {
     const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
+    progress.booked = progress.booked ? both(progress.booked, usage) : usage;
     return {
       requestId,
       step,
@@ -219,7 +218,13 @@ class Meter {
   #withBound(event: Started): Started {
     const { bound } = this.#call.reservation;
     if (bound === undefined || !isConversation(this.#call)) return event;
-    return { ...event, ignored: [...event.ignored, `max_tokens: set to ${bound}, as much as is set aside of the plan`] };
+    return {
+      ...event,
+      ignored: [
+        ...event.ignored,
+        `max_tokens: no max_tokens was given; limited to ${bound} tokens, what your plan allows this request now. Give max_tokens to choose.`,
+      ],
+    };
   }
 
   /** Some providers count below nothing, or more than there can be. */
@@ -271,6 +276,14 @@ class Meter {
   }
 }
 
+const both = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  output: a.output + b.output,
+  cached: (a.cached ?? 0) + (b.cached ?? 0),
+  thought: (a.thought ?? 0) + (b.thought ?? 0),
+  source: b.source,
+});
+
 /** Tokens of a prompt that only stand for what is read besides. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
@@ -281,7 +294,7 @@ const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 
-const left: Ended = { end: 'client-left', status: 499 };
+const leftFor = ({ reason }: AbortSignal): Ended => ({ end: reason instanceof Cancelled ? 'cancelled' : 'client-left', status: 499 });
 
 /** A client that leaves aborts the signal with what is no fault. */
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
@@ -294,7 +307,7 @@ function refusedEnd({ progress: { refused }, signal }: Context): Ended | undefin
 
 /** What an answer came to that did not end by itself. Where the client has not left, what is no fault of a provider is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
-  if (hasLeft(signal)) return left;
+  if (hasLeft(signal)) return leftFor(signal);
   const fault = faultOf(signal.aborted ? signal.reason : error);
   const end = fault.code === 'timed-out' ? 'timed-out' : signal.aborted || fault.code === 'internal' ? 'cancelled' : spoke ? 'upstream-cut' : 'upstream-failed';
   return { end, status: fault.status };

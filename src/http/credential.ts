@@ -17,6 +17,11 @@ export function credentialOf(exchange: Exchange, keyInQuery: boolean): string {
     return proper(bearer);
   }
   const key = exchange.header('x-api-key') ?? exchange.header('x-goog-api-key') ?? (keyInQuery ? queryKey(exchange.url) : undefined);
+  if (key === undefined && queryKey(exchange.url) !== undefined)
+    throw new Fault(
+      'unauthenticated',
+      'A key in the address (?key=) is not accepted here: send it in the header x-goog-api-key or as Authorization: Bearer KEY.',
+    );
   if (key === undefined) throw new Fault('unauthenticated', 'No API key was given: send it as Authorization: Bearer KEY.');
   return proper(key);
 }

@@ -19,7 +19,17 @@ const always: Headers = [
   'authorization, x-access-tokens, x-api-key, x-goog-api-key',
   'x-content-type-options',
   'nosniff',
+  'referrer-policy',
+  'no-referrer',
+  'cross-origin-opener-policy',
+  'same-origin',
+  'cross-origin-resource-policy',
+  'same-origin',
+  'permissions-policy',
+  'camera=(), geolocation=(), microphone=()',
 ];
+/** Of an answer that says nothing stricter itself. */
+const unframed: Headers = [...always, 'content-security-policy', "frame-ancestors 'none'"];
 
 /** A proxy on this machine says with these for whom it asks. */
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
@@ -278,7 +288,7 @@ export class Exchange implements Memory, NeededMemory {
     const { complete, headers: asked } = this.#request; // of a request without body nothing is known to be complete yet
     const unread = !complete && (asked['transfer-encoding'] !== undefined || Number(asked['content-length'] ?? 0) > 0);
     const closing = unread || this.#draining() ? ['connection', 'close'] : [];
-    this.#response.writeHead(status, ['x-request-id', this.id, ...always, ...headers, ...closing]);
+    this.#response.writeHead(status, ['x-request-id', this.id, ...(headers.includes('content-security-policy') ? always : unframed), ...headers, ...closing]);
     if (unread) this.#response.once('finish', () => this.#linger());
   }
 

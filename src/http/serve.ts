@@ -211,7 +211,8 @@ function answeredBy(answer: (request: FastifyRequest, reply: FastifyReply) => vo
   return { onRequest: (request: FastifyRequest, reply: FastifyReply, _next: () => void) => answer(request, reply), handler() {} };
 }
 
-const notFound = () => new Fault('not-found', 'There is nothing at this address.');
+const notFound = () =>
+  new Fault('not-found', 'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /server/chatcompat/v1.');
 
 function parsed(bytes: Uint8Array): JsonText | Promise<JsonText> {
   try {

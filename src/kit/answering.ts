@@ -78,6 +78,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   #error: Error | undefined;
   #wake: (() => void) | undefined;
   #sink: ((chunk: Uint8Array) => boolean) | undefined;
+  #isNudged = false;
   #inflating: Inflating | undefined;
   /** Monotonic milliseconds of the last sign of life, and how many may pass until the next. */
   lastAt: number;
@@ -148,8 +149,8 @@ export class Answering implements Dispatcher.DispatchHandler {
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 
-  /** Hands every chunk on as it comes; a sink that answers false is left alone until `resume`. Resolves at the end. */
-  async pipe(sink: (chunk: Uint8Array) => boolean): Promise<void> {
+  /** Hands every chunk on as it comes; a sink that answers false is left alone until `resume`. @returns as `piped` does */
+  async pipe(sink: (chunk: Uint8Array) => boolean): Promise<boolean> {
     let ready = true;
     while (this.#chunks.length > 0) {
       if (this.#handed >= turnBytes) await this.#nextTurn();
@@ -158,8 +159,21 @@ export class Answering implements Dispatcher.DispatchHandler {
     this.#sink = sink;
     if (ready) this.resume();
     else this.#pause();
-    while (!this.#ended && !this.#error) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.piped();
+  }
+
+  /** Waits for the end of what is handed on. @returns false where `nudge` was called before it; chunks are handed on all the same */
+  async piped(): Promise<boolean> {
+    while (!this.#ended && !this.#error && !this.#isNudged) await new Promise<void>((resolve) => (this.#wake = resolve));
     if (this.#error) throw this.#error;
+    this.#isNudged = false;
+    return this.#ended;
+  }
+
+  /** Wakes whoever waits in `pipe` or `piped`. */
+  nudge(): void {
+    this.#isNudged = true;
+    this.#wakeUp();
   }
 
   /** Reads on, if it was left alone; the other side's silence is counted from now. */

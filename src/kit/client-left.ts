@@ -5,3 +5,8 @@ export class ClientLeft extends Error {
     this.name = 'ClientLeft';
   }
 }
+
+/** Whoever wanted the answer does not want it any more, and said so. */
+export class Cancelled extends ClientLeft {
+  override readonly name: string = 'Cancelled';
+}

@@ -5,7 +5,8 @@ import type { Counts } from './price.ts';
 /**
  * What is being said, one piece after the other. A whole answer is the sum of its events, so streaming and not streaming are one path.
  * Order: `started` once; what is said; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
- * `passed` is for what went by unread: its tokens, whether thoughts were among it, and what of it is not counted in tokens.
+ * `passed` is for what went by unread since the last one: its tokens (below 0 where the one before said too many), whether thoughts were among it, and what of it
+ * is not counted in tokens.
  * `extra` of a text or a thought (its citations, its signature), and `citations` belong to the part that was being said, and end it: what follows is another part.
  */
 export type GenerateEvent =
@@ -25,6 +26,11 @@ export type GenerateEvent =
   | { readonly type: 'passed'; readonly tokens: number; readonly thoughts?: true; readonly counts?: Counts }
   | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
   | { readonly type: 'usage'; readonly usage: Usage };
+
+/**
+ * Milliseconds: how often what passes unread is told of (`passed`), and how often what was said so far is written down, for the case that this process dies.
+ */
+export const noteMilliseconds = 2000;
 
 export interface Started {
   readonly type: 'started';

@@ -34,11 +34,13 @@ export interface FaultDetails {
   readonly key?: boolean;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
+  /** What the provider itself said of the request, as it stands in `message`: one sentence, masked. */
+  readonly said?: string;
   /** For the log; never leaves the house. */
   readonly cause?: unknown;
 }
 
-/** The one way to say no. `message` is for the client: no key, prompt or upstream body is ever part of it. */
+/** The one way to say no. `message` is for the client: no key, and of an upstream body only what `said` may hold. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly details: FaultDetails;

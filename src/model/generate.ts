@@ -1,6 +1,6 @@
 import type { Balance } from './account.ts';
 import type { Call, GenerateCall } from './call.ts';
-import type { GenerateEvent } from './event.ts';
+import type { GenerateEvent, Usage } from './event.ts';
 import type { Fault } from './fault.ts';
 import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
@@ -89,6 +89,8 @@ export interface Progress {
   flags?: string[];
   /** Was the answer there already? Absent where it is not kept. */
   cache?: 'hit' | 'miss';
+  /** What its calls have been booked with so far, as they ended. */
+  booked?: Usage;
   /** Why a check did not let the call or its answer through. */
   refused?: Fault;
 }
@@ -99,8 +101,9 @@ export interface Attempt {
   readonly model: string;
   /** Milliseconds until it answered or failed. */
   milliseconds?: number;
-  /** The fault code, when it failed. */
+  /** The fault code, when it failed, and what the provider itself said of the request, masked. */
   fault?: string;
+  said?: string;
 }
 
 /** What is left of a limit; `reset` in seconds. */

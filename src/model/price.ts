@@ -71,7 +71,8 @@ export function mostOf(price: Price, input: number, output: number): number {
 }
 
 /** Are there rates for what is not counted in tokens? */
-export const hasCountRates = ({ picture, second, character }: Price): boolean => picture !== undefined || second !== undefined || character !== undefined;
+export const hasCountRates = ({ picture, second, character }: Pick<Price, 'picture' | 'second' | 'character'>): boolean =>
+  picture !== undefined || second !== undefined || character !== undefined;
 
 /** US dollars for pictures, seconds and characters: by their own rates, or, where the price has none, by the tokens that stand for them. */
 export function costOfCounts(price: Price, counts: Counts): number {

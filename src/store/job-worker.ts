@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { Cancelled } from '#kit/client-left';
 import type { Clock } from '#kit/clock';
 import { randomText } from '#kit/ids';
 import { Fault, faultOf } from '#model/fault';
@@ -140,7 +141,7 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
   let why: Stop | undefined;
   const stop = (reason: Stop) => {
     why ??= reason;
-    aborting.abort(new Fault('overloaded', `The job was ${reason === 'cancelled' ? 'cancelled' : 'interrupted'}.`));
+    aborting.abort(reason === 'cancelled' ? new Cancelled() : new Fault('overloaded', 'The job was interrupted.'));
   };
 
   let renewed = clock.monotonic();

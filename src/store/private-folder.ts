@@ -1,18 +1,40 @@
-import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Fault } from '#model/fault';
 
 /** What a server keeps in its data folder. Anything else there belongs to the operator. */
 const ours = new Set(['lock', 'lock-journal', 'lock.owner', 'master.key', 'server.json', 'local', 'journal', 'database', 'blobs']);
 
 /**
  * Makes a data folder, or closes one that exists to every account but its owner's: whoever may read `lock` can hold a lock on it, and the server would not start.
- * What another account owns, and a file system that is read-only or has no modes, stays as it is.
+ * What another account owns (as long as it may be read), and a file system that is read-only or has no modes, stays as it is.
+ *
+ * @throws Fault `forbidden` where this account may not look into it
  */
 export function makePrivate(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  tighten(folder);
-  for (const name of readdirSync(folder)) if (ours.has(name)) tighten(join(folder, name));
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    tighten(folder);
+    for (const name of readdirSync(folder)) if (ours.has(name)) tighten(join(folder, name));
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EACCES' ? new Fault('forbidden', closedText(folder), { cause: error }) : error;
+  }
 }
+
+/** May this process not look into a folder, or make it? */
+export function isClosed(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
+}
+
+export const closedText = (folder: string): string =>
+  existsSync(folder)
+    ? `The data folder ${folder} belongs to another user: run as that user, or name another with --data.`
+    : `The data folder ${folder} cannot be made or read by this user: run as its owner, or name another with --data.`;
 
 /** Takes all rights from group and others. */
 export function tighten(path: string): void {

@@ -19,6 +19,7 @@ const rates = {
 const price = (description: string) =>
   record(description, {
     ...rates,
+    input: Type.Optional(amount('A million tokens of the prompt; may be left out, and is 0 then, where picture, second or character is given', 'US dollars')),
     long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
     picture: Type.Optional(
       amount('One picture that is made, beside the tokens; without any of these three it costs as the 1,000 tokens of an answer', 'US dollars'),

@@ -1,3 +1,4 @@
+import { hasCountRates } from '#model/price';
 import { builtInKind } from '../found.ts';
 import { nearest } from '../near.ts';
 import type { Path } from '../path.ts';
@@ -17,6 +18,8 @@ export function* models(settings: Settings): Iterable<Trouble> {
     if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'says nothing: "*" stands for every name already.' };
     if (model.larger !== undefined) yield* larger(name, model.larger, path, settings);
     yield* residency(model, path, settings);
+    for (const [at, { price }] of model.targets.entries()) yield* priced(price, [...path, 'targets', at, 'price']);
+    yield* priced(model.price, [...path, 'price']);
   }
   yield* aliases(settings);
   yield* defaults(settings);
@@ -43,6 +46,11 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
       yield { path: [...here, 'provider'], text: `must name a provider.${hint(provider, Object.keys(providers))}` };
     if (model !== undefined && !isModelName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
   }
+}
+
+function* priced(price: ModelSettings['price'], path: Path): Iterable<Trouble> {
+  if (!price || price.input !== undefined || hasCountRates(price)) return;
+  yield { path: [...path, 'input'], name: true, text: 'is required, unless picture, second or character is given.' };
 }
 
 function* larger(name: string, larger: string, path: Path, { models }: Settings): Iterable<Trouble> {

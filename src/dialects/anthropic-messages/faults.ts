@@ -1,6 +1,7 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject } from '#model/json';
 import { missingIn } from '../missing.ts';
+import { inOwnWords } from '../own-words.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -68,7 +69,7 @@ const statuses: Readonly<Record<string, number>> = {
 };
 
 /**
- * An upstream's refusal → fault. Its text goes neither to the client nor into the log: it may repeat a prompt or a part of a key.
+ * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
@@ -93,7 +94,7 @@ function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(type) };
   const meaning = meaningIn({ status, type, message }, model);
-  return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter);
+  return inOwnWords(meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter), status, message);
 }
 
 function meaningIn(
@@ -110,7 +111,7 @@ function meaningIn(
   return missing === 'address' && type === 'not_found_error' && !/^\W*(?:not found\W*)?$|\b(?:url|route|path|endpoint)\b/i.test(message) ? 'missing' : missing;
 }
 
-/** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken: it stands at the front, before a colon or between backticks. */
+/** The caller's mistake, in a sentence of ours, with the name of the field: it stands at the front, before a colon or between backticks. */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return tooLong(cause);
   if (/content filtering|usage policy/i.test(message)) return againstPolicy(cause);

@@ -279,11 +279,12 @@ describe('chunks for the client', () => {
 });
 
 describe('a refusal of the provider', () => {
-  test.each(refusals)('$name becomes a fault without its words', ({ status, text }) => {
+  test.each(refusals)('$name becomes a fault, with its first sentence where that is about the request', ({ status, text }) => {
     const fault = decodeFault(status, text);
     if (status === 429) expect(fault).toMatchObject({ code: 'rate-limited', details: { elsewhere: true, retryAfter: 34.4 } });
     else expect(fault).toMatchObject({ code: 'not-found', details: { absent: true, elsewhere: true, reason: 'model' } });
-    expect(fault.message).not.toContain('custom');
+    if (status === 429) expect(fault.details.said).toBeUndefined();
+    else expect(fault.message).toBe(`The provider does not have this model. It says: ${fault.details.said}`);
   });
 
   test.each([

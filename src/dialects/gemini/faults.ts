@@ -1,6 +1,7 @@
 import { Fault, type FaultCode } from '#model/fault';
 import { isObject, type JsonObject } from '#model/json';
 import { missingIn } from '../missing.ts';
+import { inOwnWords } from '../own-words.ts';
 import { jsonOf, meaningOf, notAccepted, proseOf, refused, retryAfterOf, shellOf, tooLong, wordOf, type Headers, type Meaning } from '../refusals.ts';
 
 /** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
@@ -51,7 +52,7 @@ const statuses: Readonly<Record<string, number>> = {
 };
 
 /**
- * An upstream's refusal → fault. Its text goes neither to the client nor into the log: it may repeat a prompt or a part of a key.
+ * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
@@ -78,7 +79,8 @@ function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(word) };
   const meaning = meaningIn(status, refusal, model);
-  return meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, told ?? delayOf(refusal['details']));
+  const fault = meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, told ?? delayOf(refusal['details']));
+  return inOwnWords(fault, status, message);
 }
 
 function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, model: string | undefined): Meaning {
@@ -93,7 +95,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   return status === 499 ? 'failed' : meaning; // it was ended, by whomever
 }
 
-/** The caller's mistake, in a sentence of ours. Of the provider's only the name of a field is taken. */
+/** The caller's mistake, in a sentence of ours, with the name of the field. */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
   if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);

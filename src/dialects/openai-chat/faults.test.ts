@@ -77,7 +77,11 @@ describe("a provider's refusal", () => {
     [404, '<html>not found</html>', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [405, '', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [413, '', { code: 'too-large', details: { elsewhere: undefined } }],
-    [400, error(told), { code: 'invalid', message: 'The provider did not accept the request.', details: { elsewhere: undefined, field: undefined } }],
+    [
+      400,
+      error(told),
+      { code: 'invalid', message: 'The provider did not accept the request. It says: […] and a prompt', details: { elsewhere: undefined, field: undefined } },
+    ],
     [400, 'prompt: sk-secret', { code: 'invalid', message: 'The provider did not accept the request.' }],
     [400, error({ ...told, code: 'context_length_exceeded', param: 'messages' }), { code: 'invalid', details: { reason: 'context-length' } }],
     [
@@ -95,7 +99,11 @@ describe("a provider's refusal", () => {
     [
       400,
       refusalText('vercel/reasoning-model-legacy-parameter-error'),
-      { code: 'invalid', message: 'The provider did not accept max_tokens.', details: { field: 'max_tokens' } },
+      {
+        code: 'invalid',
+        message: expect.stringMatching(/^The provider did not accept max_tokens. It says: Unsupported parameter: 'max_tokens' is not supported/) as string,
+        details: { field: 'max_tokens' },
+      },
     ],
     [400, error({ ...told, message: 'Unrecognized request argument supplied: stream_options' }), { code: 'invalid', details: { field: 'stream_options' } }],
     [

@@ -32,6 +32,7 @@ export class PassingFrames {
   #smallest = Infinity;
   #shell = Infinity; // bytes of a frame beside what it says
   #calls = false; // a tool is called
+  #told = 0; // output tokens
   #done = false;
   #ended = false;
   /** What the decoded frames said, but for what speaks: at the beginning, and for the end. */
@@ -51,6 +52,13 @@ export class PassingFrames {
     if (this.#frames === 0) return 0;
     const shell = this.#frames > 16 ? this.#smallest - bytesPerToken : Math.min(this.#shell, this.#smallest);
     return Math.max(this.#frames, Math.ceil((this.#bytes - this.#frames * shell) / bytesPerToken));
+  }
+
+  /** Output tokens since this was asked last; below 0 where more were believed then than are now. */
+  untold(): number {
+    const fresh = this.tokens - this.#told;
+    this.#told += fresh;
+    return fresh;
   }
 
   /** @returns the bytes for the client, as few pieces as possible. @throws Fault that a frame holds, or `upstream-failed` for one without end */

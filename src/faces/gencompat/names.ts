@@ -71,7 +71,8 @@ export function namesFor(written: string, models: ModelList, standIns: StandIns)
   ];
   if (first !== undefined) return [first, ...rest];
   if (tier && lastResort !== undefined) return [lastResort];
-  throw new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+  const how = tier ? ` No model of the tier ${tier} is available to you: a model gets it by \`tier: ${tier}\` in the settings.` : '';
+  throw new Fault('not-found', `The model does not exist or you do not have access to it.${how}`, { field: 'model', reason: 'model' });
 }
 
 /**

@@ -59,7 +59,7 @@ function operationText({ path, method, operation }: { path: string; method: stri
   const query = (operation.parameters ?? []).filter((one) => one.in === 'query');
   const asked = query.length > 0 ? fieldsText({ properties: Object.fromEntries(query.map(({ name, schema }) => [name, schema])) }) : '';
   const scope = operation['x-scope'] ? `<p class="scope">Scope: <code>${escaped(operation['x-scope'])}</code></p>` : '<p class="scope">No key needed.</p>';
-  return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${escaped(operation.summary)}</span></summary>
+  return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${prose(operation.summary)}</span></summary>
 ${scope}${asked ? `<h3>Query</h3>${asked}` : ''}${input ? `<h3>Request</h3>${fieldsText(input)}` : ''}${output ? `<h3>Answer</h3>${fieldsText(output)}` : ''}</details>`;
 }
 
@@ -72,7 +72,7 @@ function fieldsText(schema: Schema, depth = 0): string {
     const inner = [field, ...(field.anyOf ?? [])].flatMap((one) => [one, ...(one.items ? [one.items, ...(one.items.anyOf ?? [])] : [])]);
     const nested = depth < deepest ? inner.map((one) => fieldsText(one, depth + 1)).join('') : '';
     const required = schema.required?.includes(name) ? ' <em>required</em>' : '';
-    return `<li><code>${escaped(name)}</code> <i>${escaped(typeText(field))}</i>${required} ${escaped(field.description ?? '')}${nested}</li>`;
+    return `<li><code>${escaped(name)}</code> <i>${escaped(typeText(field))}</i>${required} ${prose(field.description ?? '')}${nested}</li>`;
   });
   return `<ul>${rows.join('')}</ul>`;
 }
@@ -85,6 +85,9 @@ function typeText(schema: Schema): string {
   const type = schema.type === 'array' ? `array of ${schema.items ? typeText(schema.items) : 'anything'}` : (schema.type ?? 'anything');
   return `${type}${range}${schema.default === undefined ? '' : `, default ${JSON.stringify(schema.default)}`}`;
 }
+
+/** What stands between backticks is code. */
+const prose = (text: string): string => escaped(text).replaceAll(/`([^`]{1,500})`/g, '<code>$1</code>');
 
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

@@ -72,8 +72,4 @@ function keptWhile<Value, Made>(current: () => Value, make: (value: Value) => Ma
 const strict = [
   'content-security-policy',
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
-  'referrer-policy',
-  'no-referrer',
-  'cross-origin-opener-policy',
-  'same-origin',
 ];

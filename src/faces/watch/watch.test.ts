@@ -27,6 +27,16 @@ test('the page of the interfaces and their document are made once for everybody,
   expect([made, sent.at(-1)!.includes('second')]).toEqual([3, true]);
 });
 
+test('what stands between backticks in the document is code on the page', async () => {
+  const paths = { '/x': { get: { summary: 'Gives `<x>`.', tags: ['t'], responses: {} } } };
+  const document = () => ({ info: { title: 'T', version: '1' }, servers: [{ url: 'http://here' }], paths }) as OpenApiDocument;
+  const face = watch({ clock: testClock(), metrics: { contentType: '', text: async () => '' }, missing: async () => [], document });
+  let page = '';
+  const exchange = { send: (_status: number, _headers: unknown, body: Uint8Array) => (page = Buffer.from(body).toString()) } as unknown as Exchange;
+  await face.routes.find(({ path }) => path === '/docs')!.answer({ exchange } as Asked);
+  expect(page).toContain('Gives <code>&lt;x&gt;</code>.');
+});
+
 test('any number of scrapes at a time gather the figures once', async () => {
   let gathered = 0;
   const clock = testClock();

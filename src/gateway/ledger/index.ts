@@ -1,13 +1,14 @@
 import type { Account, AccountKind, Balance, Owner } from '#model/account';
 import type { Clock } from '#kit/clock';
 import { Fault } from '#model/fault';
-import type { Allowance, Caller, Context } from '#model/generate';
+import type { Caller, Context } from '#model/generate';
 import type { LeaseSource } from '#model/lease';
 import type { CountTokens } from '#model/measure';
 import { Permits } from '#model/permits';
 import { monthOf, secondsToNextMonth, type Plan } from '#model/plan';
 import type { RoutedCall } from '../calls.ts';
 import { Accounts } from './accounts.ts';
+import { noteAllowances } from './allowances.ts';
 import { Claim, type Lack } from './holding.ts';
 import type { CallJournal } from './journal.ts';
 import { Reservation } from './reservation.ts';
@@ -79,7 +80,7 @@ export function openLedger(parts: LedgerParts): Ledger {
       if (stop) throw stop;
       const at = clock.now();
       const claims = claimsOf(call, context, at);
-      if (claims.length > 0) note(context, claims);
+      if (claims.length > 0) noteAllowances(context.progress, claims, clock);
       return begin(call, context, new Wants(call, parts.reserveOutput()), nothing, at, 0);
     },
 
@@ -147,7 +148,7 @@ export function openLedger(parts: LedgerParts): Ledger {
           obstacle = accounts.take(claims);
         }
         if (!obstacle) break;
-        note(context, claims);
+        noteAllowances(context.progress, claims, clock);
         if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || turn.isOver) throw refusal(obstacle.claim, obstacle.lack, wants);
         await turn.next(claims, accounts);
       }
@@ -166,7 +167,7 @@ export function openLedger(parts: LedgerParts): Ledger {
     for (const claim of claims) {
       const lack = claim.holding.lack(claim, now);
       if (lack !== 'minute' && (lack !== 'spent' || !wants.isBeyond(claim))) continue;
-      note(context, claims);
+      noteAllowances(context.progress, claims, clock);
       throw refusal(claim, lack, wants);
     }
     accounts.leave(claims);
@@ -200,7 +201,7 @@ export function openLedger(parts: LedgerParts): Ledger {
       for (const claim of claims) accounts.settle(claim, 0);
       throw error;
     }
-    if (claims.length > 0) note(context, claims);
+    if (claims.length > 0) noteAllowances(context.progress, claims, clock);
     return new Reservation(reservationParts, context, wants, claims, at, waited);
   }
 
@@ -215,22 +216,6 @@ export function openLedger(parts: LedgerParts): Ledger {
       account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests hold what is left of ${whose.toLowerCase()}.`,
       { retryAfter: 1 },
     );
-  }
-
-  /** The tightest of the limits, for the answer's headers. */
-  function note({ progress }: Context, claims: readonly Claim[]): void {
-    const now = clock.monotonic();
-    let requests: Allowance | undefined;
-    let tokens: Allowance | undefined;
-    for (const { holding } of claims) {
-      const { account, limit, minute } = holding;
-      if (account.kind === 'usd' || account.kind === 'streams') continue;
-      const remaining = Math.max(0, holding.room(now));
-      if (minute && !(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute.reset(now) };
-      if (!minute && !(tokens && tokens.remaining <= remaining)) tokens = { limit, remaining, reset: secondsToNextMonth(clock.now()) };
-    }
-    if (requests) progress.requests = requests;
-    if (tokens) progress.tokens = tokens;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Context } from '#model/generate';
 import type { Permit } from '#model/permits';
 import type { UsageRow } from '#model/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';
+import { noteAllowances } from './allowances.ts';
 import type { Claim, Growth } from './holding.ts';
 import type { CallJournal } from './journal.ts';
 import type { Wants } from './wants.ts';
@@ -90,6 +91,7 @@ export class Reservation {
         if (claim.holding.account.kind === 'streams' && !claim.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#parts.accounts, claim));
         else this.#parts.accounts.settle(claim, costOf(claim, row));
       }
+      if (this.#claims.length > 0 && !this.#wants.isStream) noteAllowances(this.#context.progress, this.#claims, this.#parts.clock);
     }
   }
 

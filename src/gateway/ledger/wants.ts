@@ -60,6 +60,11 @@ export class Wants {
     return this.#isCounted;
   }
 
+  /** Are its headers on their way before it is settled? */
+  get isStream(): boolean {
+    return this.#call.stream;
+  }
+
   /** Must somebody listen to the answer, because it may have to be ended? */
   get isOpen(): boolean {
     return !this.#most.isWhole && this.#isSeen;
@@ -157,7 +162,13 @@ export class Wants {
     const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [`${least} ${what}`, `${Math.floor(left)} ${what}`];
     const most = Math.floor(this.output(kind, left) / this.#candidates);
     const shorter = this.#call.sampling.maxTokens !== undefined && most > 0;
-    const advice = shorter ? `ask for a max_tokens of ${most} at most` : isConversation(this.#call) ? 'send a shorter prompt' : 'ask for less';
+    const advice = shorter
+      ? `ask for a max_tokens of ${most} at most`
+      : isConversation(this.#call)
+        ? 'send a shorter prompt'
+        : this.#call.counts?.pictures === undefined
+          ? 'ask for less'
+          : 'ask for fewer or smaller pictures';
     return new Fault('quota-spent', `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${advice}.`, {
       retryAfter,
       ...(shorter ? { field: 'max_tokens' } : {}),

@@ -63,7 +63,7 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
       const frames = decoder(place.model, ignored);
       const awaiting = awaitingWords(answering, context.patience, place.clock);
       const first = await firstLine(awaiting);
-      yield* lane && hasPlainLines(first) ? passStream(answering, awaiting, first, frames, lane) : streamed(awaiting, first, frames);
+      yield* lane && hasPlainLines(first) ? passStream(answering, awaiting, first, frames, lane, place.clock) : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(answering, context);

@@ -2,10 +2,12 @@ import type { Decoder } from '#dialects/decoding';
 import { PassingFrames, tokensSaid } from '#dialects/openai-chat/lane';
 import { decodeResult } from '#dialects/openai-chat/result';
 import type { Answering } from '#kit/answering';
+import type { Clock } from '#kit/clock';
 import { speaks, type GenerateEvent } from '#model/event';
 import type { Said } from '#model/generate';
 import type { Lane } from '#model/lane';
 import { upstreamFault, type AwaitingWords } from '../asking.ts';
+import { passing } from '../passing.ts';
 
 /** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
 export function passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Said {
@@ -31,6 +33,7 @@ export async function* passStream(
   first: Uint8Array | undefined,
   decoder: Decoder,
   lane: Lane,
+  clock: Clock,
 ): AsyncGenerator<Said> {
   const frames = new PassingFrames(decoder, lane.usageWanted);
   const held: Uint8Array[] = [];
@@ -41,24 +44,27 @@ export async function* passStream(
     awaiting.spoke();
     answering.isEnding = decoder.isFinished();
     if (!handOn(held, lane)) await lane.drained();
-    await answering.pipe((bytes) => {
-      const ready = handOn(frames.push(bytes), lane);
-      if (frames.closing.length > 0) answering.isEnding = decoder.isFinished();
-      if (!ready) void lane.drained().then(() => answering.resume());
-      return ready;
+    yield* passing(answering, clock, {
+      give(bytes) {
+        const ready = handOn(frames.push(bytes), lane);
+        if (frames.closing.length > 0) answering.isEnding = decoder.isFinished();
+        return ready;
+      },
+      drained: () => lane.drained(),
+      untold: () => frames.untold(),
     });
     handOn(frames.end(), lane);
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
     throw upstreamFault(error, true);
   }
-  yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.tokens }, ...frames.closing];
+  yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }
 
 /** What is known of an answer that did not come to its end. */
-function unfinished({ tokens, thinks }: PassingFrames, decoder: Decoder): Said {
+function unfinished(frames: PassingFrames, decoder: Decoder): Said {
   const usage = decoder.counted();
-  const passed: GenerateEvent = { type: 'passed', tokens, ...(thinks ? { thoughts: true } : {}) };
+  const passed: GenerateEvent = { type: 'passed', tokens: frames.untold(), ...(frames.thinks ? { thoughts: true } : {}) };
   return usage ? [passed, { type: 'usage', usage: { ...usage, source: 'partial' } }] : [passed];
 }
 

@@ -8,7 +8,7 @@ import type { GenerateEvent } from '#model/event';
 import type { Fault } from '#model/fault';
 import type { TargetContext } from '#model/generate';
 import { testClock } from '../../../test/fakes/clock.ts';
-import { altered, always, body, ok, refusal, secretWord, startUpstream, type Behaviour, type Upstream } from '../../../test/fakes/upstream/index.ts';
+import { altered, always, body, ok, refusal, secretWord, startUpstream, stream, type Behaviour, type Upstream } from '../../../test/fakes/upstream/index.ts';
 import { openai } from './index.ts';
 
 let upstream: Upstream;
@@ -96,6 +96,44 @@ describe('an answer that passes as it came', () => {
     expect(events.some(({ type }) => type === 'usage')).toBe(true);
     expect(tokensPassed(events)).toBe(0);
   });
+});
+
+test('what passes as it came is told of every two seconds while it goes on, and counted once', async () => {
+  const clock = testClock();
+  const hold = Promise.withResolvers<void>();
+  const word = (content: string) => `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+  upstream.script({
+    name: 'held',
+    answer: () =>
+      stream(
+        (async function* () {
+          yield word('one ');
+          await hold.promise;
+          for (let at = 0; at < 30; at++) yield word('word ');
+          await new Promise(() => undefined);
+        })(),
+      ),
+  });
+  const leaving = new AbortController();
+  const { call, text } = laneCall({ stream: true });
+  const write = (bytes: Uint8Array) => {
+    clock.advance(2000);
+    return call.lane!.write(bytes);
+  };
+  const told: number[] = [];
+  const listening = (async () => {
+    for await (const said of provider(clock).generate({ ...call, lane: { ...call.lane!, write } }, { ...context(), signal: leaving.signal }))
+      for (const event of said)
+        if (event.type === 'passed') {
+          told.push(event.tokens);
+          if (told.length === 1) hold.resolve();
+          else leaving.abort(new Error('left'));
+        }
+  })();
+  await expect(listening).rejects.toThrow('left');
+  expect(text()).toContain('word');
+  expect(told.slice(0, 2)).toEqual([0, expect.toSatisfy((tokens: number) => tokens > 0)]);
+  expect(told.reduce((sum, tokens) => sum + tokens)).toBeLessThan(100);
 });
 
 /** A stream that says nothing but comments, until nobody listens. */

@@ -6,6 +6,7 @@ import { isObject } from '#model/json';
 import type { PassBody, PassCall } from '#model/pass';
 import type { Counts } from '#model/price';
 import { awaitingWords, upstreamFault } from '../asking.ts';
+import { passing } from '../passing.ts';
 import { post, type Place } from './place.ts';
 
 /** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
@@ -17,11 +18,17 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
   const { body, contentType } = await bodyOf(call.body, place.model);
   const answering = await post(place, call.operation, body, context, contentType);
   let size = 0;
+  let told = 0;
   let tail = Buffer.alloc(0);
   const give = (bytes: Uint8Array): boolean => {
     size += bytes.length;
     tail = bytes.length >= tailBytes ? Buffer.from(bytes.subarray(-tailBytes)) : Buffer.concat([tail, bytes]).subarray(-tailBytes);
     return call.write(bytes);
+  };
+  const untold = () => {
+    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - told;
+    told += fresh;
+    return fresh;
   };
   try {
     const awaiting = awaitingWords(answering, context.patience, place.clock);
@@ -33,20 +40,17 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
     awaiting.spoke();
     call.open(answering.headers['content-type'] ?? 'application/octet-stream', []);
     if (first && !give(first)) await call.drained();
-    await answering.pipe((bytes) => {
-      const ready = give(bytes);
-      if (!ready) void call.drained().then(() => answering.resume());
-      return ready;
-    });
+    yield* passing(answering, place.clock, { give, drained: () => call.drained(), untold });
   } catch (error) {
+    if (size > 0) yield [{ type: 'passed', tokens: untold() }];
     throw upstreamFault(error, size > 0);
   } finally {
     answering.leave();
   }
-  const told = toldIn(tail.toString('latin1'));
-  const usage = told && usageOf(told);
+  const counted = toldIn(tail.toString('latin1'));
+  const usage = counted && usageOf(counted);
   if (usage) yield [{ type: 'usage', usage }];
-  else yield [{ type: 'passed', tokens: call.saysText ? Math.ceil(size / bytesPerToken) : 0, ...(told ? secondsIn(told) : {}) }];
+  else yield [{ type: 'passed', tokens: untold(), ...(counted ? secondsIn(counted) : {}) }];
 }
 
 async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { Fault } from '#model/fault';
+import type { PlanNames } from '#model/plan-names';
 import type { Team, Teams } from './store.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });
@@ -23,10 +23,9 @@ const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The teams of the house, for its administrators. */
-export function teamRoutes(teams: Teams, hasPlan: (name: string) => Promise<boolean>): readonly NounRoute[] {
+export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): readonly NounRoute[] {
   const known = async <Given extends { readonly plan?: string }>(given: Given): Promise<Given> => {
-    if (given.plan !== undefined && !(await hasPlan(given.plan)))
-      throw new Fault('invalid', `plan must name a plan: there is none called "${given.plan}".`, { field: 'plan' });
+    if (given.plan !== undefined && !(await hasPlan(given.plan))) throw unknownPlan(given.plan);
     return given;
   };
   return [

@@ -25,7 +25,7 @@ const sums = {
   outputTokens: Type.Integer(),
   planTokens: Type.Integer(),
   costUsd: Type.Number({ description: 'US dollars.' }),
-  errors: Type.Integer({ description: 'Requests that were refused or failed.' }),
+  errors: Type.Integer({ description: 'Requests that were refused or failed; a client that left or cancelled is none.' }),
 };
 
 const UsageItem = Type.Object(
@@ -94,6 +94,7 @@ const Detail = Type.Object({
       model: Type.String(),
       milliseconds: Type.Optional(Type.Number()),
       fault: Type.Optional(Type.String()),
+      said: Type.Optional(Type.String({ description: 'Where the provider refused the request: the first sentence of its own message, masked.' })),
     }),
     { description: 'Each attempt, in order.' },
   ),

@@ -68,7 +68,7 @@ export function openSums(store: Store): Sums {
         select user_id, key_id, app, face, model, region, tags, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors
         from ${table} where ${months} and ${within(sql`hour`, first, last)}${its}`;
       const ragged = (start: number, end: number) => sql`
-        select user_id, key_id, app, face, model, region, coalesce(tags::text, ''), at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400)::int
+        select user_id, key_id, app, face, model, region, coalesce(tags::text, ''), at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400 and status <> 499)::int
         from usage where ${months} and ${within(sql`at`, start, end)}${its}`;
       const parts = [
         ...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []),

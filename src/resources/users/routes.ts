@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '#http/cursor';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#model/fault';
+import type { PlanNames } from '#model/plan-names';
 import type { Caller } from '#model/generate';
 import { limits, optionalLimits } from '#model/limits';
 import { isNarrowed } from '#model/narrowed';
@@ -15,7 +16,7 @@ export interface UserRoutesParts {
   readonly audit: Audit;
   /** Has what is left of a deleted user taken away. */
   readonly removal: (userId: number, inside: Access) => Promise<void>;
-  readonly hasPlan: (name: string) => Promise<boolean>;
+  readonly plans: PlanNames;
   /** The plan of who is added without a word about it. */
   readonly newUserPlan: () => string;
 }
@@ -70,11 +71,11 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the house, for its administrators. */
-export function userRoutes({ store, audit, removal, hasPlan, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
+export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
   const known = async (name: string) => {
-    if (!(await hasPlan(name))) throw new Fault('invalid', `plan must name a plan: there is none called "${name}".`, { field: 'plan' });
+    if (!(await hasPlan(name))) throw unknownPlan(name);
     return name;
   };
   return [

@@ -195,6 +195,7 @@ export function openBackground(parts: BackgroundParts): Background {
         if (code === 'rate-limited') return details.retryAfter ?? 1;
       }
       if (signal.aborted && !(await isCancelled(entry))) throw error;
+      if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
     } finally {

@@ -14,6 +14,7 @@ import type { Part } from '#model/conversation';
 import type { GenerateEvent } from '#model/event';
 import { Fault } from '#model/fault';
 import { fold } from '#model/fold';
+import type { Progress } from '#model/generate';
 import { textOf, type JsonObject } from '#model/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
@@ -51,7 +52,11 @@ async function answer(parts: GeneratingParts & KeepingParts, background: Backgro
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, ground, call, context });
   const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(parts.clock.now() / 1000) };
-  const words = wordsOf(answering, exchange, stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined);
+  const words = wordsOf(
+    answering,
+    { memory: exchange, progress: context.progress },
+    stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined,
+  );
   await answerCall(parts, exchange, { call, context, words });
 }
 
@@ -59,10 +64,16 @@ export const fieldOf = spelling({ turns: 'input', schema: 'text.format.schema', 
 
 export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
 
+/** What the words of an answer may use of its request. */
+interface Answer {
+  readonly memory: NeededMemory;
+  readonly progress: Progress;
+}
+
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: Answering, memory: NeededMemory, keep: Keep = () => Promise.resolve(false)): Words {
+function wordsOf(answering: Answering, { memory, progress }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
@@ -82,7 +93,10 @@ function wordsOf(answering: Answering, memory: NeededMemory, keep: Keep = () => 
       },
     }),
     passedEnd: '',
-    fault: (fault) => encoder.fail(encodeFault(fault).error),
+    fault(fault) {
+      if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
+      return encoder.fail(encodeFault(fault).error);
+    },
     fieldOf,
   };
 }

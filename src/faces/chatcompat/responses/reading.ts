@@ -41,7 +41,7 @@ export function keptRoutes(parts: GeneratingParts & KeepingParts, background: Ba
       ...shared,
       method: 'DELETE',
       path: `${root}/responses/:id`,
-      summary: 'Deletes a kept response; what goes on from it cannot be gone on with.',
+      summary: 'Deletes a kept response. Responses that follow it can no longer be continued.',
       output: Type.Object({ id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) }),
       async answer(asked) {
         const { userId, id, body, status } = await found(asked);
