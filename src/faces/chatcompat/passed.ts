@@ -179,9 +179,6 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
   if (!boundary) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
   const between = Buffer.from(`--${boundary[1] ?? boundary[2]}`, 'latin1');
   const body = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
-  let pairs = 0;
-  for (let at = body.indexOf('--'); at >= 0; at = body.indexOf('--', at + 2))
-    if (++pairs > mostPairs) throw new Fault('invalid', `The form must have at most ${mostPairs} pairs of hyphens, each of which may begin a boundary.`);
   let parts = 0;
   for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length)) {
     if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);
@@ -189,6 +186,9 @@ async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData>
     if (head.length === mostHead && !head.includes('\r\n\r\n'))
       throw new Fault('invalid', `The headers of a part of the form must have at most ${mostHead} bytes.`);
   }
+  let pairs = 0;
+  for (let at = body.indexOf('--'); at >= 0; at = body.indexOf('--', at + 2))
+    if (++pairs > mostPairs) throw new Fault('invalid', `The form must have at most ${mostPairs} pairs of hyphens, each of which may begin a boundary.`);
   await new Promise((resolve) => setImmediate(resolve)); // others have their turn: what follows takes as long again
   try {
     // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
