@@ -242,7 +242,7 @@ export class Machine {
           workers.delete(worker);
           tellers.delete(worker);
           leases.ended(name);
-          if (!isClosing) life.clock.after(chance() * 300, fork);
+          if (!isClosing) life.clock.after(chance() * 300, () => !isClosing && fork());
         }),
       );
       void this.#work(worker, there, holder, name);

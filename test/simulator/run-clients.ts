@@ -2,6 +2,7 @@
 import { Fault, faultOf } from '#model/fault';
 import type { Generate } from '#model/generate';
 import { isRunning } from '../../src/faces/chatcompat/responses/ground.ts';
+import type { Entry } from '../../src/faces/chatcompat/responses/kept.ts';
 import { bytesPerToken, fresh, nameOf, type Asked } from './clients.ts';
 import type { Serving } from './machine.ts';
 import type { RunsModel } from './runs-model.ts';
@@ -72,6 +73,8 @@ export function witnessedTakes({ calls, asked: all, ended, over }: TakesParts): 
     };
 }
 
+const codeOf = ({ body: { response } }: Entry) => (response['error'] as { readonly code?: string } | null)?.code;
+
 /** What is wrong with runs when all is over: each has ended, and none without having been answered. */
 export function* wrongRuns(model: RunsModel, asked: ReadonlyMap<string, Asked>, calls: ReadonlyMap<string, Asked>): Generator<string> {
   const kept = new Map(model.entries.map((entry) => [entry.body.run!.requestId, entry]));
@@ -82,5 +85,8 @@ export function* wrongRuns(model: RunsModel, asked: ReadonlyMap<string, Asked>, 
     } else if (isRunning(status)) yield `the run ${requestId} has no end: it is ${status}`;
     else if (status === 'completed' && ![...calls.values()].some((one) => one.requestId === requestId && one.answer === 'whole'))
       yield `the run ${requestId} is completed and was never answered`;
+    // No provider in these lives says so: it was a limit of the plan, and that frees.
+    else if (status === 'failed' && codeOf(kept.get(requestId)!) === 'rate_limit_exceeded')
+      yield `the run ${requestId} failed at a limit and did not wait for it`;
   }
 }

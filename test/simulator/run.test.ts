@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { run } from './run.ts';
 
-test('a seed is the same life each time, to the last point and row [X-01]', async () => {
+test('a seed is the same life each time, to the last point and row [X-01]', { timeout: 120_000 }, async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const { trace, problems, points } = await run(seed);
     expect(await run(seed)).toMatchObject({ trace, problems, points });

@@ -37,6 +37,8 @@ const slow = 1500;
 const hearing = 1000;
 /** Milliseconds within which all that was cut off must be booked. */
 const recovery = 30_000;
+/** Milliseconds within which one more run begins and ends, of those that wait for a limit: it frees, and nobody pauses for longer. With requests a minute two pauses may lie between, as permits that another holder used or has are not known here. */
+const turns = { streams: 60_000, requests: 150_000 };
 
 /** One life of a small service, made of chance alone: everything that may go wrong does, then all is well again, and the books must be right. */
 export async function run(seed: number, { planted = {}, books: makeBooks = booksModel, dieAt }: Choices = {}): Promise<Outcome> {
@@ -226,15 +228,16 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     machine.ails(undefined);
     machine.skew = 0;
   }
-  const isWhole = (machine: Machine) =>
-    machine.isGone ? machine.isAdopted : machine.holders < 2 && machine.shipper?.pendingRows === 0 && machine.serving.some(({ isListening }) => isListening);
-  const isQuiet = () =>
-    [...calls.values(), ...runsAsked.values()].every(({ answer }) => answer !== 'running') &&
-    machines.every(isWhole) &&
-    runs.entries.every(({ status }) => !isRunning(status));
+  const isBack = (machine: Machine) => (machine.isGone ? machine.isAdopted : machine.holders < 2 && machine.serving.some(({ isListening }) => isListening));
+  const isWhole = (machine: Machine) => isBack(machine) && (machine.isGone || machine.shipper?.pendingRows === 0);
+  const isRecovered = () => [...calls.values(), ...runsAsked.values()].every(({ answer }) => answer !== 'running') && machines.every(isWhole);
+  const waiting = () => runs.entries.filter(({ status }) => isRunning(status)).length;
   // What was under way in bad weather has come or not, and disks have been tried again.
   await world.pass(wasSlow || isAiling ? 2 * slow + 500 : 500);
-  await passUntil(isQuiet, recovery);
+  await passUntil(() => isRecovered() && waiting() === 0, recovery);
+  for (const machine of machines) if (!isBack(machine)) problems.push(`${machine.parts.name} has not recovered`);
+  // Only those that wait for a limit have more time: as long as each of them may take.
+  await passUntil(() => isRecovered() && waiting() === 0, waiting() * (plan.requestsPerMinute === undefined ? turns.streams : turns.requests));
   await world.pass(500);
 
   await probe();

@@ -19,6 +19,8 @@ interface Job {
 
 export type Taken = Readonly<Job>;
 
+export const ownerOf = ({ userId }: { readonly userId: number }) => `user:${userId}`;
+
 /** How the taking of a job ended. */
 export type RunEnding = 'over' | 'interrupted' | 'postponed' | 'again';
 
@@ -28,8 +30,8 @@ export interface RunsModel {
   renewEntry(entry: Entry, statuses: readonly string[]): boolean;
   find(id: string): Entry | undefined;
   readonly entries: readonly Entry[];
-  /** The jobs that wait or whose worker has said nothing for too long; each is somebody's for `leaseMilliseconds`. */
-  take(most: number): readonly Taken[];
+  /** The jobs that wait or whose worker has said nothing for too long, in their order; each is somebody's for `leaseMilliseconds`. @param mostOf how many of an owner */
+  take(most: number, mostOf: (owner: string) => number): readonly Taken[];
   /** @returns undefined where it is somebody else's by now */
   renew(job: Taken): { readonly isCancelWanted: boolean } | undefined;
   settle(job: Taken, ending: RunEnding): void;
@@ -79,9 +81,10 @@ export function runsModel(now: () => number): RunsModel {
     get entries() {
       return [...entries.values()];
     },
-    take(most) {
+    take(most, mostOf) {
       for (const job of jobs.values()) if (job.state === 'running' && job.leaseUntil < now()) job.state = job.isCancelWanted ? 'over' : 'waiting';
-      const some = [...jobs.values()].filter(({ state, runAt }) => state === 'waiting' && runAt <= now()).slice(0, most);
+      const waiting = [...jobs.values()].filter(({ state, runAt }) => state === 'waiting' && runAt <= now()).toSorted((one, other) => one.runAt - other.runAt);
+      const some = [...Map.groupBy(waiting, ownerOf)].flatMap(([owner, own]) => own.slice(0, Math.max(0, mostOf(owner)))).slice(0, most);
       for (const job of some) {
         Object.assign(job, { state: 'running', leaseUntil: now() + leaseMilliseconds });
         job.tries++;
@@ -100,7 +103,7 @@ export function runsModel(now: () => number): RunsModel {
       if (!job) return;
       job.state = ending === 'over' ? 'over' : 'waiting';
       if (ending === 'interrupted' || ending === 'postponed') job.tries--;
-      job.runAt = now() + (ending === 'interrupted' ? 0 : againMilliseconds);
+      if (ending !== 'postponed') job.runAt = now() + (ending === 'interrupted' ? 0 : againMilliseconds); // who waits for a limit keeps their place
     },
     cancel(id) {
       const job = jobs.get(id)!;

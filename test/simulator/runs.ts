@@ -5,10 +5,11 @@ import type { ResponsesRequest } from '#dialects/openai-responses/wire';
 import type { Exchange } from '#http/exchange';
 import { Fault } from '#model/fault';
 import type { Context, Generate } from '#model/generate';
+import { Pauses } from '#store/job-pauses';
 import { openBackground, type Background, type BackgroundParts } from '../../src/faces/chatcompat/responses/background.ts';
 import type { Rights } from '../../src/faces/chatcompat/responses/kept.ts';
 import type { Over } from './network.ts';
-import { leaseMilliseconds, type RunEnding, type RunsModel, type Taken } from './runs-model.ts';
+import { leaseMilliseconds, ownerOf, type RunEnding, type RunsModel, type Taken } from './runs-model.ts';
 import type { Life } from './world.ts';
 
 export interface OwnRuns {
@@ -35,14 +36,24 @@ export interface OwnRunsParts {
 }
 
 const lookMilliseconds = 300;
+/** Runs at a time in one process, and those of one user. */
+const [concurrency, mostEach] = [8, 6];
 const settleMilliseconds = 700;
 const streamSeconds = 600;
 
 type Stop = 'cancelled' | 'lost' | 'closing';
 
+interface Working {
+  readonly owner: string;
+  hasBegun: boolean;
+  stop(why: Stop): void;
+  readonly ended: Promise<void>;
+}
+
 export function runsOf({ life, over, model, rights, generate, affords, chance, log }: OwnRunsParts): OwnRuns {
   const { clock } = life;
-  const working = new Set<{ stop(why: Stop): void; readonly ended: Promise<void> }>();
+  const working = new Set<Working>();
+  const pauses = new Pauses(clock, () => {}); // every look comes soon
   let isClosing = false;
   let jobs = 0;
   const nothing = () => Promise.reject(new Error('No life has conversations.'));
@@ -85,6 +96,7 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
     },
     async close() {
       isClosing = true;
+      pauses.close();
       for (const one of working) one.stop('closing');
       await Promise.all([...working].map(({ ended }) => ended));
     },
@@ -95,7 +107,9 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
   async function look(handler: Handler): Promise<void> {
     while (!isClosing) {
       try {
-        for (const job of await over(() => model.take(8))) work(handler, job);
+        const free = concurrency - working.size;
+        const taken = pauses.taken(working, mostEach);
+        if (free > 0) for (const job of await over(() => model.take(free, (owner) => mostEach - (taken[owner] ?? 0)))) work(handler, job);
       } catch {
         // the database is away
       }
@@ -134,9 +148,17 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
         }
     };
     const { userId, responseId: id, tries, taken } = job;
-    const ended = handler({ userId, id, tries, taken, signal: aborting.signal, begun: () => {} })
+    const owner = ownerOf(job);
+    const begun = () => {
+      if (one.hasBegun) return;
+      one.hasBegun = true;
+      pauses.began(owner);
+    };
+    /** The seconds for which it was postponed. */
+    let postponed: number | undefined;
+    const ended = handler({ userId, id, tries, taken, signal: aborting.signal, begun })
       .then(
-        (seconds) => settle(seconds === undefined ? 'over' : 'postponed'),
+        (seconds) => settle((postponed = seconds) === undefined ? 'over' : 'postponed'),
         async (error: unknown) => {
           if (why === 'lost') return;
           if (why === undefined && !(error instanceof Fault && error.code === 'overloaded')) log('A run failed.', error);
@@ -146,8 +168,10 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
       .finally(() => {
         hasEnded = true;
         working.delete(one);
+        if (postponed === undefined) pauses.ended(owner, ![...working].some((other) => other.owner === owner));
+        else pauses.postpone(owner, postponed);
       });
-    const one = { stop, ended };
+    const one: Working = { owner, hasBegun: false, stop, ended };
     working.add(one);
     if (isClosing) stop('closing');
   }

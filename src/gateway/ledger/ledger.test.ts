@@ -596,4 +596,20 @@ describe('requests a minute', () => {
     await pass(2500);
     expect((await codes).filter((code) => code === undefined)).toHaveLength(20);
   });
+
+  test('are not taken by what is refused for them or for streams, however often it is tried', async () => {
+    plan = { requestsPerMinute: 2, concurrentStreams: 1 };
+    const tried = async (asked: RoutedCall) => {
+      const code = refusal(asked);
+      await pass(2100);
+      return code;
+    };
+    expect(await tried(call({}, { stream: true }))).toBeUndefined();
+    for (let tries = 0; tries < 5; tries++) expect(await tried(call({}, { stream: true }))).toBe('rate-limited');
+    expect(await tried(call())).toBeUndefined();
+    for (let tries = 0; tries < 20; tries++) expect(await tried(call())).toBe('rate-limited');
+    await pass(5000);
+    expect(await tried(call())).toBeUndefined(); // a minute after the first, and with the second still in it
+    expect(await tried(call())).toBe('rate-limited');
+  });
 });

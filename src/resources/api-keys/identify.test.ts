@@ -122,6 +122,19 @@ describe('a good key', () => {
     await who(keyOf(1));
     expect(queries).toHaveLength(2);
   });
+
+  test('that a change arrives about while it is looked up is not good because the database fails then', async () => {
+    await who(keyOf(1));
+    clock.advance(60_000);
+    const looked = Promise.withResolvers<void>();
+    gate = looked.promise;
+    const answer = refusal(keyOf(1));
+    expect(queries).toHaveLength(2);
+    changed();
+    isAway = true;
+    looked.resolve();
+    expect(await answer).toBe('overloaded');
+  });
 });
 
 describe('a bad key', () => {

@@ -78,7 +78,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
         found = await find(credential);
       }
     } catch (error) {
-      if (before && clock.monotonic() < before.staleUntil) return good(before, clock.monotonic());
+      // Whom a change has dropped meanwhile is no longer known to be good.
+      if (before && known.get(name) === before && clock.monotonic() < before.staleUntil) return good(before, clock.monotonic());
       throw error;
     }
     const now = clock.monotonic();
