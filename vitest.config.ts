@@ -12,7 +12,7 @@ export default defineConfig(({ mode }) => ({
     execArgv: ['--conditions=source'],
     include: mode === 'long' ? ['{src,test}/**/*.long.test.ts'] : ['{src,test}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])],
-    globalSetup: ['test/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts'],
     passWithNoTests: mode === 'long',
     testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,

@@ -4,25 +4,32 @@ import { join } from 'node:path';
 import type { OxlintOverride } from 'oxlint';
 
 /**
- * Each room, a folder of `src/` or a file of that name, and what it may look into besides itself.
- * The other files of `src/` belong to `main.ts` and `server.ts`: they see every room, and no room sees them.
+ * Each room, a folder of `src/`, and what it may look into besides itself. `src/main.ts` is the only file outside of the rooms: it sees all of them,
+ * and none of them sees it.
  */
 export const rooms: Readonly<Record<string, readonly string[]>> = {
-  model: [],
+  core: [],
   kit: [],
-  launched: [],
-  config: ['model', 'kit'],
-  http: ['model', 'kit'],
-  store: ['model', 'kit'],
-  dialects: ['model', 'kit'],
-  gateway: ['model', 'kit'],
-  providers: ['model', 'kit', 'dialects'],
-  faces: ['model', 'kit', 'http', 'dialects'],
-  resources: ['model', 'kit', 'http', 'store'],
+  telemetry: ['core', 'kit'],
+  config: ['core', 'kit'],
+  http: ['core', 'kit'],
+  store: ['core', 'kit'],
+  dialects: ['core', 'kit'],
+  ledger: ['core', 'kit'],
+  gateway: ['core', 'kit', 'ledger'],
+  providers: ['core', 'kit', 'dialects'],
+  faces: ['core', 'kit', 'http', 'dialects'],
+  resources: ['core', 'kit', 'http', 'store'],
+  app: ['core', 'kit', 'telemetry', 'config', 'http', 'store', 'dialects', 'ledger', 'gateway', 'providers', 'faces', 'resources'],
+  process: ['core', 'kit', 'telemetry', 'config', 'ledger', 'gateway', 'app'],
+  cli: ['core', 'kit', 'telemetry', 'config', 'http', 'store', 'dialects', 'ledger', 'gateway', 'providers', 'faces', 'resources', 'app', 'process'],
 };
 
-/** Rooms whose folders never look at each other. What two of them need lies in the room beside them, or further down. */
+/** Rooms whose folders never look at each other. What two of them need lies in the room beside them, in its folder `shared`, or further down. */
 export const neighbourly: readonly string[] = ['dialects', 'providers', 'faces', 'resources'];
+
+/** The folder of such a room that its neighbours may look into, while it looks into none of them. */
+const shared = 'shared';
 
 /** So many folders deep files may lie below a room, or below a neighbour's folder. */
 export const deepest = 3;
@@ -40,7 +47,7 @@ export function walls(house: string): OxlintOverride[] {
       ...downwards(`src/${room}`, (folder, depth) => wall({ folder, name: '*', level: depth + 1, room, others, neighbours: [] })),
       ...neighbours.flatMap((one) =>
         downwards(`src/${room}/${one}`, (folder, depth) =>
-          wall({ folder, name: '*', level: depth + 2, room, others, neighbours: neighbours.filter((other) => other !== one) }),
+          wall({ folder, name: '*', level: depth + 2, room, others, neighbours: neighbours.filter((other) => other !== one && other !== shared) }),
         ),
       ),
     ];
@@ -59,7 +66,7 @@ interface Place {
 
 function wall({ folder, name, level, room, others, neighbours }: Place): OxlintOverride[] {
   const source = '../'.repeat(level) || './';
-  const shared = '../'.repeat(level - 1 > 0 ? level - 1 : 0) || './';
+  const beside = '../'.repeat(level - 1 > 0 ? level - 1 : 0) || './';
   const visible = [room, ...others];
   // As in .gitignore, the last pattern that fits decides: nothing, but for these, but again not the neighbours.
   const group = [
@@ -67,8 +74,8 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
     '#*/**',
     `${source}**`,
     `${'../'.repeat(level + 1)}**`,
-    ...visible.flatMap((one) => [`!#${one}`, `!#${one}/**`, `!${source}${one}.ts`, `!${source}${one}/**`]),
-    ...neighbours.flatMap((one) => [`#${room}/${one}/**`, `${shared}${one}/**`]),
+    ...visible.flatMap((one) => [`!#${one}`, `!#${one}/**`, `!${source}${one}/**`]),
+    ...neighbours.flatMap((one) => [`#${room}/${one}/**`, `${beside}${one}/**`]),
   ];
   const message = `${room} may look into ${others.length > 0 ? others.join(', ') : 'nothing of ours'}${neighbours.length > 0 ? ', and not into its neighbours' : ''} (ARCHITECTURE.md).`;
   const override = (files: string, patterns: string[]): OxlintOverride => ({

@@ -2,10 +2,10 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { systemClock } from '../src/kit/clock.ts';
-import { systemDisk } from '../src/gateway/ledger/disk.ts';
-import { openJournal } from '../src/gateway/ledger/journal.ts';
-import { began, settled } from '../test/fakes/journals.ts';
+import { systemClock } from '../src/kit/async/clock.ts';
+import { systemDisk } from '../src/ledger/journal/disk.ts';
+import { openJournal } from '../src/ledger/journal/journal.ts';
+import { began, settled } from '../test/support/fakes/journals.ts';
 import { atMost, type Question, type Row } from './question.ts';
 
 const callsInTurn = 500;

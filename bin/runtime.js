@@ -50,7 +50,7 @@ export function compileCache() {
 
 /**
  * Runs a program with our own input and output, hands it the signals we get, and ends as it ends: with its exit code, or with 128 + n after signal n.
- * The program is connected to us by a channel; when that closes, we are dead (`src/launched.ts`).
+ * The program is connected to us by a channel; when that closes, we are dead (`src/process/launcher.ts`).
  *
  * @param {string} node the Node to run it with
  * @param {string[]} args what Node is given

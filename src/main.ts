@@ -1,17 +1,17 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { BadSettings, settingsOptions, type SettingsArgs } from '#config';
-import { writeSettingsFile } from './init.ts';
-import { doctorCommand } from './doctor-command.ts';
-import { holderCommands } from './holder-commands.ts';
-import { journalCommand } from './journal-command.ts';
-import { keyCommands } from './key-commands.ts';
-import { logsCommand } from './logs-command.ts';
-import { Fault } from './model/fault.ts';
-import { Refused } from './refused.ts';
+import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.ts';
+import { writeSettingsFile } from './cli/init.ts';
+import { doctorCommand } from './cli/doctor-command.ts';
+import { holderCommands } from './cli/holder-commands.ts';
+import { journalCommand } from './cli/journal-command.ts';
+import { keyCommands } from './cli/key-commands.ts';
+import { logsCommand } from './cli/logs-command.ts';
+import { Fault } from './core/fault.ts';
+import { Refused } from './cli/cli-error.ts';
 import { WrongMasterKey } from './store/master-key.ts';
-import { userCommands } from './user-commands.ts';
-import { version } from './version.ts';
+import { userCommands } from './cli/user-commands.ts';
+import { version } from './app/version.ts';
 
 const isWrongUsage = (error: unknown) => (error instanceof Refused || error instanceof Fault) && error.status === 400;
 
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     .allowExcessArguments() // a misspelt command comes here too
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
       if (word !== undefined) program.error(`There is no command ${word}: see dragoman --help.`);
-      return (await import('./run.ts')).run(options);
+      return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 

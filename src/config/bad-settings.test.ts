@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { complaint, readFrom } from '../../test/settings-folder.ts';
+import { complaint, readFrom } from '../../test/support/settings-folder.ts';
 
 const p = 'providers: { p: { dialect: openai-chat, baseUrl: "http://x/v1" } }';
 const model = (inner: string) => `${p}\nmodels: { m: { targets: [{ provider: p }], ${inner} } }`;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { settingsSchema } from '#config';
+import { settingsSchema } from './index.ts';
 import type { Rule } from './form.ts';
 
 const shipped: unknown = JSON.parse(readFileSync(new URL('../../dragoman.schema.json', import.meta.url), 'utf8'));

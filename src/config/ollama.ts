@@ -1,4 +1,4 @@
-import { withoutEnd } from '#kit/without-end';
+import { withoutEnd } from '#kit/text/trim-end';
 import { get } from 'node:http';
 
 const local = 'http://127.0.0.1:11434';

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { checked, type Problem } from '#kit/check';
+import { checked, type Problem } from '#kit/json/check';
 import type { BadSetting } from './bad-settings.ts';
 import { loosened, membersOf, pruned, ruleAt, type Rule } from './form.ts';
 import type { Layer } from './layer.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync, statSync, watch } from 'node:fs';
 import { join, parse, resolve, sep } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { systemClock, type Clock } from '#kit/clock';
+import { systemClock, type Clock } from '#kit/async/clock';
 import { BadSettings } from './bad-settings.ts';
 import type { Reading } from './reading.ts';
 import { restartSettings, type Settings } from './schema/index.ts';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { testClock } from '../../test/fakes/clock.ts';
+import { testClock } from '../../test/support/fakes/clock.ts';
 import { readBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
 

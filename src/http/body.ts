@@ -1,5 +1,5 @@
-import { Fault, noRoom } from '#model/fault';
-import type { Clock } from '#kit/clock';
+import { Fault, noRoom } from '#core/fault';
+import type { Clock } from '#kit/async/clock';
 import type { Exchange } from './exchange.ts';
 
 export interface BodyLimits {

@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import type { Exchange } from './exchange.ts';
 
 /**

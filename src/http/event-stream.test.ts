@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { testClock } from '../../test/fakes/clock.ts';
+import { testClock } from '../../test/support/fakes/clock.ts';
 import { EventStream } from './event-stream.ts';
 import type { Exchange } from './exchange.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Exchange, Headers } from './exchange.ts';
 
 export interface EventStreamSettings {

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Fault, noRoom } from '#model/fault';
-import type { Caller } from '#model/generate';
-import { requestId } from '#kit/ids';
-import { ClientLeft } from '#kit/client-left';
-import type { Clock } from '#kit/clock';
-import type { ByteBudget, Memory, NeededMemory } from '#kit/byte-budget';
-import { LightSignal } from '#kit/light-signal';
-import { endsOn } from './pipeline.ts';
-import { Recording } from './sent.ts';
+import { Fault, noRoom } from '#core/fault';
+import type { Caller } from '#core/generate';
+import { requestId } from '#kit/crypto/ids';
+import { ClientLeft } from '#kit/async/client-left';
+import type { Clock } from '#kit/async/clock';
+import type { ByteBudget, Memory, NeededMemory } from '#kit/memory/byte-budget';
+import { LightSignal } from '#kit/async/light-signal';
+import { endsOn } from './pipelining.ts';
+import { Recording } from './response-recorder.ts';
 
 /** Header names and values in turn, as `writeHead` takes them. */
 export type Headers = readonly string[];

@@ -1,8 +1,8 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import { checked, type Problem } from '#kit/check';
-import type { Actor } from '#model/audit';
-import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
+import { checked, type Problem } from '#kit/json/check';
+import type { Actor } from '#core/audit';
+import { Fault } from '#core/fault';
+import type { Caller } from '#core/generate';
 import type { Route } from './route.ts';
 
 /** A door of a noun: it answers with a value and knows nothing of the connection. A face decides in which words it is spoken to. */

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { choiceHeaders } from '#model/choices';
+import { choiceHeaders } from '#core/choice-headers';
 import { scopes, type Face, type Operation, type Route } from './route.ts';
 
 /** The OpenAPI 3.1 document of all routes, made from the values that check the requests. */

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
-import type { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
+import type { Fault } from '#core/fault';
+import type { Caller } from '#core/generate';
 import type { Exchange, Headers } from './exchange.ts';
 
 /** What a credential may be narrowed to. */

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
-import { checked } from '#kit/check';
-import { catalogueDate } from '#model/catalogue-date';
-import { abilities } from '#model/target';
+import { checked } from '#kit/json/check';
+import { catalogueDate } from '#core/catalogue-date';
+import { abilities } from '#core/target';
 import catalogue from './catalogue.json' with { type: 'json' };
-import { hasCountRates, type Price } from '#model/price';
+import { hasCountRates, type Price } from '#core/price';
 import { catalogued, common, withCacheWrites } from './catalogue.ts';
 
 const tokens = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);

@@ -1,5 +1,5 @@
-import type { Ability, Model } from '#model/target';
-import type { Price, Rates } from '#model/price';
+import type { Ability, Model } from '#core/target';
+import type { Price, Rates } from '#core/price';
 import catalogue from './catalogue.json' with { type: 'json' };
 
 /**

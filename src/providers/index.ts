@@ -1,16 +1,16 @@
-import type { Clock } from '#kit/clock';
-import type { GuardedFetch } from '#kit/guarded-fetch';
-import type { Upstreams } from '#kit/pool';
-import type { TargetGroup } from '#model/target';
+import type { Clock } from '#kit/async/clock';
+import type { GuardedFetch } from '#kit/net/guarded-fetch';
+import type { Upstreams } from '#kit/upstream/pool';
+import type { TargetGroup } from '#core/target';
 import { anthropic } from './anthropic/index.ts';
-import { gemini } from './gemini/index.ts';
-import { inliningMedia, isByAddress } from './inlining-media.ts';
-import type { Maker, ModelSettings, ProviderSettings, Probe } from './maker.ts';
-import { openaiResponses } from './openai-responses/index.ts';
-import { openai } from './openai/index.ts';
-import { vertex } from './vertex/index.ts';
+import { gemini } from './google/gemini.ts';
+import { inliningMedia, isByAddress } from './shared/inlining-media.ts';
+import type { Maker, ModelSettings, ProviderSettings, Probe } from './shared/provider.ts';
+import { openaiResponses } from './openai/responses.ts';
+import { openai } from './openai/chat.ts';
+import { vertex } from './google/vertex.ts';
 
-export type { Probe, Probed } from './maker.ts';
+export type { Probe, Probed } from './shared/provider.ts';
 
 /** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
 const makers: ReadonlyMap<string, Maker> = new Map([

@@ -1,9 +1,9 @@
 /* What is remembered of providers has a bound, whatever names clients and providers choose. */
 import { expect, test } from 'vitest';
-import type { GenerateEvent } from '#model/event';
-import { testClock } from '../../test/fakes/clock.ts';
-import { knownQuirks } from './known-quirks.ts';
-import { openSignatures } from './signatures.ts';
+import type { GenerateEvent } from '#core/event';
+import { testClock } from '../../test/support/fakes/clock.ts';
+import { knownQuirks } from './shared/known-quirks.ts';
+import { openSignatures } from './google/signatures.ts';
 
 const signed = (id: string, thoughtSignature: string) => [{ type: 'tool-call', id, extra: { gemini: { thoughtSignature } } } as unknown as GenerateEvent];
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '#kit/clock';
+import { systemClock } from '#kit/async/clock';
 import { folderBlobs } from '#store/blobs';
 
 async function folder(): Promise<string> {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Clock } from '#kit/clock';
-import { randomText } from '#kit/ids';
-import { Fault } from '#model/fault';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
+import { Fault } from '#core/fault';
 import { overloaded } from '#store/sql-error';
 import { hasCode, syncFolder } from '#store/files';
 

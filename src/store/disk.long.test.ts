@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, test } from 'vitest';
-import { systemClock, type Clock } from '#kit/clock';
+import { systemClock, type Clock } from '#kit/async/clock';
 import { folderBlobs } from '#store/blobs';
-import { embedded } from '../../test/databases.ts';
+import { embedded } from '../../test/support/databases.ts';
 
 const small = mount(80);
 afterAll(async () => {

@@ -4,12 +4,12 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { systemClock, type Clock } from '#kit/clock';
+import { systemClock, type Clock } from '#kit/async/clock';
 import { shippedImage, unpack } from '#store/empty-database';
 import { silent } from '#store/log';
 import type { Database } from '#store/open';
-import { embedded } from '../../test/databases.ts';
-import { storeProcess } from '../../test/processes.ts';
+import { embedded } from '../../test/support/databases.ts';
+import { storeProcess } from '../../test/support/processes.ts';
 
 const { open, place, shared } = embedded;
 const endless = (db: Database) => sql`select count(*) from generate_series(1, 100000000000)`.execute(db);

@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Answer, Line, Lines } from '#store/driver';
 import type { Engine } from '#store/engine';
 import { overloaded } from '#store/sql-error';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '#kit/clock';
+import { systemClock } from '#kit/async/clock';
 import { shippedImage, unpack } from '#store/empty-database';
 import { makeImage } from '#store/empty-database.make';
 import { openEngine } from '#store/engine';

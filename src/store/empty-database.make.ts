@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '#kit/clock';
+import { systemClock } from '#kit/async/clock';
 import { pack, shippedImage, type Entry } from '#store/empty-database';
 import { openEngine } from '#store/engine';
 import { silent } from '#store/log';

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Answer } from '#store/driver';
 import type { FromWorker, Reply, Start, Statement, ToWorker } from '#store/embedded-worker';
 import type { StoreLog } from '#store/log';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Database } from '#store/driver';
 
 /** What a database says of itself. */

@@ -1,4 +1,4 @@
-import type { Json } from '#model/json';
+import type { Json } from '#core/json';
 import type { StoreLog } from '#store/log';
 
 /** `reset`: changes may have been missed, so what was kept by hearsay is to be read again. */

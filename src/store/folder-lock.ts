@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import { hasCode } from '#store/files';
 import { tighten } from '#store/private-folder';
 

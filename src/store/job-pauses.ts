@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 
 /** Thrown by a handler whose job cannot begin before a limit of its owner's frees: the job goes back to its place among those that wait, and the try does not count. */
 export class Postponed extends Error {

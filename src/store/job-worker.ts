@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { Cancelled } from '#kit/client-left';
-import type { Clock } from '#kit/clock';
-import { randomText } from '#kit/ids';
-import { Fault, faultOf } from '#model/fault';
-import type { Json } from '#model/json';
+import { Cancelled } from '#kit/async/client-left';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
+import { Fault, faultOf } from '#core/fault';
+import type { Json } from '#core/json';
 import { Pauses, Postponed } from '#store/job-pauses';
 import type { Handler, WorkOptions } from '#store/jobs';
 import type { StoreLog } from '#store/log';

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '#kit/clock';
-import { Fault } from '#model/fault';
+import { systemClock } from '#kit/async/clock';
+import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
 import { jobs, type Handler, type RunningJob, type WorkOptions } from '#store/jobs';
 import type { Store } from '#store/open';
-import { onBothDatabases } from '../../test/databases.ts';
+import { onBothDatabases } from '../../test/support/databases.ts';
 
 onBothDatabases('jobs', ({ open, shared }) => {
   const store = shared();

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
-import { randomText } from '#kit/ids';
-import type { Json } from '#model/json';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
+import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
 import type { Access, Database, Store } from '#store/open';
 import { inPieces } from '#store/pieces';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
 import { isTooMany, settingsOf } from '#store/server';

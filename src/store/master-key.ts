@@ -1,6 +1,6 @@
 import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { randomKey, randomText } from '#kit/ids';
+import { randomKey, randomText } from '#kit/crypto/ids';
 import { hasCode, syncFolder } from '#store/files';
 
 /** A bad setting: exit 2. The key itself is never part of the message. */

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { onBothDatabases, onServer } from '../../test/databases.ts';
-import { storeProcess } from '../../test/processes.ts';
+import { onBothDatabases, onServer } from '../../test/support/databases.ts';
+import { storeProcess } from '../../test/support/processes.ts';
 
 /** A noun's folder with these files. */
 async function migrations(files: Readonly<Record<string, string>>): Promise<URL & { write(name: string, text: string): Promise<void> }> {

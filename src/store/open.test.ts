@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import { isDuplicate, SqlError } from '#store/sql-error';
 import type { Change } from '#store/open';
-import { onBothDatabases } from '../../test/databases.ts';
+import { onBothDatabases } from '../../test/support/databases.ts';
 
 type Tables = { note: { id: number; text: string; extra: unknown } };
 

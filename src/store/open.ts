@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
-import type { Json } from '#model/json';
+import type { Clock } from '#kit/async/clock';
+import type { Json } from '#core/json';
 import { kyselyOver, type Database, type Lines } from '#store/driver';
 import { turns } from '#store/embedded';
 import { ensureDatabase } from '#store/empty-database';

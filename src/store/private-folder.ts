@@ -1,6 +1,6 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 
 /** What a server keeps in its data folder. Anything else there belongs to the operator. */
 const ours = new Set(['lock', 'lock-journal', 'lock.owner', 'master.key', 'server.json', 'local', 'journal', 'database', 'blobs']);

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { sealer } from '#kit/sealing';
+import { sealer } from '#kit/crypto/sealing';
 import { masterKey } from '#store/master-key';
 import { checkMasterKey, secretRow } from '#store/secrets';
-import { onBothDatabases } from '../../test/databases.ts';
+import { onBothDatabases } from '../../test/support/databases.ts';
 
 onBothDatabases('secrets of a database', ({ shared }) => {
   const store = shared();

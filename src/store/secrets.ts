@@ -1,4 +1,4 @@
-import { SealBroken, type Sealer } from '#kit/sealing';
+import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import { WrongMasterKey } from '#store/master-key';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { onServer } from '../../test/databases.ts';
-import { behindProxy, timed } from '../../test/tcp-proxy.ts';
+import { onServer } from '../../test/support/databases.ts';
+import { behindProxy, timed } from '../../test/support/tcp-proxy.ts';
 
 const address = inject('postgres') ?? '';
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
 import type { Change } from '#store/open';
-import { administer, onServer } from '../../test/databases.ts';
-import { behindProxy, timed } from '../../test/tcp-proxy.ts';
+import { administer, onServer } from '../../test/support/databases.ts';
+import { behindProxy, timed } from '../../test/support/tcp-proxy.ts';
 
 const address = inject('postgres') ?? '';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import type { Line, Lines } from '#store/driver';
 import type { StoreLog } from '#store/log';
 import { overloaded, refusalOf, SqlError } from '#store/sql-error';

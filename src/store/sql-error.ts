@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 
 /** What both databases tell of an error; the embedded one through its worker, the server through `pg`. */
 export interface RawSqlError {

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
-import type { Clock } from '#kit/clock';
-import { Fault } from '#model/fault';
+import type { Clock } from '#kit/async/clock';
+import { Fault } from '#core/fault';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GenerateEvent } from '#model/event';
-import { fold, type GenerateResult } from '#model/fold';
+import type { GenerateEvent } from '#core/event';
+import { fold, type GenerateResult } from '#core/fold';
 import { chatReader, geminiReader, messagesReader, responsesReader, seenIn, type Reader, type Seen, type SeenCandidate } from './seen.ts';
 import { chat, gemini, messages, responses, wires, type CrossedWire } from './wires.ts';
 

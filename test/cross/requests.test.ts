@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { GenerateCall, Output, Reasoning, Sampling } from '#model/call';
-import type { MediaPart, Part, Tool, ToolChoice, ToolResultPart, Turn } from '#model/conversation';
-import { isObject, type Extra } from '#model/json';
+import type { GenerateCall, Output, Reasoning, Sampling } from '#core/call';
+import type { MediaPart, Part, Tool, ToolChoice, ToolResultPart, Turn } from '#core/conversation';
+import { isObject, type Extra } from '#core/json';
 import { chat, gemini, messages, model, responses, wires, type CrossedWire } from './wires.ts';
+import { recordingOf } from '../support/recordings.ts';
 
 /** Every field of a call × the wires: it is read back out of what the provider is sent, or named among what is ignored. */
 
@@ -369,15 +370,13 @@ interface Sent {
 
 /** Those of clients of the messages wire were not recorded. */
 const genuine = [chat, responses, gemini].flatMap((wire) =>
-  (JSON.parse(readFileSync(new URL(`../../src/dialects/${wire.name}/recordings/requests.json`, import.meta.url), 'utf8')) as Sent[]).flatMap(
-    ({ name, body }) => {
-      try {
-        return [{ name: `${wire.name}: ${name}`, call: wire.readRequest(body) }];
-      } catch {
-        return []; // meant to be refused, or going on from what was kept
-      }
-    },
-  ),
+  (JSON.parse(readFileSync(recordingOf(wire.name, 'requests.json'), 'utf8')) as Sent[]).flatMap(({ name, body }) => {
+    try {
+      return [{ name: `${wire.name}: ${name}`, call: wire.readRequest(body) }];
+    } catch {
+      return []; // meant to be refused, or going on from what was kept
+    }
+  }),
 );
 
 // ——— the cross ———

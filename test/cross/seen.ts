@@ -1,5 +1,5 @@
-import type { FinishReason, Usage } from '#model/event';
-import type { GenerateResult } from '#model/fold';
+import type { FinishReason, Usage } from '#core/event';
+import type { GenerateResult } from '#core/fold';
 import { linesOf } from './wires.ts';
 
 /** What somebody learns from an answer, whatever its wire. Texts are joined, and what a wire does not say is left empty. */

@@ -1,11 +1,11 @@
 /* Holds the books against what clients, providers and the journals' writers saw. */
-import type { Owner } from '#model/account';
-import { Fault } from '#model/fault';
-import { monthOf, type Plan } from '#model/plan';
-import { steps } from '#model/steps';
-import type { UsageRow } from '#model/usage-row';
-import type { Began } from '../../src/gateway/ledger/journal-record.ts';
-import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
+import type { Owner } from '#core/account';
+import { Fault } from '#core/fault';
+import { monthOf, type Plan } from '#core/plan';
+import { steps } from '#core/steps';
+import type { UsageRow } from '#core/usage-row';
+import type { Began } from '../../src/ledger/journal/record.ts';
+import type { CallJournal } from '../../src/ledger/journal/journal.ts';
 import type { BooksModel } from './books-model.ts';
 import { nameOf, route, type Asked } from './clients.ts';
 import type { Machine } from './machine.ts';

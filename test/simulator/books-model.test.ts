@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import type { Account } from '#model/account';
-import { Fault } from '#model/fault';
-import type { Ask, Grant, LeaseSource, Return } from '#model/lease';
+import type { Account } from '#core/account';
+import { Fault } from '#core/fault';
+import type { Ask, Grant, LeaseSource, Return } from '#core/lease';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
-import { booksOf } from '../books-of.ts';
-import { onBothDatabases } from '../databases.ts';
-import { usageRow } from '../usage-rows.ts';
+import { booksOf } from '../support/books-of.ts';
+import { onBothDatabases } from '../support/databases.ts';
+import { usageRow } from '../support/usage-rows.ts';
 import { booksModel } from './books-model.ts';
 
 const seeds = 25;

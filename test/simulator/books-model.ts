@@ -1,9 +1,9 @@
-import { accountName, type Account, type Owner } from '#model/account';
-import { Fault } from '#model/fault';
-import { grantOf, permits, type Ask, type Grant, type LeaseSource, type Return } from '#model/lease';
-import { monthOf } from '#model/plan';
-import type { UsageRow } from '#model/usage-row';
-import { isSame } from '../fakes/shipped-books.ts';
+import { accountName, type Account, type Owner } from '#core/account';
+import { Fault } from '#core/fault';
+import { grantOf, permits, type Ask, type Grant, type LeaseSource, type Return } from '#core/lease';
+import { monthOf } from '#core/plan';
+import type { UsageRow } from '#core/usage-row';
+import { isSame } from '../support/fakes/shipped-books.ts';
 
 /** The rules of the books on disk, in memory: what the database must do, for the simulator and to hold the database against. */
 export interface BooksModel {

@@ -1,9 +1,9 @@
 /* The world outside: clients that ask, and the providers that answer. Both know what they have seen. */
-import { Fault, faultOf } from '#model/fault';
-import type { GenerateCall } from '#model/call';
-import type { Caller, Context, Said } from '#model/generate';
-import { Permits } from '#model/permits';
-import type { Model, Target } from '#model/target';
+import { Fault, faultOf } from '#core/fault';
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context, Said } from '#core/generate';
+import { Permits } from '#core/permits';
+import type { Model, Target } from '#core/target';
 import type { Serving } from './machine.ts';
 import type { Life, World } from './world.ts';
 

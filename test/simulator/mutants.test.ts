@@ -4,21 +4,21 @@
  * service with it, of a few hundred, is found out by the auditor.
  */
 import { expect, test } from 'vitest';
-import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
-import type { Grant } from '#model/lease';
-import { Permits } from '#model/permits';
-import { steps } from '#model/steps';
-import type { UsageRow } from '#model/usage-row';
-import { Accounts } from '../../src/gateway/ledger/accounts.ts';
-import { first, Holding, type Claim } from '../../src/gateway/ledger/holding.ts';
-import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
-import { Bookings } from '#gateway/ledger/bookings';
-import { Replay } from '../../src/gateway/ledger/replay.ts';
-import { Reservation } from '../../src/gateway/ledger/reservation.ts';
-import { Share } from '../../src/gateway/ledger/share.ts';
-import { Wants } from '../../src/gateway/ledger/wants.ts';
-import { Tail } from '../../src/gateway/ledger/tail.ts';
+import { Fault } from '#core/fault';
+import type { Caller } from '#core/generate';
+import type { Grant } from '#core/lease';
+import { Permits } from '#core/permits';
+import { steps } from '#core/steps';
+import type { UsageRow } from '#core/usage-row';
+import { Accounts } from '../../src/ledger/admission/accounts.ts';
+import { first, Holding, type Claim } from '../../src/ledger/admission/local-lease.ts';
+import type { CallJournal } from '../../src/ledger/journal/journal.ts';
+import { Bookings } from '#ledger/journal/bookings';
+import { Replay } from '../../src/ledger/journal/replay.ts';
+import { Reservation } from '../../src/ledger/admission/reservation.ts';
+import { Share } from '../../src/ledger/sharing/machine-lease.ts';
+import { Wants } from '../../src/ledger/admission/cost-estimate.ts';
+import { Tail } from '../../src/ledger/journal/tail.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import type { Planted } from './machine.ts';
 import type { Line } from './network.ts';

@@ -1,10 +1,10 @@
 /* The ways between processes: to the database, and from a worker to its parent. What is sent takes its time, and may not arrive. */
-import type { Account } from '#model/account';
-import { Fault, faultOf } from '#model/fault';
-import type { LeaseSource } from '#model/lease';
-import type { UsageRow } from '#model/usage-row';
-import type { Wire } from '#kit/channel';
-import type { ShippedBooks } from '../../src/gateway/ledger/books.ts';
+import type { Account } from '#core/account';
+import { Fault, faultOf } from '#core/fault';
+import type { LeaseSource } from '#core/lease';
+import type { UsageRow } from '#core/usage-row';
+import type { Wire } from '#kit/ipc/channel';
+import type { ShippedBooks } from '../../src/ledger/shipping/usage-sink.ts';
 import type { BooksModel } from './books-model.ts';
 import { never, type Life, type World } from './world.ts';
 

@@ -1,8 +1,8 @@
 /* Clients that ask for runs in the background, and what becomes of these: each time one is taken up is a step of its own. */
-import { Fault, faultOf } from '#model/fault';
-import type { Generate } from '#model/generate';
-import { isRunning } from '../../src/faces/chatcompat/responses/ground.ts';
-import type { Entry } from '../../src/faces/chatcompat/responses/kept.ts';
+import { Fault, faultOf } from '#core/fault';
+import type { Generate } from '#core/generate';
+import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
+import type { Entry } from '../../src/faces/chatcompat/responses/stored-body.ts';
 import { bytesPerToken, fresh, nameOf, type Asked } from './clients.ts';
 import type { Serving } from './machine.ts';
 import type { RunsModel } from './runs-model.ts';

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
-import type { Owner } from '#model/account';
-import { permits } from '#model/lease';
-import { monthOf, type Plan } from '#model/plan';
-import { isRunning } from '../../src/faces/chatcompat/responses/ground.ts';
+import type { Owner } from '#core/account';
+import { permits } from '#core/lease';
+import { monthOf, type Plan } from '#core/plan';
+import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
 import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { ask, fresh, modelFor, nameOf, route, type Asked, type Fate } from './clients.ts';

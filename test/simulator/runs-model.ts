@@ -1,5 +1,5 @@
 /* What the database keeps beside the books, in memory: jobs and responses of runs in the background, by the rules of src/store/jobs.ts; users and keys. */
-import type { Entry } from '../../src/faces/chatcompat/responses/kept.ts';
+import type { Entry } from '../../src/faces/chatcompat/responses/stored-body.ts';
 import type { Found } from '../../src/resources/api-keys/store.ts';
 
 interface Job {

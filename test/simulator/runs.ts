@@ -1,13 +1,13 @@
 /* Runs in the background, as one process works on them: the production module on the database's jobs and responses. */
-import { queued } from '#dialects/openai-responses/response';
-import { callOf } from '#dialects/openai-responses/decode-request';
-import type { ResponsesRequest } from '#dialects/openai-responses/wire';
+import { queued } from '#dialects/openai/responses/response';
+import { callOf } from '#dialects/openai/responses/decode-request';
+import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Exchange } from '#http/exchange';
-import { Fault } from '#model/fault';
-import type { Context, Generate } from '#model/generate';
+import { Fault } from '#core/fault';
+import type { Context, Generate } from '#core/generate';
 import { Pauses } from '#store/job-pauses';
 import { openBackground, type Background, type BackgroundParts } from '../../src/faces/chatcompat/responses/background.ts';
-import type { Rights } from '../../src/faces/chatcompat/responses/kept.ts';
+import type { Rights } from '../../src/faces/chatcompat/responses/stored-body.ts';
 import type { Over } from './network.ts';
 import { leaseMilliseconds, ownerOf, type RunEnding, type RunsModel, type Taken } from './runs-model.ts';
 import type { Life } from './world.ts';

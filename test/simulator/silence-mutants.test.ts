@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Holding } from '../../src/gateway/ledger/holding.ts';
-import { Minute } from '../../src/gateway/ledger/minute.ts';
-import { Share } from '../../src/gateway/ledger/share.ts';
+import { Holding } from '../../src/ledger/admission/local-lease.ts';
+import { Minute } from '../../src/ledger/admission/sliding-window.ts';
+import { Share } from '../../src/ledger/sharing/machine-lease.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { replaced } from './planting.ts';
 import { fallSilent } from './silence.ts';

@@ -3,10 +3,10 @@
  * clocks are wrong by years. What has no period, requests of a minute and streams that run, is held against what the world saw at each moment.
  */
 import { crc32 } from 'node:zlib';
-import { Fault } from '#model/fault';
-import { permits } from '#model/lease';
-import type { Plan } from '#model/plan';
-import type { CallJournal } from '../../src/gateway/ledger/journal.ts';
+import { Fault } from '#core/fault';
+import { permits } from '#core/lease';
+import type { Plan } from '#core/plan';
+import type { CallJournal } from '../../src/ledger/journal/journal.ts';
 import { Auditor } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { ask, modelFor, route, type Asked } from './clients.ts';

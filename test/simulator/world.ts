@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 
 /** Random numbers that come again for the same seed (mulberry32). */
 export function chanceOf(seed: number): () => number {

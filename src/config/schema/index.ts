@@ -1,4 +1,4 @@
-import { logLevels } from '#kit/log-levels';
+import { logLevels } from '#core/log-levels';
 import { Type, type Static } from 'typebox';
 import { bodies, auth, cache, compat, cors, guard, responses, retention } from './rules.ts';
 import { limits, routing } from './limits.ts';

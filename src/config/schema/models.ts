@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { catalogueDate } from '#model/catalogue-date';
-import { abilities } from '#model/target';
+import { catalogueDate } from '#core/catalogue-date';
+import { abilities } from '#core/target';
 import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
 
 const rates = {

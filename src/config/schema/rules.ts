@@ -1,4 +1,4 @@
-import { entities } from '#kit/finding/entities';
+import { entities } from '#kit/patterns/entities';
 import { Type } from 'typebox';
 import { count, group, later, list, named, oneOf, record, text, word, yes } from './shapes.ts';
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { certificatesIn } from '#kit/certificates';
+import { certificatesIn } from '#kit/net/certificates';
 import type { Path } from '../path.ts';
 import type { Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';

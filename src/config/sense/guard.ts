@@ -1,5 +1,5 @@
-import { entities, entityOf } from '#kit/finding/entities';
-import { writtenPattern } from '#kit/written-pattern';
+import { entities, entityOf } from '#kit/patterns/entities';
+import { writtenPattern } from '#kit/patterns/written-pattern';
 import type { Settings } from '../schema/index.ts';
 import { wrongAddress } from './addresses.ts';
 import { kindNamed } from './models.ts';

@@ -1,4 +1,4 @@
-import { hasCountRates } from '#model/price';
+import { hasCountRates } from '#core/price';
 import { builtInKind } from '../found.ts';
 import { nearest } from '../near.ts';
 import type { Path } from '../path.ts';

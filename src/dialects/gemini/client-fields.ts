@@ -1,4 +1,4 @@
-import { isObject, type Json } from '#model/json';
+import { isObject, type Json } from '#core/json';
 
 /** What a request of this wire, in whichever spelling, calls a field of its call: the turns, the schema of the answer, that of a tool, and the choice of tools. */
 export function fieldIn(body: unknown, field: string): string {

@@ -1,8 +1,8 @@
-import { randomText } from '#kit/ids';
-import type { Citation } from '#model/conversation';
-import type { FinishReason, GenerateEvent, Usage } from '#model/event';
-import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#model/json';
-import type { Reader } from '../decoding.ts';
+import { randomText } from '#kit/crypto/ids';
+import type { Citation } from '#core/conversation';
+import type { FinishReason, GenerateEvent, Usage } from '#core/event';
+import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import type { Reader } from '../shared/decoder.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { citationsFrom } from './grounding.ts';

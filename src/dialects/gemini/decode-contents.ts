@@ -1,6 +1,6 @@
-import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
-import { isEmpty, rest, type Json, type JsonObject } from '#model/json';
-import { bounded, invalid, isGiven } from '../reading.ts';
+import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
+import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**

@@ -1,9 +1,9 @@
-import { checked } from '#kit/check';
-import type { GenerateCall, Output, Reasoning, Sampling } from '#model/call';
-import type { ToolChoice } from '#model/conversation';
-import { Fault } from '#model/fault';
-import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#model/json';
-import { bounded, invalid, isGiven, refused } from '../reading.ts';
+import { checked } from '#kit/json/check';
+import type { GenerateCall, Output, Reasoning, Sampling } from '#core/call';
+import type { ToolChoice } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { bounded, invalid, isGiven, refused } from '../shared/read-fields.ts';
 import { turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';

@@ -1,7 +1,7 @@
-import type { FunctionTool, Tool, WebSearch } from '#model/conversation';
-import { isEmpty, isObject, rest, type Json } from '#model/json';
-import { bounded, invalid, isGiven } from '../reading.ts';
-import { hosts, termsOf } from '../web-search.ts';
+import type { FunctionTool, Tool, WebSearch } from '#core/conversation';
+import { isEmpty, isObject, rest, type Json } from '#core/json';
+import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { hosts, termsOf } from '../shared/web-search.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts';
 

@@ -1,7 +1,7 @@
-import { checked } from '#kit/check';
-import type { EmbedCall, Purpose } from '#model/embed';
-import { isObject, type JsonObject } from '#model/json';
-import { invalid, isGiven, refused } from '../reading.ts';
+import { checked } from '#kit/json/check';
+import type { EmbedCall, Purpose } from '#core/embed';
+import { isObject, type JsonObject } from '#core/json';
+import { invalid, isGiven, refused } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
 import { inClientsWords } from './spelling.ts';
 

@@ -1,8 +1,8 @@
-import { encoded, type Vector } from '#model/embed';
-import type { Usage } from '#model/event';
-import { Fault } from '#model/fault';
-import { isObject, type JsonObject } from '#model/json';
-import { isCount } from '../reading.ts';
+import { encoded, type Vector } from '#core/embed';
+import type { Usage } from '#core/event';
+import { Fault } from '#core/fault';
+import { isObject, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
 
 /** Answers with vectors ↔ result. */
 

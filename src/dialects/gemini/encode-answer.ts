@@ -1,6 +1,6 @@
-import type { MediaPart } from '#model/conversation';
-import type { FinishReason, Started, TokenLogprob, Usage } from '#model/event';
-import { own, type Extra, type JsonObject } from '#model/json';
+import type { MediaPart } from '#core/conversation';
+import type { FinishReason, Started, TokenLogprob, Usage } from '#core/event';
+import { own, type Extra, type JsonObject } from '#core/json';
 import { argsOf } from './encode-contents.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { encodeUsage } from './usage.ts';

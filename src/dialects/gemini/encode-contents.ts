@@ -1,5 +1,5 @@
-import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#model/conversation';
-import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#model/json';
+import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
 interface Ways {

@@ -1,13 +1,13 @@
-import type { GenerateCall } from '#model/call';
-import { isWebSearch, type Tool, type ToolChoice } from '#model/conversation';
-import { absent, ignoredIn, noteOn } from '#model/fields';
-import { isEmpty, own, type JsonObject } from '#model/json';
-import { unheard } from '#model/unheard';
-import { leftOut, unheardTerms } from '../web-search.ts';
-import { possibleChoice } from '../choosing.ts';
-import { describedSchema } from '../reading.ts';
+import type { GenerateCall } from '#core/call';
+import { isWebSearch, type Tool, type ToolChoice } from '#core/conversation';
+import { absent, ignoredIn, noteOn } from '#core/capabilities';
+import { isEmpty, own, type JsonObject } from '#core/json';
+import { unheard } from '#core/dropped-extra';
+import { leftOut, unheardTerms } from '../shared/web-search.ts';
+import { possibleChoice } from '../shared/tool-choice.ts';
+import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
-import { honours, honoursOf } from './fields.ts';
+import { honours, honoursOf } from './capabilities.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { splitter } from '#kit/sse';
-import type { GenerateEvent } from '#model/event';
-import { Fault } from '#model/fault';
-import { fold, type GenerateResult } from '#model/fold';
-import type { JsonObject } from '#model/json';
+import { splitter } from '#kit/upstream/sse';
+import type { GenerateEvent } from '#core/event';
+import { Fault } from '#core/fault';
+import { fold, type GenerateResult } from '#core/fold';
+import type { JsonObject } from '#core/json';
 import { decoder, encoder } from './events.ts';
 import { decodeFault } from './faults.ts';
 import { arrayFraming, eventFraming } from './framing.ts';

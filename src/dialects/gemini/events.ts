@@ -1,6 +1,6 @@
-import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#model/event';
-import { own, type Extra, type JsonObject } from '#model/json';
-import { decoding, type Decoder } from '../decoding.ts';
+import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
+import { own, type Extra, type JsonObject } from '#core/json';
+import { decoding, type Decoder } from '../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
 import { argsOf } from './encode-contents.ts';

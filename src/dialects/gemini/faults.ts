@@ -1,8 +1,20 @@
-import { Fault, type FaultCode } from '#model/fault';
-import { isObject, type JsonObject } from '#model/json';
-import { missingIn } from '../missing.ts';
-import { inOwnWords } from '../own-words.ts';
-import { jsonOf, meaningOf, notAccepted, proseOf, refused, retryAfterOf, shellOf, tooLong, wordOf, type Headers, type Meaning } from '../refusals.ts';
+import { Fault, type FaultCode } from '#core/fault';
+import { isObject, type JsonObject } from '#core/json';
+import { missingIn } from '../shared/missing-model.ts';
+import { inOwnWords } from '../shared/provider-message.ts';
+import {
+  jsonOf,
+  meaningOf,
+  notAccepted,
+  proseOf,
+  refused,
+  retryAfterOf,
+  shellOf,
+  tooLong,
+  wordOf,
+  type Headers,
+  type Meaning,
+} from '../shared/upstream-faults.ts';
 
 /** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
 export interface GeminiError {

@@ -1,4 +1,4 @@
-import type { Fault } from '#model/fault';
+import type { Fault } from '#core/fault';
 import { encodeFault } from './faults.ts';
 
 /** How the chunks of a stream stand one after the other. Keeps count of them: one for each stream. */

@@ -1,6 +1,6 @@
-import type { Citation, SearchPart } from '#model/conversation';
-import { isObject, textOf, type Json, type JsonObject } from '#model/json';
-import { isCount } from '../reading.ts';
+import type { Citation, SearchPart } from '#core/conversation';
+import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
 
 /** What a candidate says of the searches behind it. https://ai.google.dev/gemini-api/docs/google-search */
 export class Grounding {

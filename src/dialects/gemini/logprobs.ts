@@ -1,5 +1,5 @@
-import type { TokenLogprob } from '#model/event';
-import { isObject, textOf, type JsonObject } from '#model/json';
+import type { TokenLogprob } from '#core/event';
+import { isObject, textOf, type JsonObject } from '#core/json';
 
 type Plain = Omit<TokenLogprob, 'top'>;
 

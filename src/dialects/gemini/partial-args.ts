@@ -1,4 +1,4 @@
-import { isObject, textOf, type Json, type JsonObject } from '#model/json';
+import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 
 /**
  * The arguments of a function call that come in pieces, each with the place it belongs to: `$.location`, `$.lines[2].text`.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Fault } from '#model/fault';
-import type { GenerateCall } from '#model/call';
+import type { Fault } from '#core/fault';
+import type { GenerateCall } from '#core/call';
 import { decodeCount, decodeRequest } from './decode-request.ts';
 import { encodeRequest, type Quirks } from './encode-request.ts';
 import { requests } from './recordings/read.ts';

@@ -1,7 +1,7 @@
-import type { Part } from '#model/conversation';
-import type { GenerateEvent } from '#model/event';
-import type { GenerateResult } from '#model/fold';
-import { own, type JsonObject } from '#model/json';
+import type { Part } from '#core/conversation';
+import type { GenerateEvent } from '#core/event';
+import type { GenerateResult } from '#core/fold';
+import { own, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
 import { malformed } from './faults.ts';

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '#model/json';
+import { isObject, type Json, type JsonObject } from '#core/json';
 
 /**
  * A schema of this wire (OpenAPI's, with types in capitals) → JSON Schema. What is JSON Schema already stays as it is.

@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 
 /**
  * Reads a body whose members may be in two spellings. What is refused is called by the name it had in the request.

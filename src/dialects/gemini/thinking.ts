@@ -1,4 +1,4 @@
-import type { Reasoning } from '#model/call';
+import type { Reasoning } from '#core/call';
 
 type Effort = NonNullable<Reasoning['effort']>;
 

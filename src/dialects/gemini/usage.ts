@@ -1,6 +1,6 @@
-import type { Usage } from '#model/event';
-import { isEmpty, isObject, own, rest, type JsonObject } from '#model/json';
-import { isCount } from '../reading.ts';
+import type { Usage } from '#core/event';
+import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
 const known = new Set(['promptTokenCount', 'cachedContentTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'totalTokenCount']);

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import type { Json, JsonObject } from '#model/json';
-import { carrying } from '../reading.ts';
+import type { Json, JsonObject } from '#core/json';
+import { carrying } from '../shared/read-fields.ts';
 
 /** The content generation wire, as far as we read it. https://ai.google.dev/api/generate-content */
 export const dialect = 'gemini';

@@ -1,4 +1,4 @@
-import { nativeRefusal } from '#http/native-refusal';
+import { nativeRefusal } from '../native-fault.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Face } from '#http/route';
 

@@ -1,12 +1,12 @@
-import { decodeRequest } from '#dialects/openai-chat/decode-request';
-import { encodeFaultFrame, encoder } from '#dialects/openai-chat/events';
-import { encodeResult } from '#dialects/openai-chat/result';
-import { ChatCompletion } from '#dialects/openai-chat/completion';
-import { ChatRequest } from '#dialects/openai-chat/wire';
-import { spelling } from '#dialects/reading';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
+import { decodeRequest } from '#dialects/openai/chat/decode-request';
+import { encodeFaultFrame, encoder } from '#dialects/openai/chat/events';
+import { encodeResult } from '#dialects/openai/chat/result';
+import { ChatCompletion } from '#dialects/openai/completions/completion';
+import { ChatRequest } from '#dialects/openai/chat/wire';
+import { spelling } from '#dialects/shared/read-fields';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import { root } from './root.ts';
 
 /** `POST /chat/completions`. */

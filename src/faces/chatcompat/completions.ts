@@ -1,7 +1,7 @@
-import { asChat, Completion, completionEncoder, CompletionRequest, encodeCompletion } from '#dialects/openai-chat/completions';
-import { decodeRequest } from '#dialects/openai-chat/decode-request';
-import { encodeFaultFrame } from '#dialects/openai-chat/events';
-import { answerCall, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import { asChat, Completion, completionEncoder, CompletionRequest, encodeCompletion } from '#dialects/openai/completions/completions';
+import { decodeRequest } from '#dialects/openai/chat/decode-request';
+import { encodeFaultFrame } from '#dialects/openai/chat/events';
+import { answerCall, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
 import type { Route } from '#http/route';
 import { root } from './root.ts';
 

@@ -1,12 +1,12 @@
-import { decodeRequest } from '#dialects/openai-embeddings/request';
-import { encodeResult } from '#dialects/openai-embeddings/result';
-import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai-embeddings/wire';
-import { answerHeaders } from '#http/answer-headers';
-import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import { decodeRequest } from '#dialects/openai/embeddings/request';
+import { encodeResult } from '#dialects/openai/embeddings/result';
+import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai/embeddings/wire';
+import { answerHeaders } from '../answer-headers.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { Embed, Embedded, EmbedLane } from '#model/embed';
-import type { Context } from '#model/generate';
-import { isObject } from '#model/json';
+import type { Embed, Embedded, EmbedLane } from '#core/embed';
+import type { Context } from '#core/generate';
+import { isObject } from '#core/json';
 import { root } from './root.ts';
 
 export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {

@@ -1,14 +1,14 @@
-import { encodeFault } from '#dialects/openai-faults';
+import { encodeFault } from '#dialects/openai/faults';
 import type { Face } from '#http/route';
-import type { GeneratingParts } from '#http/generating';
+import type { GeneratingParts } from '../answer.ts';
 import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
 import { embeddingsRoute, type EmbeddingParts } from './embeddings.ts';
-import { passedRoutes, type PassingParts } from './passed.ts';
-import type { ModelsOf } from '../models.ts';
+import { passedRoutes, type PassingParts } from './raw.ts';
+import type { ModelsOf } from '../model-list.ts';
 import { chatModelRoutes } from './models.ts';
 import type { BackgroundParts } from './responses/background.ts';
-import type { KeepingParts } from './responses/kept.ts';
+import type { KeepingParts } from './responses/stored-body.ts';
 import { responsesRoutes } from './responses/routes.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */

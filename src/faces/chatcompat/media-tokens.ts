@@ -1,5 +1,5 @@
 /* What media may cost at most, in tokens, by what their requests say: so much is set aside of a plan before a provider is asked. */
-import type { PassCall } from '#model/pass';
+import type { PassCall } from '#core/raw-request';
 
 type Most = PassCall['most'];
 

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { requestFields } from '#dialects/openai-chat/fields';
-import { dialect } from '#dialects/openai-chat/wire';
-import { described, ModelDescription } from '#http/model-description';
+import { requestFields } from '#dialects/openai/chat/capabilities';
+import { dialect } from '#dialects/openai/chat/wire';
+import { described, ModelDescription } from '../model-description.ts';
 import type { Route } from '#http/route';
-import type { Model } from '#model/target';
-import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
+import type { Model } from '#core/target';
+import { modelRoutes, noModel, type ModelsOf } from '../model-list.ts';
 import { root } from './root.ts';
 
 const ModelObject = Type.Object({

@@ -1,7 +1,7 @@
 import { decodeCount } from '#dialects/gemini/decode-request';
-import { unlabelled } from '#http/generating';
+import { unlabelled } from '../answer.ts';
 import type { Asked } from '#http/route';
-import { promptTokens, type CountTokens } from '#model/measure';
+import { promptTokens, type CountTokens } from '#core/measure';
 
 export interface CountParts {
   /** Exact. */

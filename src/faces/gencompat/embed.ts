@@ -1,10 +1,10 @@
 import { decodeBatchEmbed, decodeEmbed, decodePredict } from '#dialects/gemini/embed-request';
 import { encodeBatchEmbedResult, encodeEmbedResult, encodePredictResult } from '#dialects/gemini/embed-result';
-import { answerHeaders } from '#http/answer-headers';
-import { accompanied, contextOf, unlabelled, type GeneratingParts } from '#http/generating';
+import { answerHeaders } from '../answer-headers.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
 import type { Asked } from '#http/route';
-import type { Embed } from '#model/embed';
-import type { Context } from '#model/generate';
+import type { Embed } from '#core/embed';
+import type { Context } from '#core/generate';
 
 export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {
   readonly embed: Embed;

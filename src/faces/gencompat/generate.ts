@@ -3,10 +3,10 @@ import { encoder } from '#dialects/gemini/events';
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { encodeResult } from '#dialects/gemini/result';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
 import type { Asked } from '#http/route';
-import { isWebSearch } from '#model/conversation';
-import { fallingBack } from './falling-back.ts';
+import { isWebSearch } from '#core/conversation';
+import { fallingBack } from './tier-fallback.ts';
 
 /**
  * `generateContent` and `streamGenerateContent`.

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
-import { Fault } from '#model/fault';
-import type { Model } from '#model/target';
-import { modelRoutes, noModel, type ModelsOf } from '../models.ts';
+import { Fault } from '#core/fault';
+import type { Model } from '#core/target';
+import { modelRoutes, noModel, type ModelsOf } from '../model-list.ts';
 import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({

@@ -1,6 +1,6 @@
-import { Fault } from '#model/fault';
-import { betterName, tierOf, type Tier } from '#model/tier';
-import type { ModelList } from '../models.ts';
+import { Fault } from '#core/fault';
+import { betterName, tierOf, type Tier } from '#core/tier';
+import type { ModelList } from '../model-list.ts';
 
 /** Who may stand in for a name that has no model of its own. */
 export interface StandIns {

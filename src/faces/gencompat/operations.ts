@@ -1,9 +1,9 @@
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
-import type { GeneratingParts } from '#http/generating';
+import type { GeneratingParts } from '../answer.ts';
 import type { Asked, Operation, Route } from '#http/route';
-import { Fault } from '#model/fault';
-import type { ModelsOf } from '../models.ts';
+import { Fault } from '#core/fault';
+import type { ModelsOf } from '../model-list.ts';
 import { countTokens, type CountParts } from './count.ts';
 import { embedContent, type EmbeddingParts } from './embed.ts';
 import { generateContent } from './generate.ts';

@@ -1,8 +1,8 @@
-import { encodeFault } from '#dialects/anthropic-messages/faults';
-import type { GeneratingParts } from '#http/generating';
+import { encodeFault } from '#dialects/anthropic/faults';
+import type { GeneratingParts } from '../answer.ts';
 import type { Face } from '#http/route';
 import { countRoute, messageRoute, type CountParts } from './messages.ts';
-import type { ModelsOf } from '../models.ts';
+import type { ModelsOf } from '../model-list.ts';
 import { messageModelRoutes } from './models.ts';
 import { idHeaders } from './root.ts';
 

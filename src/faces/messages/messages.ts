@@ -1,14 +1,14 @@
-import { decodeCount, decodeRequest } from '#dialects/anthropic-messages/decode-request';
-import { encoder } from '#dialects/anthropic-messages/events';
-import { encodeFaultFrame } from '#dialects/anthropic-messages/faults';
-import { encodeResult } from '#dialects/anthropic-messages/result';
-import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic-messages/wire';
-import { spelling } from '#dialects/reading';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '#http/generating';
+import { decodeCount, decodeRequest } from '#dialects/anthropic/decode-request';
+import { encoder } from '#dialects/anthropic/events';
+import { encodeFaultFrame } from '#dialects/anthropic/faults';
+import { encodeResult } from '#dialects/anthropic/result';
+import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
+import { spelling } from '#dialects/shared/read-fields';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import { isWebSearch } from '#model/conversation';
-import { promptTokens, type CountTokens } from '#model/measure';
-import type { ModelsOf } from '../models.ts';
+import { isWebSearch } from '#core/conversation';
+import { promptTokens, type CountTokens } from '#core/measure';
+import type { ModelsOf } from '../model-list.ts';
 import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
 

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { requestFields } from '#dialects/anthropic-messages/fields';
-import { dialect } from '#dialects/anthropic-messages/wire';
-import { described, ModelDescription } from '#http/model-description';
+import { requestFields } from '#dialects/anthropic/capabilities';
+import { dialect } from '#dialects/anthropic/wire';
+import { described, ModelDescription } from '../model-description.ts';
 import type { Route } from '#http/route';
-import { Fault } from '#model/fault';
-import type { Model } from '#model/target';
-import { modelRoutes, noModel, type ModelList, type ModelsOf } from '../models.ts';
+import { Fault } from '#core/fault';
+import type { Model } from '#core/target';
+import { modelRoutes, noModel, type ModelList, type ModelsOf } from '../model-list.ts';
 import { idHeaders, root } from './root.ts';
 
 const ModelObject = Type.Object({

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
-import { fold } from '#model/fold';
+import type { GenerateCall } from '#core/call';
+import type { GenerateEvent } from '#core/event';
+import { fold } from '#core/fold';
 import { HeldAnswer } from './answer.ts';
-import { cpuMilliseconds } from '../../../test/cpu-time.ts';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 
 const call: GenerateCall = { model: 'm', turns: [], tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {} };
 const started: GenerateEvent = { type: 'started', model: 'm', ignored: [] };

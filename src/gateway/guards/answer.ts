@@ -1,9 +1,9 @@
-import { withJsonTexts, withStrings } from '#kit/json-texts';
-import type { GenerateCall } from '#model/call';
-import type { GenerateEvent, ToolCallPiece } from '#model/event';
-import { HeldBytes } from '../held-back.ts';
+import { withJsonTexts, withStrings } from '#kit/json/texts';
+import type { GenerateCall } from '#core/call';
+import type { GenerateEvent, ToolCallPiece } from '#core/event';
+import { HeldBytes } from '../rules/held-back.ts';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
-import type { Context } from '#model/generate';
+import type { Context } from '#core/generate';
 
 type Each = (text: string) => string;
 type PartEvent = Extract<GenerateEvent, { type: 'part' }>;

@@ -1,11 +1,11 @@
-import { isConversation } from '#model/call';
-import { Fault, queueFull } from '#model/fault';
-import type { Caller, Context } from '#model/generate';
-import { QueueFull } from '#kit/fair-semaphore';
-import { Permits } from '#model/permits';
-import { FindingTooSlow } from '#kit/finding';
-import { UpstreamError } from '#kit/answering';
-import type { RoutedCall } from '../calls.ts';
+import { isConversation } from '#core/call';
+import { Fault, queueFull } from '#core/fault';
+import type { Caller, Context } from '#core/generate';
+import { QueueFull } from '#kit/async/fair-semaphore';
+import { Permits } from '#core/permits';
+import { FindingTooSlow } from '#kit/patterns/index';
+import { UpstreamError } from '#kit/upstream/response';
+import type { RoutedCall } from '#core/routed-call';
 
 /** A check as the settings say it. */
 export interface CheckSettings {

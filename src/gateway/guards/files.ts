@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { withoutEnd } from '#kit/without-end';
-import type { MediaPart } from '#model/conversation';
-import { Fault } from '#model/fault';
+import { withoutEnd } from '#kit/text/trim-end';
+import type { MediaPart } from '#core/conversation';
+import { Fault } from '#core/fault';
 
 /** Characters of files that are looked at in one request. */
 export const mostCharacters = 8_388_608;

@@ -1,7 +1,7 @@
-import { parseJson } from '#kit/json-scan';
-import type { Upstreams } from '#kit/pool';
-import { Fault } from '#model/fault';
-import { isObject } from '#model/json';
+import { parseJson } from '#kit/json/scan';
+import type { Upstreams } from '#kit/upstream/pool';
+import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 import type { CheckSettings, Look, Looking, Verdict } from './check.ts';
 
 /** Seconds until the answer begins, and between its pieces. */

@@ -1,6 +1,6 @@
-import type { Finding } from '#kit/finding';
-import type { Upstreams } from '#kit/pool';
-import type { Guards } from '../guarded.ts';
+import type { Finding } from '#kit/patterns/index';
+import type { Upstreams } from '#kit/upstream/pool';
+import type { Guards } from '../rules/guarded.ts';
 import { holdsFor, type Check, type CheckSettings, type Look } from './check.ts';
 import { http } from './http.ts';
 import { local } from './local.ts';

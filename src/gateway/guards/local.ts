@@ -1,5 +1,5 @@
-import type { Finding, Sought } from '#kit/finding';
-import { entityOf, placeholder } from '#kit/finding/entities';
+import type { Finding, Sought } from '#kit/patterns/index';
+import { entityOf, placeholder } from '#kit/patterns/entities';
 import type { CheckSettings, Look, Verdict } from './check.ts';
 
 /** Looks for a pattern of the operator's, or for personal data, on this machine. */

@@ -1,10 +1,10 @@
-import { parseJson, scan } from '#kit/json-scan';
-import type { Call, GenerateCall } from '#model/call';
-import { fold } from '#model/fold';
-import type { Generate } from '#model/generate';
-import { isObject } from '#model/json';
-import type { Pass } from '#model/pass';
-import type { Model } from '#model/target';
+import { parseJson, scan } from '#kit/json/scan';
+import type { Call, GenerateCall } from '#core/call';
+import { fold } from '#core/fold';
+import type { Generate } from '#core/generate';
+import { isObject } from '#core/json';
+import type { Pass } from '#core/raw-request';
+import type { Model } from '#core/target';
 import { ownContext, type CheckSettings, type Look, type Looking } from './check.ts';
 
 export interface ModerationParts {

@@ -1,8 +1,8 @@
-import { withJsonTexts, withStrings } from '#kit/json-texts';
-import type { GenerateCall } from '#model/call';
-import type { Citation, Part, Tool, Turn } from '#model/conversation';
-import { Fault } from '#model/fault';
-import { isObject, type Extra } from '#model/json';
+import { withJsonTexts, withStrings } from '#kit/json/texts';
+import type { GenerateCall } from '#core/call';
+import type { Citation, Part, Tool, Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { isObject, type Extra } from '#core/json';
 
 import { mostCharacters, tooLarge, withFileText } from './files.ts';
 

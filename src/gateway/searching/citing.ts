@@ -1,5 +1,5 @@
-import { withoutEnd } from '#kit/without-end';
-import type { Citation } from '#model/conversation';
+import { withoutEnd } from '#kit/text/trim-end';
+import type { Citation } from '#core/conversation';
 
 /** What the model was shown, by its number. */
 export interface Source {

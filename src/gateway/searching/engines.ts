@@ -1,8 +1,8 @@
-import { withoutEnd } from '#kit/without-end';
-import type { GuardedFetch } from '#kit/guarded-fetch';
-import { parseJson } from '#kit/json-scan';
-import type { WebSearch } from '#model/conversation';
-import { isObject, textOf } from '#model/json';
+import { withoutEnd } from '#kit/text/trim-end';
+import type { GuardedFetch } from '#kit/net/guarded-fetch';
+import { parseJson } from '#kit/json/scan';
+import type { WebSearch } from '#core/conversation';
+import { isObject, textOf } from '#core/json';
 
 /** Something on the web that fits what was looked for, best first. */
 export interface Found {

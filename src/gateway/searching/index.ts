@@ -1,6 +1,6 @@
-import { randomText } from '#kit/ids';
-import type { GuardedFetch } from '#kit/guarded-fetch';
-import type { GenerateCall } from '#model/call';
+import { randomText } from '#kit/crypto/ids';
+import type { GuardedFetch } from '#kit/net/guarded-fetch';
+import type { GenerateCall } from '#core/call';
 import {
   isWebSearch,
   webSearchName,
@@ -10,17 +10,17 @@ import {
   type ToolResultPart,
   type Turn,
   type WebSearch,
-} from '#model/conversation';
-import type { GenerateEvent, ToolCallPiece, Usage } from '#model/event';
-import { Fault } from '#model/fault';
-import { fold } from '#model/fold';
-import type { Caller, Context, Generate, Said } from '#model/generate';
-import { isObject, textOf } from '#model/json';
-import { inSteps } from '#model/permits';
-import { steps } from '#model/steps';
-import { placesOf } from '#model/target';
-import { HeldBytes } from '../held-back.ts';
-import type { Models } from '../resolve.ts';
+} from '#core/conversation';
+import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { Fault } from '#core/fault';
+import { fold } from '#core/fold';
+import type { Caller, Context, Generate, Said } from '#core/generate';
+import { isObject, textOf } from '#core/json';
+import { inSteps } from '#core/permits';
+import { steps } from '#core/steps';
+import { placesOf } from '#core/target';
+import { HeldBytes } from '../rules/held-back.ts';
+import type { Models } from '../rules/resolved.ts';
 import { citationsIn, type Source } from './citing.ts';
 import type { Engine } from './engines.ts';
 import { pageText } from './pages.ts';

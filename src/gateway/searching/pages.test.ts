@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { citationsIn } from './citing.ts';
 import { textOfHtml } from './pages.ts';
-import { cpuMilliseconds } from '../../../test/cpu-time.ts';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 
 test.each([
   ['<p>one</p><p>two</p>', '\none\n\ntwo\n'],

@@ -1,4 +1,4 @@
-import type { GuardedFetch } from '#kit/guarded-fetch';
+import type { GuardedFetch } from '#kit/net/guarded-fetch';
 
 /** Characters that are kept of a page. */
 const mostCharacters = 6000;

@@ -1,20 +1,20 @@
-import { withoutEnd } from '#kit/without-end';
-import { encodeRequest, type Quirks } from '#dialects/anthropic-messages/encode-request';
-import { decoder } from '#dialects/anthropic-messages/events';
-import { honoursOf } from '#dialects/anthropic-messages/fields';
-import { decodeFault } from '#dialects/anthropic-messages/faults';
-import { decodeResult } from '#dialects/anthropic-messages/result';
-import type { Clock } from '#kit/clock';
-import type { Upstreams } from '#kit/pool';
-import type { GenerateCall } from '#model/call';
-import type { Said, TargetContext } from '#model/generate';
-import { ask, awaitingWords } from '../asking.ts';
-import { keyRing, type KeyRing } from '../keys.ts';
-import { knownQuirks, type KnownQuirks } from '../known-quirks.ts';
-import { oneTarget, type Maker } from '../maker.ts';
-import { probesByKey } from '../probing.ts';
-import { isEventStream, wholeJson, streamed } from '../reading.ts';
-import { answered } from '../trying.ts';
+import { withoutEnd } from '#kit/text/trim-end';
+import { encodeRequest, type Quirks } from '#dialects/anthropic/encode-request';
+import { decoder } from '#dialects/anthropic/events';
+import { honoursOf } from '#dialects/anthropic/capabilities';
+import { decodeFault } from '#dialects/anthropic/faults';
+import { decodeResult } from '#dialects/anthropic/result';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import type { GenerateCall } from '#core/call';
+import type { Said, TargetContext } from '#core/generate';
+import { ask, awaitingWords } from '../shared/post.ts';
+import { keyRing, type KeyRing } from '../shared/keys.ts';
+import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
+import { oneTarget, type Maker } from '../shared/provider.ts';
+import { probesByKey } from '../shared/probe.ts';
+import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
+import { answered } from '../shared/attempt.ts';
 import { quirkOf } from './quirks.ts';
 
 /** Anything that speaks Anthropic's messages wire. */

@@ -1,7 +1,7 @@
-import type { Quirks } from '#dialects/anthropic-messages/encode-request';
-import type { GenerateCall } from '#model/call';
-import type { Fault } from '#model/fault';
-import { own } from '#model/json';
+import type { Quirks } from '#dialects/anthropic/encode-request';
+import type { GenerateCall } from '#core/call';
+import type { Fault } from '#core/fault';
+import { own } from '#core/json';
 
 const sampling = ['temperature', 'top_p', 'top_k'] as const;
 

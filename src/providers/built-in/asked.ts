@@ -1,5 +1,5 @@
-import type { GenerateCall } from '#model/call';
-import type { MediaPart, Part, ToolResultPart, Turn } from '#model/conversation';
+import type { GenerateCall } from '#core/call';
+import type { MediaPart, Part, ToolResultPart, Turn } from '#core/conversation';
 import { sentencesOf, type Sentence } from './sentences.ts';
 
 /** What the rules look at: the last thing the user said, and what stands around it. */

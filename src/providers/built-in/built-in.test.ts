@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openTokens } from '#kit/tokens';
-import type { Part } from '#model/conversation';
-import { fold } from '#model/fold';
-import { promptTokens } from '#model/measure';
+import { openTokens } from '#kit/tokens/index';
+import type { Part } from '#core/conversation';
+import { fold } from '#core/fold';
+import { promptTokens } from '#core/measure';
 import { ask, callOf, contextOf, distinct, eventsOf, holds, textOf, tool, turn, word, words } from './testing.ts';
 
 const tokens = await openTokens();

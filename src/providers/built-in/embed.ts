@@ -1,8 +1,8 @@
-import { QueueFull } from '#kit/fair-semaphore';
-import type { Tokens } from '#kit/tokens';
-import { purposesIgnored, type EmbedCall, type Embedded } from '#model/embed';
-import { Fault, queueFull } from '#model/fault';
-import type { Context } from '#model/generate';
+import { QueueFull } from '#kit/async/fair-semaphore';
+import type { Tokens } from '#kit/tokens/index';
+import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
+import { Fault, queueFull } from '#core/fault';
+import type { Context } from '#core/generate';
 import { sentenceDimensions, type Read, type Sentences } from './sentence/sentence.ts';
 
 const embeddingName = 'built-in-embedding';

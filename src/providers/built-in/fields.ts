@@ -1,4 +1,4 @@
-import { carried, ignored, translated, type Honours } from '#model/fields';
+import { carried, ignored, translated, type Honours } from '#core/capabilities';
 
 export const mostCandidates = 128;
 export const mostStops = 16;

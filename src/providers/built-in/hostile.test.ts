@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openTokens } from '#kit/tokens';
-import type { GenerateCall } from '#model/call';
-import type { Json, JsonObject } from '#model/json';
+import { openTokens } from '#kit/tokens/index';
+import type { GenerateCall } from '#core/call';
+import type { Json, JsonObject } from '#core/json';
 import { answer } from './rules.ts';
 import { ask, callOf, tool, turn } from './testing.ts';
 

@@ -1,4 +1,4 @@
-import type { TokenLogprob } from '#model/event';
+import type { TokenLogprob } from '#core/event';
 
 /** Numbers that look like a model's and are the same every time: the token itself is the likeliest, the rest of the probability falls by halves over the alternatives. */
 export function logprobsOf(tokens: readonly string[], from: number, alternatives: number): TokenLogprob[] {

@@ -1,4 +1,4 @@
-import type { MediaPart } from '#model/conversation';
+import type { MediaPart } from '#core/conversation';
 
 /** What can be said of an image, a sound or a file without looking into it: `a PNG image of 640 × 480 pixels, 12.3 KB`. An address is named, never asked. */
 export function describeMedia(part: MediaPart): string {

@@ -1,5 +1,5 @@
-import type { GenerateCall } from '#model/call';
-import type { Json, JsonObject } from '#model/json';
+import type { GenerateCall } from '#core/call';
+import type { Json, JsonObject } from '#core/json';
 import { most, readAsked, type Asked } from './asked.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
 import { findingsIn } from './findings.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '#model/conversation';
+import type { Role } from '#core/conversation';
 
 export interface Sentence {
   readonly text: string;

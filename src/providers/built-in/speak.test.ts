@@ -1,8 +1,8 @@
-import { eachOf } from '../../../test/fakes/said.ts';
+import { eachOf } from '../../../test/support/fakes/said.ts';
 import { describe, expect, test } from 'vitest';
-import { systemClock, type Clock } from '#kit/clock';
-import { openTokens } from '#kit/tokens';
-import type { GenerateEvent } from '#model/event';
+import { systemClock, type Clock } from '#kit/async/clock';
+import { openTokens } from '#kit/tokens/index';
+import type { GenerateEvent } from '#core/event';
 import { builtIn } from './built-in.ts';
 import { callOf, contextOf } from './testing.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '#kit/clock';
-import type { Tokens } from '#kit/tokens';
-import type { FinishReason, GenerateEvent } from '#model/event';
-import type { Said } from '#model/generate';
+import type { Clock } from '#kit/async/clock';
+import type { Tokens } from '#kit/tokens/index';
+import type { FinishReason, GenerateEvent } from '#core/event';
+import type { Said } from '#core/generate';
 import { logprobsOf } from './logprobs.ts';
 import type { Answer } from './rules.ts';
 

@@ -1,11 +1,11 @@
-import { systemClock } from '#kit/clock';
-import { openTokens } from '#kit/tokens';
-import type { GenerateCall } from '#model/call';
-import type { Part, Role, Tool, Turn } from '#model/conversation';
-import type { GenerateEvent } from '#model/event';
-import { fold, type GenerateResult } from '#model/fold';
-import type { TargetContext } from '#model/generate';
-import type { JsonObject } from '#model/json';
+import { systemClock } from '#kit/async/clock';
+import { openTokens } from '#kit/tokens/index';
+import type { GenerateCall } from '#core/call';
+import type { Part, Role, Tool, Turn } from '#core/conversation';
+import type { GenerateEvent } from '#core/event';
+import { fold, type GenerateResult } from '#core/fold';
+import type { TargetContext } from '#core/generate';
+import type { JsonObject } from '#core/json';
 import fc from 'fast-check';
 import { builtIn } from './built-in.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Turn } from '#model/conversation';
+import type { Turn } from '#core/conversation';
 import { ask, capital, distinct, holds, textOf, tool, turn, usesOf, word } from './testing.ts';
 
 const text = { type: 'string' };

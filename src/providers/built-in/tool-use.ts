@@ -1,6 +1,6 @@
-import type { GenerateCall } from '#model/call';
-import type { CustomTool, FunctionTool } from '#model/conversation';
-import { Fault } from '#model/fault';
+import type { GenerateCall } from '#core/call';
+import type { CustomTool, FunctionTool } from '#core/conversation';
+import { Fault } from '#core/fault';
 import { findingsIn, flattened } from './findings.ts';
 import { toRepeat } from './repeat.ts';
 import { namesOf } from './schema/conforms.ts';

@@ -1,5 +1,5 @@
-import { withoutEnd } from '#kit/without-end';
-import { Fault } from '#model/fault';
+import { withoutEnd } from '#kit/text/trim-end';
+import { Fault } from '#core/fault';
 
 export interface OpenAISettings {
   /** `https://api.openai.com/v1`, or an Azure resource's address. */

@@ -1,12 +1,12 @@
-import { encodeRequest } from '#dialects/openai-embeddings/request';
-import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai-embeddings/result';
-import type { Answering } from '#kit/answering';
-import { splice } from '#kit/json-scan';
-import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#model/embed';
-import { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
-import { upstreamFault, whole } from '../asking.ts';
-import { post, type Place } from './place.ts';
+import { encodeRequest } from '#dialects/openai/embeddings/request';
+import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai/embeddings/result';
+import type { Answering } from '#kit/upstream/response';
+import { splice } from '#kit/json/scan';
+import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
+import { Fault } from '#core/fault';
+import type { TargetContext } from '#core/generate';
+import { upstreamFault, whole } from '../shared/post.ts';
+import { post, type Place } from './endpoint.ts';
 
 /** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
 export async function embed(place: Place, call: EmbedCall, context: TargetContext): Promise<Embedded> {

@@ -1,15 +1,26 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { decodeRequest } from '#dialects/openai-chat/decode-request';
-import { systemClock } from '#kit/clock';
-import { scan } from '#kit/json-scan';
-import { openUpstreams, type Upstreams } from '#kit/pool';
-import type { GenerateCall } from '#model/call';
-import type { GenerateEvent } from '#model/event';
-import type { Fault } from '#model/fault';
-import type { TargetContext } from '#model/generate';
-import { testClock } from '../../../test/fakes/clock.ts';
-import { altered, always, body, ok, refusal, secretWord, startUpstream, stream, type Behaviour, type Upstream } from '../../../test/fakes/upstream/index.ts';
-import { openai } from './index.ts';
+import { decodeRequest } from '#dialects/openai/chat/decode-request';
+import { systemClock } from '#kit/async/clock';
+import { scan } from '#kit/json/scan';
+import { openUpstreams, type Upstreams } from '#kit/upstream/pool';
+import type { GenerateCall } from '#core/call';
+import type { GenerateEvent } from '#core/event';
+import type { Fault } from '#core/fault';
+import type { TargetContext } from '#core/generate';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import {
+  altered,
+  always,
+  body,
+  ok,
+  refusal,
+  secretWord,
+  startUpstream,
+  stream,
+  type Behaviour,
+  type Upstream,
+} from '../../../test/support/fakes/upstream/index.ts';
+import { openai } from './chat.ts';
 
 let upstream: Upstream;
 let upstreams: Upstreams;

@@ -1,7 +1,7 @@
-import type { Quirks } from '#dialects/openai-chat/encode-request';
-import type { GenerateCall } from '#model/call';
-import type { Fault } from '#model/fault';
-import { own } from '#model/json';
+import type { Quirks } from '#dialects/openai/chat/encode-request';
+import type { GenerateCall } from '#core/call';
+import type { Fault } from '#core/fault';
+import { own } from '#core/json';
 
 /**
  * What a refusal may teach: a field that the provider does not take, or takes by its other name: the older and the newer word for the token

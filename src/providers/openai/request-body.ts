@@ -1,8 +1,8 @@
-import { encodeRequest, type Quirks } from '#dialects/openai-chat/encode-request';
-import { splice } from '#kit/json-scan';
-import type { GenerateCall } from '#model/call';
-import type { Lane } from '#model/lane';
-import { written } from '../writing.ts';
+import { encodeRequest, type Quirks } from '#dialects/openai/chat/encode-request';
+import { splice } from '#kit/json/scan';
+import type { GenerateCall } from '#core/call';
+import type { Lane } from '#core/passthrough';
+import { written } from '../shared/write-request.ts';
 
 /** The bytes for the provider: on the short way the client's own with the model's name put in, else ours. */
 export function requestBody(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { testClock } from '../../../test/fakes/clock.ts';
-import type { Caller } from '#model/generate';
-import { Fault } from '#model/fault';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import type { Caller } from '#core/generate';
+import { Fault } from '#core/fault';
 import { feed } from '#store/feed';
 import { silent } from '#store/log';
 import { openIdentity } from './identify.ts';

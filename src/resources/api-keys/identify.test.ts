@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Caller } from '#model/generate';
-import { Fault } from '#model/fault';
-import { testClock } from '../../../test/fakes/clock.ts';
-import { onBothDatabases } from '../../../test/databases.ts';
+import type { Caller } from '#core/generate';
+import { Fault } from '#core/fault';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
 import type { Listener } from '#store/open';
 import { openIdentity } from './identify.ts';
 import { openApiKeys } from './store.ts';

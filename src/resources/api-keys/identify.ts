@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
-import type { Json } from '#model/json';
-import type { Clock } from '#kit/clock';
-import { randomText } from '#kit/ids';
+import { Fault } from '#core/fault';
+import type { Caller } from '#core/generate';
+import type { Json } from '#core/json';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
 import type { Change, Store } from '#store/open';
-import { together } from '#store/together';
+import { together } from '#store/batch';
 import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
 

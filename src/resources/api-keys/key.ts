@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { randomText } from '#kit/ids';
+import { randomText } from '#kit/crypto/ids';
 
 const prefix = 'dgm_';
 const randomLength = 53;

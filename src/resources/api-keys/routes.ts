@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { scopes } from '#http/route';
-import { instantOf } from '#kit/instant';
-import { Fault } from '#model/fault';
+import { instantOf } from '#kit/async/instant';
+import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { databaseNow } from '#store/time';
+import { databaseNow } from '#store/database-clock';
 import { openApiKeys, type ApiKey } from './store.ts';
 
 const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: scopes.length, description: 'What it may be used for; absent: everything.' });

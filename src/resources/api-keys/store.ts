@@ -1,7 +1,7 @@
 import { sql, type Generated } from 'kysely';
-import { Fault } from '#model/fault';
-import type { Caller } from '#model/generate';
-import { areLimits, type Plan } from '#model/plan';
+import { Fault } from '#core/fault';
+import type { Caller } from '#core/generate';
+import { areLimits, type Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { Store } from '#store/open';
 import { auditTrail, type AuditRow } from './store.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { Fault } from '#model/fault';
-import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
+import { Fault } from '#core/fault';
+import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { openBeats, type Beats } from './beats.ts';
 import type { Claims } from './claims.ts';
 

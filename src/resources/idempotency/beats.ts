@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock';
+import type { Clock } from '#kit/async/clock';
 import { leaseSeconds, type Claims } from './claims.ts';
 
 /** What happens from time to time: claims of ours are renewed, those of other processes watched, old answers deleted. */

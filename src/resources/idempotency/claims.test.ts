@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { beforeEach, expect, test } from 'vitest';
-import { onBothDatabases } from '../../../test/databases.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
 import { freeClaimsOf, openClaims, type Claims } from './claims.ts';
 import type { Keyed } from './key.ts';
 

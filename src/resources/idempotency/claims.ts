@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { randomText } from '#kit/ids';
+import { randomText } from '#kit/crypto/ids';
 import type { Store } from '#store/open';
 import { firstOf, inPieces } from '#store/pieces';
-import { secondsAhead } from '#store/time';
+import { secondsAhead } from '#store/database-clock';
 import type { Keyed } from './key.ts';
 
 /*

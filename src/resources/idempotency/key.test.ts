@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { randomKey } from '#kit/ids';
+import { randomKey } from '#kit/crypto/ids';
 import { keyed, type Request } from './key.ts';
 
 const pepper = randomKey();

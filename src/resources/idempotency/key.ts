@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 
 /** A request that is to be answered once. */
 export interface Keyed {

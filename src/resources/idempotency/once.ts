@@ -1,13 +1,13 @@
 import type { Exchange } from '#http/exchange';
 import type { Asked, Once } from '#http/route';
-import type { Clock } from '#kit/clock';
-import type { Sealer } from '#kit/sealing';
-import { Fault } from '#model/fault';
+import type { Clock } from '#kit/async/clock';
+import type { Sealer } from '#kit/crypto/sealing';
+import { Fault } from '#core/fault';
 import type { Store } from '#store/open';
 import { openBeats } from './beats.ts';
 import { openClaims } from './claims.ts';
 import { keyed, type Keyed } from './key.ts';
-import { pack, replay, unpack, type Kept } from './kept.ts';
+import { pack, replay, unpack, type Kept } from './replay-record.ts';
 import { openRoom } from './room.ts';
 
 export interface IdempotencyParts {

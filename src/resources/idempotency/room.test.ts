@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testClock } from '../../../test/fakes/clock.ts';
+import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { Claims, Used } from './claims.ts';
 import { openRoom } from './room.ts';
 

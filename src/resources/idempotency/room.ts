@@ -1,5 +1,5 @@
-import type { Clock } from '#kit/clock';
-import { Fault } from '#model/fault';
+import type { Clock } from '#kit/async/clock';
+import { Fault } from '#core/fault';
 import type { Claims, Used } from './claims.ts';
 
 /** How much one user may have kept at a time. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { Fault } from '#model/fault';
-import { optionalLimits } from '#model/limits';
+import { Fault } from '#core/fault';
+import { optionalLimits } from '../plan-limits.ts';
 import type { Plans } from './store.ts';
 
 const residency = Type.Optional(

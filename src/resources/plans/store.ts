@@ -1,11 +1,11 @@
 import { sql, type Generated } from 'kysely';
-import type { Clock } from '#kit/clock';
-import type { Actor } from '#model/audit';
-import { Fault } from '#model/fault';
-import { areLimits, type Plan } from '#model/plan';
-import { absences, notYet } from '#store/absent';
+import type { Clock } from '#kit/async/clock';
+import type { Actor } from '#core/audit';
+import { Fault } from '#core/fault';
+import { areLimits, type Plan } from '#core/plan';
+import { absences, notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
-import { keep } from '#store/kept';
+import { keep } from '#store/live-value';
 import type { Store } from '#store/open';
 
 /** Where a plan stands: the settings file stands above the database, and both above what is built in. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { randomText } from '#kit/ids';
-import { Fault } from '#model/fault';
-import { secondsAhead } from '#store/time';
+import { randomText } from '#kit/crypto/ids';
+import { Fault } from '#core/fault';
+import { secondsAhead } from '#store/database-clock';
 import type { Entry, StoredParts, StoredResponses } from './store.ts';
 
 export interface Conversation {

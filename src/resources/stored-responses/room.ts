@@ -1,5 +1,5 @@
-import type { Clock } from '#kit/clock';
-import { Fault } from '#model/fault';
+import type { Clock } from '#kit/async/clock';
+import { Fault } from '#core/fault';
 
 /** How much may be kept for one user. */
 export interface Room {

@@ -1,4 +1,4 @@
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import type { NeededMemory } from '#kit/byte-budget';
-import type { Clock } from '#kit/clock';
-import type { Sealer } from '#kit/sealing';
-import { Fault } from '#model/fault';
+import type { NeededMemory } from '#kit/memory/byte-budget';
+import type { Clock } from '#kit/async/clock';
+import type { Sealer } from '#kit/crypto/sealing';
+import { Fault } from '#core/fault';
 import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
-import { secondsAhead } from '#store/time';
-import { together } from '#store/together';
+import { secondsAhead } from '#store/database-clock';
+import { together } from '#store/batch';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { sealer } from '#kit/sealing';
+import { sealer } from '#kit/crypto/sealing';
 import { jobs } from '#store/jobs';
-import { testClock, type TestClock } from '../../../test/fakes/clock.ts';
-import { onBothDatabases } from '../../../test/databases.ts';
+import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
 import { openConversations, type Conversations } from './conversations.ts';
 import { openRuns } from './runs.ts';
 import { openStoredResponses, type Entry, type StoredResponses } from './store.ts';

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import type { PlanNames } from '#model/plan-names';
+import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });

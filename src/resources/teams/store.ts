@@ -1,10 +1,10 @@
 import { sql, type Generated } from 'kysely';
-import type { Clock } from '#kit/clock';
-import type { Actor } from '#model/audit';
-import { Fault } from '#model/fault';
-import { notYet } from '#store/absent';
+import type { Clock } from '#kit/async/clock';
+import type { Actor } from '#core/audit';
+import { Fault } from '#core/fault';
+import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
-import { keep } from '#store/kept';
+import { keep } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 

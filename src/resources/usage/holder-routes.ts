@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
 import type { Holder, Holders, Taken } from './holders.ts';
 

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
-import { randomText } from '#kit/ids';
-import { Fault } from '#model/fault';
-import { permits } from '#model/lease';
+import { randomText } from '#kit/crypto/ids';
+import { Fault } from '#core/fault';
+import { permits } from '#core/lease';
 import type { Access, Store } from '#store/open';
 
 /** A boot of a process that may hold leases. */

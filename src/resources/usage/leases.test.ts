@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import type { Account } from '#model/account';
-import type { Ask, Return } from '#model/lease';
-import { systemClock } from '#kit/clock';
+import type { Account } from '#core/account';
+import type { Ask, Return } from '#core/lease';
+import { systemClock } from '#kit/async/clock';
 import { openStore, type Store } from '#store/open';
-import { onBothDatabases, onServer } from '../../../test/databases.ts';
-import { usageRow } from '../../../test/usage-rows.ts';
+import { onBothDatabases, onServer } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
-import { booksOf } from '../../../test/books-of.ts';
+import { booksOf } from '../../../test/support/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 const month = '2026-11';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Account } from '#model/account';
-import { isObject } from '#model/json';
-import type { Ask, Grant, LeaseSource } from '#model/lease';
+import type { Account } from '#core/account';
+import { isObject } from '#core/json';
+import type { Ask, Grant, LeaseSource } from '#core/lease';
 import type { Store } from '#store/open';
 import { closedHolder } from './holders.ts';
 import { withMonths } from './months.ts';

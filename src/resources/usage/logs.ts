@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { badCursor, cursorOf, placeOf } from '#http/cursor';
-import type { Attempt, Tags } from '#model/generate';
-import type { UsageRow } from '#model/usage-row';
+import { badCursor, cursorOf, placeOf } from '../pagination.ts';
+import type { Attempt, Tags } from '#core/generate';
+import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
 
 /** A row of the books as it is shown. */

@@ -1,16 +1,16 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '#kit/clock';
+import { systemClock } from '#kit/async/clock';
 import { jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { SqlError } from '#store/sql-error';
-import { onBothDatabases } from '../../../test/databases.ts';
-import { usageRow } from '../../../test/usage-rows.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { dropMonthsBefore, makeMonths, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
-import { asOld, booksOf } from '../../../test/books-of.ts';
+import { asOld, booksOf } from '../../../test/support/books-of.ts';
 import { fold, keepBooks } from './upkeep.ts';
 
 const migrations = [new URL('.', import.meta.url)];

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { Fault } from '#model/fault';
-import { monthOf } from '#model/plan';
+import { Fault } from '#core/fault';
+import { monthOf } from '#core/plan';
 import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
 

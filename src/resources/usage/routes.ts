@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { instantOf } from '#kit/instant';
-import { Fault } from '#model/fault';
+import { instantOf } from '#kit/async/instant';
+import { Fault } from '#core/fault';
 import type { LogDetail, Logs } from './logs.ts';
 import { groups, isGroup, type Group, type Sums } from './sums.ts';
 

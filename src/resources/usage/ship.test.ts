@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import type { UsageRow } from '#model/usage-row';
-import { onBothDatabases } from '../../../test/databases.ts';
-import { usageRow } from '../../../test/usage-rows.ts';
+import type { UsageRow } from '#core/usage-row';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
 import { reconcile } from './reconcile.ts';
-import { booksOf } from '../../../test/books-of.ts';
+import { booksOf } from '../../../test/support/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Fault } from '#model/fault';
+import { Fault } from '#core/fault';
 import { SqlError } from '#store/sql-error';
 import type { Database, Store } from '#store/open';
 import { withMonths } from './months.ts';

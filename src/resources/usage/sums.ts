@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
-import { Fault } from '#model/fault';
-import { monthOf } from '#model/plan';
+import { Fault } from '#core/fault';
+import { monthOf } from '#core/plan';
 import type { Store } from '#store/open';
 
 /** What usage can be grouped by; `day` is a day in UTC. */

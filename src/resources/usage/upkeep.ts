@@ -1,10 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { Clock } from '#kit/clock';
-import { isObject, textOf } from '#model/json';
-import { monthOf } from '#model/plan';
+import type { Clock } from '#kit/async/clock';
+import { isObject, textOf } from '#core/json';
+import { monthOf } from '#core/plan';
 import type { Jobs } from '#store/jobs';
 import type { StoreLog } from '#store/log';
-import { databaseNow } from '#store/time';
+import { databaseNow } from '#store/database-clock';
 import { openHolders } from './holders.ts';
 import type { Database, Store } from '#store/open';
 import { inPieces } from '#store/pieces';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '#kit/clock';
+import { systemClock } from '#kit/async/clock';
 import { jobs } from '#store/jobs';
-import { onBothDatabases } from '../../../test/databases.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
 import { askForRemoval, workOnRemovals } from './removal.ts';
 import { openUsers } from './store.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isObject } from '#model/json';
+import { isObject } from '#core/json';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { firstOf } from '#store/pieces';

@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '#http/cursor';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { Fault } from '#model/fault';
-import type { PlanNames } from '#model/plan-names';
-import type { Caller } from '#model/generate';
-import { limits, optionalLimits } from '#model/limits';
-import { isNarrowed } from '#model/narrowed';
+import { Fault } from '#core/fault';
+import type { PlanNames } from '#core/plan-names';
+import type { Caller } from '#core/generate';
+import { limits, optionalLimits } from '../plan-limits.ts';
+import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Access, Store } from '#store/open';
 import { sealedPassword } from './password.ts';

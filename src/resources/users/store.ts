@@ -1,6 +1,6 @@
 import { sql, type Generated } from 'kysely';
-import { Fault } from '#model/fault';
-import type { Plan } from '#model/plan';
+import { Fault } from '#core/fault';
+import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
 
 export interface User {

@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import { nothingBefore, turnsOf } from '#dialects/openai-responses/decode-input';
-import { checkMetadata, itemsOf } from '#dialects/openai-responses/decode-request';
-import { listedItems } from '#dialects/openai-responses/listed-items';
-import { Item, Metadata } from '#dialects/openai-responses/wire';
+import { nothingBefore, turnsOf } from '#dialects/openai/responses/decode-input';
+import { checkMetadata, itemsOf } from '#dialects/openai/responses/decode-request';
+import { listedItems } from '#dialects/openai/responses/listed-items';
+import { Item, Metadata } from '#dialects/openai/responses/wire';
 import type { Asked, Route } from '#http/route';
-import { checked } from '#kit/check';
-import { randomText } from '#kit/ids';
-import { Fault } from '#model/fault';
-import { isObject } from '#model/json';
+import { checked } from '#kit/json/check';
+import { randomText } from '#kit/crypto/ids';
+import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 import { root } from '../root.ts';
-import { turnsIn } from './ground.ts';
-import { itemsOnly, type Conversation, type Entry, type KeepingParts } from './kept.ts';
-import { ItemPage, itemsIn, page, queryOf } from './reading.ts';
+import { turnsIn } from './continuation.ts';
+import { itemsOnly, type Conversation, type Entry, type KeepingParts } from './stored-body.ts';
+import { ItemPage, itemsIn, page, queryOf } from './retrieve.ts';
 
 const ConversationObject = Type.Object({
   id: Type.String(),

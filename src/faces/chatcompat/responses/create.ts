@@ -1,25 +1,25 @@
-import { encodeFault } from '#dialects/openai-faults';
-import { callOf, requestOf } from '#dialects/openai-responses/decode-request';
-import { Encoder, type Answering } from '#dialects/openai-responses/encoder';
-import { outputOf } from '#dialects/openai-responses/listed-items';
-import { queued } from '#dialects/openai-responses/response';
-import { encodeResult } from '#dialects/openai-responses/result';
-import { ResponseObject, ResponsesRequest } from '#dialects/openai-responses/wire';
-import { spelling } from '#dialects/reading';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '#http/generating';
+import { encodeFault } from '#dialects/openai/faults';
+import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
+import { Encoder, type Answering } from '#dialects/openai/responses/encoder';
+import { outputOf } from '#dialects/openai/responses/listed-items';
+import { queued } from '#dialects/openai/responses/response';
+import { encodeResult } from '#dialects/openai/responses/result';
+import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
+import { spelling } from '#dialects/shared/read-fields';
+import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { NeededMemory } from '#kit/byte-budget';
-import { sizeOf } from '#kit/size-of';
-import type { Part } from '#model/conversation';
-import type { GenerateEvent } from '#model/event';
-import { Fault } from '#model/fault';
-import { fold } from '#model/fold';
-import type { Progress } from '#model/generate';
-import { textOf, type JsonObject } from '#model/json';
+import type { NeededMemory } from '#kit/memory/byte-budget';
+import { sizeOf } from '#kit/memory/size-of';
+import type { Part } from '#core/conversation';
+import type { GenerateEvent } from '#core/event';
+import { Fault } from '#core/fault';
+import { fold } from '#core/fold';
+import type { Progress } from '#core/generate';
+import { textOf, type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
-import { groundOf, type Ground } from './ground.ts';
-import type { Entry, KeepingParts } from './kept.ts';
+import { groundOf, type Ground } from './continuation.ts';
+import type { Entry, KeepingParts } from './stored-body.ts';
 
 /** `POST /responses`. */
 export function responseRoute(parts: GeneratingParts & KeepingParts, background: Background): Route {

@@ -1,15 +1,15 @@
-import { encodeFault } from '#dialects/openai-faults';
-import { Encoder, frameText } from '#dialects/openai-responses/encoder';
-import { eventsOf } from '#dialects/openai-responses/result';
+import { encodeFault } from '#dialects/openai/faults';
+import { Encoder, frameText } from '#dialects/openai/responses/encoder';
+import { eventsOf } from '#dialects/openai/responses/result';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
-import type { GeneratingParts } from '#http/generating';
-import type { GenerateEvent } from '#model/event';
-import { Fault, faultOf } from '#model/fault';
-import { isObject, textOf, type JsonObject } from '#model/json';
-import { isRunning } from './ground.ts';
-import type { Entry } from './kept.ts';
-import type { Live } from './live.ts';
+import type { GeneratingParts } from '../../answer.ts';
+import type { GenerateEvent } from '#core/event';
+import { Fault, faultOf } from '#core/fault';
+import { isObject, textOf, type JsonObject } from '#core/json';
+import { isRunning } from './continuation.ts';
+import type { Entry } from './stored-body.ts';
+import type { Live } from './run-broadcast.ts';
 
 export interface StreamingParts extends Pick<GeneratingParts, 'clock' | 'limits'> {
   readonly find: () => Promise<Entry | undefined>;

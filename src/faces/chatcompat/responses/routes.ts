@@ -1,10 +1,10 @@
-import type { GeneratingParts } from '#http/generating';
+import type { GeneratingParts } from '../../answer.ts';
 import type { Route } from '#http/route';
 import { openBackground, type BackgroundParts } from './background.ts';
 import { conversationRoutes } from './conversations.ts';
 import { responseRoute } from './create.ts';
-import type { KeepingParts } from './kept.ts';
-import { keptRoutes } from './reading.ts';
+import type { KeepingParts } from './stored-body.ts';
+import { keptRoutes } from './retrieve.ts';
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
 export function responsesRoutes(parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'affords'>): readonly Route[] {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '#model/json';
+import type { Json, JsonObject } from '#core/json';
 import { isObject, isSchema, lengthOf, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
 import type { Work } from './work.ts';
 

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { JsonObject } from '#model/json';
+import type { JsonObject } from '#core/json';
 import { verdictOn } from './verdict.ts';
 
 /** A text that is held against a schema; answered by `{ verdict }`. Before the first one the thread says that it has begun. */

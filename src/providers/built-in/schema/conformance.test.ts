@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { systemClock } from '#kit/clock';
-import type { JsonObject } from '#model/json';
+import { systemClock } from '#kit/async/clock';
+import type { JsonObject } from '#core/json';
 import { openConformance } from './conformance.ts';
 
 const conformance = openConformance(systemClock);

@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '#kit/clock';
-import { openFairSemaphore, QueueFull } from '#kit/fair-semaphore';
-import { Fault, queueFull } from '#model/fault';
-import type { JsonObject } from '#model/json';
+import type { Clock } from '#kit/async/clock';
+import { openFairSemaphore, QueueFull } from '#kit/async/fair-semaphore';
+import { Fault, queueFull } from '#core/fault';
+import type { JsonObject } from '#core/json';
 import type { Question, Verdict } from './conformance-worker.ts';
 import { verdictOn } from './verdict.ts';
 

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '#model/json';
+import type { Json, JsonObject } from '#core/json';
 import type { Work } from './work.ts';
 
 /** A JSON Schema, or a yes or no. */

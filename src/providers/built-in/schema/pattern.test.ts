@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readPattern } from './pattern.ts';
-import { cpuMilliseconds } from '../../../../test/cpu-time.ts';
+import { cpuMilliseconds } from '../../../../test/support/cpu-time.ts';
 
 /** Patterns built of what is understood. */
 const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({

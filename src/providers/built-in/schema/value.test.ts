@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Check } from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
-import type { Fault } from '#model/fault';
-import type { Json, JsonObject } from '#model/json';
+import type { Fault } from '#core/fault';
+import type { Json, JsonObject } from '#core/json';
 import { findingsIn } from '../findings.ts';
 import { schemaValue } from './value.ts';
 

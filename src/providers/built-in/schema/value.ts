@@ -1,5 +1,5 @@
-import { Fault } from '#model/fault';
-import type { Json, JsonObject } from '#model/json';
+import { Fault } from '#core/fault';
+import type { Json, JsonObject } from '#core/json';
 import { combined } from './combine.ts';
 import {
   conforms,

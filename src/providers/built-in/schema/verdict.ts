@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '#model/json';
+import type { Json, JsonObject } from '#core/json';
 import { conforms } from './conforms.ts';
 import { Work } from './work.ts';
 

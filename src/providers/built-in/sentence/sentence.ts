@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { openFairSemaphore, type Job } from '#kit/fair-semaphore';
+import { openFairSemaphore, type Job } from '#kit/async/fair-semaphore';
 import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**

@@ -1,3 +1,3 @@
-import '#model/planted';
-import '../model/planted.ts';
+import '#core/planted';
+import '../core/planted.ts';
 import '../../bench/planted.ts';

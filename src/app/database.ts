@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import type { Settings } from '#config/index';
+import type { Clock } from '#kit/async/clock';
+import { randomKey } from '#kit/crypto/ids';
+import { sealer, type Sealer } from '#kit/crypto/sealing';
+import type { Log } from '#telemetry/log';
+import { masterKey } from '#store/master-key';
+import { openStore, type Store } from '#store/open';
+import { makePrivate } from '#store/private-folder';
+import type { OwnedTable } from '#resources/users/removal';
+import { checkMasterKey, secretRow } from '#store/secrets';
+
+/** The folders that hold the nouns' migrations. */
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'audit'].map(
+  (noun) => new URL(`../resources/${noun}/`, import.meta.url),
+);
+
+/** What users may have very much of. */
+export const owned: readonly OwnedTable[] = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }, { table: 'idempotency', bytes: 'bytes' }];
+
+export interface Database {
+  readonly store: Store;
+  readonly seal: Sealer;
+  /** Stands between the keys and their digests, the same on every machine. */
+  readonly pepper: Buffer;
+}
+
+/** Opens the data folder, or the server of `databaseUrl`, with the key that seals what is secret in it. @throws WrongMasterKey, and what `openStore` throws */
+export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
+  makePrivate(settings.data);
+  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
+  const { data: folder, databaseUrl } = settings;
+  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
+  try {
+    await checkMasterKey(store, seal);
+    return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** What the store does in its daily round is for those who look for it. */
+function quieter(log: Log): Log {
+  return { ...log, info: log.debug };
+}
+
+/** True when the database answers. */
+export async function isReady(store: Store): Promise<boolean> {
+  try {
+    await store.ready();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,39 @@
+import { operatorHere as by } from './local-token.ts';
+import { openApiKeys } from '#resources/api-keys/store';
+import { audit } from '#resources/audit/store';
+import { openUsers } from '#resources/users/store';
+import type { Store } from '#store/open';
+import { Fault } from '#core/fault';
+
+export interface FirstUser {
+  readonly email: string;
+  /** In clear, this once. */
+  readonly key: string;
+}
+
+const defaultEmail = 'admin@localhost';
+
+/** The administrator whom an empty house gets, with a key, both or neither; a house that has users, or gets one from another machine at this moment, gets nobody. */
+export async function firstUser(
+  store: Store,
+  pepper: Buffer,
+  { email = defaultEmail, key }: { email?: string | undefined; key?: string | undefined },
+): Promise<FirstUser | undefined> {
+  if (!(await openUsers(store).none())) return undefined;
+  try {
+    return await store.transaction(async (inside) => {
+      const user = await openUsers(inside).add({ email, role: 'admin', plan: 'unlimited' });
+      const name = 'first key';
+      const made = await openApiKeys(inside, pepper).add({ userId: user.id, name, ...(key ? { key } : {}) });
+      if (!made) return undefined;
+      const { limits: _, ...after } = user;
+      await audit(inside, { by, action: 'user.add', target: { kind: 'user', id: user.id }, after });
+      await audit(inside, { by, action: 'key.create', target: { kind: 'key', id: made.id }, after: { userId: user.id, name } });
+      await inside.publish('api-keys', null);
+      return { email: user.email, key: made.key };
+    });
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'conflict') return undefined;
+    throw error;
+  }
+}

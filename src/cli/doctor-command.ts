@@ -1,0 +1,113 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { readSettings, runningOllama, type Settings } from '#config/index';
+import { deskOptions, type AdminOptions } from './admin-command.ts';
+import type { Desk } from './admin-client.ts';
+import type { Check } from '#app/diagnostics/doctor';
+import { systemClock } from '#kit/async/clock';
+import { plain } from './table.ts';
+import { Refused } from './cli-error.ts';
+import { version } from '#app/version';
+
+/** `dragoman doctor` */
+export function doctorCommand(program: Command): void {
+  const command = program
+    .command('doctor')
+    .description('Checks runtime, ports, database, disk, clock, every provider and region. Spends nothing and changes nothing.');
+  deskOptions(command).action(doctor);
+}
+
+async function doctor(options: AdminOptions): Promise<void> {
+  const { json, url: _url, key: _key, ...args } = options;
+  const { serverDesk } = await import('./admin-client.ts');
+  const desk = await serverDesk(options);
+  const checks = desk ? await askedAt(desk) : await alone(readSettings({ args, ollama: await runningOllama() }).settings);
+  const ok = checks.every(({ state }) => state !== 'failed');
+  if (json) console.log(JSON.stringify({ ok, url: desk?.url ?? null, checks }));
+  else console.log(report(desk?.url, checks));
+  if (!ok) process.exitCode = 1;
+}
+
+/** The running server looks at itself, and we at whether it takes requests. */
+async function askedAt(desk: Desk & { readonly url: string }): Promise<readonly Check[]> {
+  const startedAt = performance.now();
+  const server = (state: Check['state'], says: string): Check => ({ name: 'server', state, says, milliseconds: null });
+  try {
+    const ready = await fetch(`${desk.url}/readyz`, { redirect: 'error', signal: AbortSignal.timeout(10_000) });
+    const milliseconds = Math.round((performance.now() - startedAt) * 10) / 10;
+    const { items } = (await desk.ask('GET', '/server/admin/doctor')) as { items: Check[] };
+    if (!ready.ok) return [{ ...server('failed', 'answers, and is not ready to take requests.'), milliseconds }, ...items];
+    return [{ ...server('ok', 'answers, and is ready.'), milliseconds }, ...items];
+  } catch (error) {
+    if (error instanceof Refused && error.status !== 503) throw error; // the wrong key, the wrong address
+    return [server('failed', error instanceof Refused ? error.message : 'It does not answer.')];
+  } finally {
+    await desk.close();
+  }
+}
+
+/** Where none runs: what a start would find. */
+async function alone(settings: Settings): Promise<readonly Check[]> {
+  const [{ examineAll }, { examineDatabase }, { openProviders }, { openGuardedFetch }, { outwardOf, upstreamsOf }] = await Promise.all([
+    import('#app/diagnostics/doctor'),
+    import('#store/open'),
+    import('#providers/index'),
+    import('#kit/net/guarded-fetch'),
+    import('#app/upstreams'),
+  ]);
+  const { data: folder, databaseUrl } = settings;
+  const clock = systemClock;
+  const upstreams = upstreamsOf(() => settings, clock);
+  const providers = openProviders(settings.providers, { upstreams, clock, door: openGuardedFetch({ clock, ...outwardOf(settings), allow: [] }) });
+  try {
+    const [port, checks] = await Promise.all([
+      examinePort(settings),
+      examineAll({
+        settings: () => settings,
+        clock,
+        database: () => examineDatabase({ folder, clock, ...(databaseUrl === undefined ? {} : { databaseUrl }) }),
+        providers: () => providers,
+        regions: () => [],
+      }),
+    ]);
+    return [port, ...checks];
+  } finally {
+    await upstreams.close();
+  }
+}
+
+async function examinePort({ host, port }: Settings): Promise<Check> {
+  const found = (state: Check['state'], says: string): Check => ({ name: 'port', state, says, milliseconds: null });
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    return found('ok', port === 0 ? `${host} has free ports.` : `${port} of ${host} is free: no server runs here.`);
+  } catch (error) {
+    const { listeningProblem } = await import('#http/server');
+    return found('failed', listeningProblem(error as NodeJS.ErrnoException, { host, port }));
+  } finally {
+    server.close();
+  }
+}
+
+const signs: Readonly<Record<Check['state'], string>> = { ok: '✓', warning: '!', failed: '✗', skipped: '-' };
+
+/** What a person reads. */
+function report(url: string | undefined, checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ name }) => plain(name).length));
+  const lines = checks.map(({ name, state, says, milliseconds }) => {
+    const took = milliseconds === null ? '' : ` (${milliseconds < 10 ? milliseconds : Math.round(milliseconds)} ms)`;
+    return `  ${signs[state]} ${plain(name).padEnd(width)}  ${plain(says)}${took}`;
+  });
+  const count = (wanted: Check['state']) => checks.filter(({ state }) => state === wanted).length;
+  const [failed, warned] = [count('failed'), count('warning')];
+  const sum =
+    failed > 0
+      ? `${failed} of ${checks.length} failed${warned > 0 ? `, ${warned} worth a look` : ''}.`
+      : warned > 0
+        ? `Nothing failed; ${warned} worth a look.`
+        : 'All is well.';
+  return `\nDragoman ${version}, ${url === undefined ? 'no server runs on this data folder' : `the server at ${plain(url)}`}\n\n${lines.join('\n')}\n\n${sum}\n`;
+}

@@ -1,0 +1,38 @@
+import type { Settings } from '#config/index';
+import { openAdministration } from '#app/administration';
+import { openDatabase } from '#app/database';
+import type { Desk } from './admin-client.ts';
+import { systemClock } from '#kit/async/clock';
+import { operator, operatorHere } from '#app/local-token';
+import { openLog } from '#telemetry/log';
+import { Fault } from '#core/fault';
+
+/** The data folder itself, or the database that the settings name: what a server would answer, without one. @throws what `openDatabase` throws */
+export async function deskIn(settings: Settings): Promise<Desk> {
+  const log = openLog('error');
+  const database = await openDatabase(settings, systemClock, log);
+  const administration = await openAdministration({ database, settings: () => settings, clock: systemClock, teamsChanged: () => {} });
+  return {
+    isServer: false,
+    async ask(method, path, body) {
+      const { pathname, searchParams: query } = new URL(path, 'http://here');
+      for (const route of administration.routes) {
+        const params = route.method === method ? paramsOf(route.path, pathname) : undefined;
+        if (params) return route.answer({ caller: operator, by: operatorHere, params, query, json: body });
+      }
+      throw new Fault('not-found', 'There is nothing at this address.');
+    },
+    async close() {
+      administration.close();
+      await database.store.close();
+      await log.flush();
+    },
+  };
+}
+
+/** The words of an address as its route names them, where it is this route's. */
+function paramsOf(route: string, path: string): Record<string, string> | undefined {
+  const [names, words] = [route.split('/'), path.split('/')];
+  if (names.length !== words.length || !names.every((name, at) => name.startsWith(':') || name === words[at])) return undefined;
+  return Object.fromEntries(names.flatMap((name, at) => (name.startsWith(':') ? [[name.slice(1), decodeURIComponent(words[at]!)]] : [])));
+}

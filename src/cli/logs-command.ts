@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
+import type { Desk } from './admin-client.ts';
+import { plain } from './table.ts';
+import { Refused } from './cli-error.ts';
+
+interface LogLine {
+  readonly requestId: string;
+  readonly step: number;
+  readonly at: string;
+  readonly userId: number;
+  readonly app: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly status: number;
+  readonly end: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly planTokens: number;
+  readonly totalMs: number;
+}
+
+type LogsOptions = AdminOptions & { follow?: true; limit?: string; email?: string; model?: string; status?: string };
+
+const pauseMilliseconds = 1000;
+/** Of the requests seen so many are remembered: one that is settled late stands among older ones. */
+const mostSeen = 5000;
+
+/** `dragoman logs [-f]` */
+export function logsCommand(program: Command): void {
+  adminCommand<LogsOptions>(program, {
+    name: 'logs',
+    description: 'Shows the last requests, oldest first.',
+    takes: {
+      '-f, --follow': 'Goes on as they come, until Ctrl-C.',
+      '--limit <number>': 'How many of the last ones; absent: 20.',
+      '--email <address>': 'Only those of this user.',
+      '--model <name>': 'Only those for this model.',
+      '--status <number>': 'Only those with this HTTP status.',
+    },
+    does: logs,
+  });
+}
+
+async function logs(desk: Desk, { json, follow, limit = '20', email, model, status }: LogsOptions): Promise<void> {
+  if (!/^[1-9]\d{0,5}$/.test(limit)) throw new Refused('--limit must be a number from 1 to 999999.', 400);
+  if (follow && !desk.isServer) throw new Refused('No server runs here: there is nothing to follow.', 409);
+  const query = {
+    ...(email === undefined ? {} : { userId: String((await userOf(desk, email)).id) }),
+    ...(model === undefined ? {} : { model }),
+    ...(status === undefined ? {} : { status }),
+  };
+  const seen = new Set<string>();
+  const print = (lines: readonly LogLine[]) => {
+    for (const line of lines.toReversed()) {
+      seen.add(nameOf(line));
+      console.log(json ? JSON.stringify(line) : lineText(line));
+    }
+    for (const name of seen) if (seen.size > mostSeen) seen.delete(name);
+  };
+
+  const first = await upTo(Number(limit), allOf<LogLine>(desk, '/server/admin/logs', query));
+  if (!json && (first.length > 0 || follow)) console.log(head);
+  if (!json && first.length === 0 && !follow) console.log('No request was booked yet.');
+  print(first);
+  while (follow) {
+    await sleep(pauseMilliseconds);
+    const recent = await upTo(mostSeen / 10, allOf<LogLine>(desk, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
+    print(recent);
+  }
+}
+
+const nameOf = ({ requestId, step }: LogLine) => `${requestId}/${step}`;
+
+/** Known ones do not count; where a whole page of them was read nothing new is to come. */
+async function upTo(most: number, lines: AsyncIterable<LogLine>, isKnown: (line: LogLine) => boolean = () => false): Promise<LogLine[]> {
+  const found: LogLine[] = [];
+  let known = 0;
+  for await (const line of lines) {
+    if (isKnown(line)) {
+      if (++known === 100) break;
+    } else if (found.push(line) === most) break;
+  }
+  return found;
+}
+
+const columns = [
+  ['TIME', 19],
+  ['STATUS', 6],
+  ['END', 15],
+  ['USER', 6],
+  ['MODEL', 24],
+  ['PROVIDER', 12],
+  ['IN', 8],
+  ['OUT', 8],
+  ['PLAN', 8],
+  ['MS', 8],
+  ['APP', 0],
+] as const;
+
+const numbers = new Set(['USER', 'IN', 'OUT', 'PLAN', 'MS']);
+
+/** Lines come one by one, so the columns have their widths beforehand. */
+const row = (cells: readonly string[]) =>
+  columns
+    .map(([name, width], at) => (numbers.has(name) ? cells[at]!.padStart(width) : cells[at]!.padEnd(width)))
+    .join('  ')
+    .trimEnd();
+
+const head = row(columns.map(([name]) => name));
+
+function lineText({ at, status, end, userId, model, provider, inputTokens, outputTokens, planTokens, totalMs, app }: LogLine): string {
+  const time = at.slice(0, 19).replace('T', ' ');
+  const cells = [time, status, end, userId, short(model, 24), short(provider, 12), inputTokens, outputTokens, planTokens, Math.round(totalMs), app];
+  return row(cells.map((cell) => plain(String(cell))));
+}
+
+const short = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,0 +1,41 @@
+import { absent, carried, ignored, translated, without, type Field, type Honours } from '#core/capabilities';
+import type { Quirks } from './encode-request.ts';
+import { dialect, MessagesRequest } from './wire.ts';
+
+/** What this wire has words for. */
+export const honours: Honours = {
+  dialect,
+  fields: {
+    temperature: translated('the provider takes 1 at most.'),
+    top_p: carried,
+    top_k: carried,
+    max_tokens: carried,
+    frequency_penalty: ignored(absent),
+    presence_penalty: ignored(absent),
+    n: ignored('the provider makes one answer.'),
+    seed: ignored(absent),
+    stop: translated('the provider takes no sequence of white space.'),
+    logprobs: ignored(absent),
+    logit_bias: ignored(absent),
+    tools: translated("the provider's interface has no tools that take free text."),
+    tool_choice: translated('of some of the tools: only those are declared.'),
+    parallel_tool_calls: translated('given as disable_parallel_tool_use.'),
+    response_format: translated("the provider's interface has JSON by a schema only."),
+    reasoning_effort: translated('given as thinking, with a budget or an effort.'),
+  },
+};
+
+/** The same at a model of which something is known. */
+export const honoursOf = (quirks: Quirks = {}): Honours => without(honours, quirks.without ?? []);
+
+/** What it calls otherwise. */
+const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };
+/** They are what every call is made of. */
+const always = new Set(['model', 'messages', 'system', 'stream']);
+
+/** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */
+export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
+  Object.keys(MessagesRequest.properties)
+    .filter((name) => !always.has(name))
+    .map((name) => [name, name in honours.fields ? (name as Field) : others[name]]),
+);

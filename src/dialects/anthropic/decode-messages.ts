@@ -1,0 +1,147 @@
+import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
+import { isObject, rest, type Json, type JsonObject } from '#core/json';
+import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { isOurSearch } from './encode-answer.ts';
+import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
+
+/** Messages → turns. What a message or a block has beside what we understand is carried on its turn or part. */
+export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {
+  const calls = new Set<string>(); // ids of the tool calls so far
+  return messages.map((message, at): Turn => {
+    const field = `messages[${at}].content`;
+    const carried = carriedAs(rest(message, messageMembers));
+    switch (message.role) {
+      case 'system':
+        return { role: 'system', parts: partsOf(message, (block, place) => systemPart(block, place), field), ...carriedAs({ '.message': true }), ...carried };
+      case 'user':
+        return { role: 'user', parts: partsOf(message, (block, place) => userPart(block, place, calls), field), ...carried };
+      case 'assistant':
+        return { role: 'model', parts: partsOf(message, (block, place) => modelPart(block, place, calls), field), ...carried };
+      default:
+        return message.role satisfies never;
+    }
+  });
+}
+
+const messageMembers = new Set(['role', 'content']);
+
+function partsOf({ content }: WireMessage, part: (block: WireBlock, place: string) => Part, field: string): readonly Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((block, at) => part(block, `${field}[${at}]`));
+}
+
+function systemPart(block: WireBlock, place: string): TextPart {
+  if (block.type !== 'text') throw invalid(`${place}.type`, 'must be "text"');
+  return textPartOf(block);
+}
+
+function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): Part {
+  switch (block.type) {
+    case 'tool_result': {
+      const { tool_use_id: id, content, is_error: failed } = block;
+      if (!calls.has(id)) throw invalid(`${place}.tool_use_id`, 'must be the id of a tool_use block of an earlier assistant message');
+      const parts =
+        typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? []).map((one, at) => shownPart(one, `${place}.content[${at}]`));
+      return { type: 'tool-result', id, parts, ...(failed ? { failed } : {}), ...carriedAs(rest(block, resultMembers)) };
+    }
+    case 'tool_use':
+    case 'thinking':
+      throw invalid(`${place}.type`, 'belongs into an assistant message');
+    default:
+      return shownPart(block, place);
+  }
+}
+
+const resultMembers = new Set(['type', 'tool_use_id', 'content', 'is_error']);
+
+function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
+  switch (block.type) {
+    case 'tool_use': {
+      const { id, name, input } = block;
+      calls.add(id);
+      return { type: 'tool-call', id, name, json: JSON.stringify(input), ...carriedAs(rest(block, callMembers)) };
+    }
+    case 'thinking':
+      return { type: 'thought', text: block.thinking, ...carriedAs(rest(block, thoughtMembers)) };
+    case 'tool_result':
+    case 'image':
+    case 'document':
+      throw invalid(`${place}.type`, 'belongs into a user message');
+    case 'text':
+      return textPartOf({ ...block, ...ownCitations(block) });
+    default:
+      if (isOurSearch((block as { id?: unknown }).id) || isOurSearch((block as { tool_use_id?: unknown }).tool_use_id))
+        return { type: 'search', id: '', query: '', state: 'completed', sources: [] };
+      return shownPart(block, place);
+  }
+}
+
+/** Citations that the gateway made are not given back: no provider has encrypted their place. */
+function ownCitations(block: object): { readonly citations?: Json } {
+  const { citations } = block as { readonly citations?: unknown };
+  if (!Array.isArray(citations)) return {};
+  const own = (citations as readonly Json[]).filter((one) => !isObject(one) || one['encrypted_index'] !== '');
+  return { citations: own.length > 0 ? own : null };
+}
+
+const callMembers = new Set(['type', 'id', 'name', 'input']);
+const thoughtMembers = new Set(['type', 'thinking']);
+
+type Shown = Exclude<WireBlock, { type: 'tool_use' | 'tool_result' | 'thinking' }>;
+
+/** What stands in messages and in results of tools alike. */
+function shownPart(block: Shown, place: string): TextPart | MediaPart | ForeignPart {
+  switch (block.type) {
+    case 'text':
+      return textPartOf(block);
+    case 'image': {
+      const carried = carriedAs(rest(block, mediaMembers));
+      return { type: 'media', kind: 'image', ...sourceOf(block.source), ...carried };
+    }
+    case 'document':
+      return documentPart(block, place);
+    default:
+      return { type: 'foreign', dialect, value: bounded(rest(block, none), place) };
+  }
+}
+
+const none = new Set<string>();
+const mediaMembers = new Set(['type', 'source', 'title']);
+
+/** A document of plain text is text for whoever does not know documents. */
+function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: string): TextPart | MediaPart | ForeignPart {
+  const { source, title } = block;
+  switch (source.type) {
+    case 'text':
+      return { type: 'text', text: source.data, ...carriedAs({ document: rest(block, textDocumentMembers) }) };
+    case 'content':
+      return { type: 'foreign', dialect, value: bounded(rest(block, none), place) };
+    default:
+      return { type: 'media', kind: 'file', ...sourceOf(source), ...(isGiven(title) ? { name: title } : {}), ...carriedAs(rest(block, mediaMembers)) };
+  }
+}
+
+const textDocumentMembers = new Set(['type', 'source']);
+
+type Source = Extract<WireBlock, { type: 'image' }>['source'];
+
+function sourceOf(source: Source): Pick<MediaPart, 'base64' | 'mediaType' | 'url' | 'fileId'> {
+  switch (source.type) {
+    case 'base64':
+      return { mediaType: source.media_type, base64: source.data };
+    case 'url':
+      return { url: source.url };
+    case 'file':
+      return { fileId: source.file_id };
+    default:
+      return source satisfies never;
+  }
+}
+
+/** A text block, with its cache mark and its citations carried. */
+export const textPartOf = (block: { readonly type: 'text'; readonly text: string }): TextPart => ({
+  type: 'text',
+  text: block.text,
+  ...carriedAs(rest(block, textMembers) satisfies JsonObject),
+});
+const textMembers = new Set(['type', 'text']);

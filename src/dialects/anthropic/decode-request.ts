@@ -1,0 +1,136 @@
+import { checked, type Problem } from '#kit/json/check';
+import type { GenerateCall, Reasoning, Sampling } from '#core/call';
+import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
+import { hosts, termsOf } from '../shared/web-search.ts';
+import { textPartOf, turnsOf } from './decode-messages.ts';
+import { effortOf } from './thinking.ts';
+import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
+
+const refuse = ({ field, message, missing: absent }: Problem) =>
+  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });
+
+const check = checked(MessagesRequest, refuse);
+const checkCount = checked(CountRequest, refuse);
+
+/** Fields that have a place of their own in the call. All others are carried. */
+const understood: ReadonlySet<string> = new Set(
+  'model messages system tools tool_choice thinking output_config max_tokens temperature top_p top_k stop_sequences stream'.split(' '),
+);
+
+/**
+ * A message request → call.
+ *
+ * @param body parsed JSON
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function decodeRequest(body: unknown): GenerateCall {
+  const request = check(body);
+  const sampling: { -readonly [Key in keyof Sampling]: Sampling[Key] } = { maxTokens: request.max_tokens };
+  if (isGiven(request.temperature)) sampling.temperature = request.temperature;
+  if (isGiven(request.top_p)) sampling.topP = request.top_p;
+  if (isGiven(request.top_k)) sampling.topK = request.top_k;
+  if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
+  return { ...conversationOf(request), sampling, stream: request.stream ?? false, extra: extraOf(request) };
+}
+
+/** What a count of tokens asks for, as a call. @throws Fault `invalid` */
+export function decodeCount(body: unknown): GenerateCall {
+  const request = checkCount(body);
+  return { ...conversationOf(request), sampling: {}, stream: false, extra: {} };
+}
+
+function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 'stream' | 'extra'> {
+  if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
+  const tools = request.tools?.map(toolOf) ?? [];
+  const { tool_choice: choice, output_config: config } = request;
+  const reasoning = reasoningOf(request);
+  const format = config?.format;
+  const parallel = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined;
+  const toolChoice = choice && toolChoiceOf(choice, tools);
+  return {
+    model: request.model,
+    turns: [...systemTurn(request.system), ...turnsOf(request.messages)],
+    tools,
+    ...(toolChoice ? { toolChoice } : {}),
+    ...(isGiven(parallel) ? { parallelToolCalls: !parallel } : {}),
+    output: format ? { type: 'schema', schema: bounded(format.schema, 'output_config.format.schema') } : { type: 'text' },
+    ...(reasoning ? { reasoning } : {}),
+  };
+}
+
+function systemTurn(system: CountRequest['system']): readonly Turn[] {
+  if (!isGiven(system) || system.length === 0) return [];
+  return [{ role: 'system', parts: typeof system === 'string' ? [{ type: 'text', text: system }] : system.map(textPartOf) }];
+}
+
+function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoning | undefined {
+  if (thinking?.type === 'disabled') return { effort: 'none' };
+  const effort = config?.effort;
+  if (isGiven(effort)) return { effort };
+  if (thinking?.type === 'enabled') return { effort: effortOf(thinking.budget_tokens) };
+  return thinking ? {} : undefined;
+}
+
+/** Names with a dot keep the client's own words for what the call says in ours. */
+function extraOf(request: MessagesRequest): Extra {
+  const carried: Record<string, Json> = rest(request, understood);
+  if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;
+  const { effort, format, ...others } = request.output_config ?? {};
+  if (isGiven(effort)) carried['.effort'] = effort;
+  if (isGiven(format)) carried['.format'] = rest(format, formatMembers);
+  if (!isEmpty(others)) carried['output_config'] = others;
+  return isEmpty(carried) ? {} : { [dialect]: carried };
+}
+
+const formatMembers = new Set(['type', 'schema']);
+
+function toolOf(tool: WireTool, at: number): Tool {
+  const field = `tools[${at}]`;
+  if (isGiven(tool.type) && tool.type !== 'custom') {
+    const value = bounded(rest(tool, new Set()), field);
+    const isSearch = /^web_search_\d{8}$/.test(tool.type) && tool.name === webSearchName;
+    return { type: 'foreign', ...(isSearch ? { search: searchOf(value) } : {}), dialect, value };
+  }
+  const { name, description, input_schema: parameters, strict } = tool;
+  if (!isGiven(name)) throw missing(`${field}.name`);
+  if (!isGiven(parameters)) throw missing(`${field}.input_schema`);
+  const kind = parameters['type'];
+  if (isGiven(kind) && kind !== 'object') throw invalid(`${field}.input_schema.type`, 'must be "object"');
+  return {
+    type: 'function',
+    name,
+    ...(isGiven(description) ? { description } : {}),
+    parameters: bounded(parameters, `${field}.input_schema`),
+    ...(isGiven(strict) ? { strict } : {}),
+    ...carriedAs(rest(tool, toolMembers)),
+  };
+}
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
+function searchOf(value: JsonObject): WebSearch {
+  const { allowed_domains: allowed, blocked_domains: blocked, max_uses: most } = value;
+  const terms = { allowed: hosts(allowed), blocked: hosts(blocked), most: isCount(most) ? most : undefined };
+  return termsOf(value, new Set(['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'cache_control']), terms);
+}
+
+const toolMembers = new Set(['type', 'name', 'description', 'input_schema', 'strict']);
+
+function toolChoiceOf(choice: NonNullable<CountRequest['tool_choice']>, tools: readonly Tool[]): ToolChoice {
+  if (tools.length === 0 && choice.type !== 'auto' && choice.type !== 'none') throw invalid('tool_choice', 'needs tools');
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return { type: choice.type };
+    case 'any':
+      return { type: 'required' };
+    case 'tool':
+      if (!tools.some((tool) => (tool.type === 'foreign' ? tool.value['name'] : tool.name) === choice.name))
+        throw invalid('tool_choice.name', 'names a tool that is not among the tools');
+      return { type: 'tool', name: choice.name };
+    default:
+      return choice satisfies never;
+  }
+}

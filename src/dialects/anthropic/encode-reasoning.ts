@@ -1,0 +1,49 @@
+import type { GenerateCall } from '#core/call';
+import { own, type JsonObject } from '#core/json';
+import { isSigned } from './encode-messages.ts';
+import type { Quirks } from './encode-request.ts';
+import { budgetOf, effortWord, leastBudget } from './thinking.ts';
+import { dialect } from './wire.ts';
+
+interface Encoded {
+  readonly thinking?: JsonObject;
+  readonly effort?: string;
+  /** Tokens that thinking may take; 0 where nobody said. */
+  readonly budget: number;
+}
+
+/**
+ * How the model is to think: in the client's own words where it spoke this wire, else from its effort.
+ *
+ * @param mostTokens the limit of the answer, which a budget must stay below
+ */
+export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, { adaptive }: Quirks, ignored: Set<string>): Encoded {
+  const { '.thinking': thinking, '.effort': word } = own(call.extra, dialect);
+  if (thinking !== undefined || word !== undefined)
+    return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(word ? { effort: word as string } : {}), budget: 0 };
+  if (!call.reasoning) return { budget: 0 };
+  const { effort = 'medium' } = call.reasoning; // a budget it has to have
+  if (effort === 'none') return { thinking: { type: 'disabled' }, budget: 0 };
+  const obstacle = obstacleTo(call);
+  if (obstacle) {
+    ignored.add(`reasoning_effort: ${obstacle}`);
+    return { budget: 0 };
+  }
+  if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortWord(effort) } : {}), budget: 0 };
+  const budget = Math.min(budgetOf(effort), (mostTokens ?? Infinity) - 1);
+  if (budget < leastBudget) {
+    ignored.add(`reasoning_effort: the provider takes no fewer than ${leastBudget} tokens for thinking, and all tokens are fewer.`);
+    return { budget: 0 };
+  }
+  return { thinking: { type: 'enabled', budget_tokens: budget }, budget };
+}
+
+/** The wire refuses to think where a tool is forced, or where the thoughts that led to the last tool calls are not given back. */
+function obstacleTo({ turns, toolChoice }: GenerateCall): string | undefined {
+  if (toolChoice && ['required', 'tool'].includes(toolChoice.type)) return 'the provider does not think where a tool must be called.';
+  if (toolChoice?.type === 'allowed' && toolChoice.mode === 'required') return 'the provider does not think where a tool must be called.';
+  const last = turns.findLast((turn) => turn.role === 'model')?.parts ?? [];
+  const called = turns.at(-1)?.role !== 'model' && last.some((part) => part.type === 'tool-call');
+  const thought = last.some((part) => part.type === 'thought' && isSigned(part));
+  return called && !thought ? 'the thoughts before the last tool calls are not there.' : undefined;
+}

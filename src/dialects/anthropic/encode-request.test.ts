@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import type { GenerateCall } from '#core/call';
+import type { Turn } from '#core/conversation';
+import type { JsonObject } from '#core/json';
+import { encodeRequest } from './encode-request.ts';
+import { budgetOf, effortOf } from './thinking.ts';
+
+const hi = { role: 'user', content: 'hi' };
+
+describe('a call of another wire', () => {
+  const turn = (role: Turn['role'], ...parts: Turn['parts']): Turn => ({ role, parts });
+  const text = (said: string) => ({ type: 'text' as const, text: said });
+  const call = (more: Partial<GenerateCall> = {}): GenerateCall => ({
+    model: 'm',
+    turns: [turn('user', text('hi'))],
+    tools: [],
+    output: { type: 'text' },
+    sampling: {},
+    stream: false,
+    extra: {},
+    ...more,
+  });
+  const tool = { type: 'function' as const, name: 'look' };
+
+  test("has the model's limit where it names none, or one that every model takes", () => {
+    expect(encodeRequest(call(), 'claude-x', 64_000).body).toEqual({ model: 'claude-x', max_tokens: 64_000, messages: [hi] });
+    expect(encodeRequest(call(), 'claude-x').body['max_tokens']).toBe(8192);
+  });
+
+  test('with system turns in the middle has them in front, and says so', () => {
+    const turns = [turn('system', text('one')), turn('user', text('hi')), turn('system', text('two')), turn('user', text('there'))];
+    const { body: sent, ignored } = encodeRequest(call({ turns }), 'm');
+    expect(sent).toMatchObject({
+      system: [
+        { type: 'text', text: 'one' },
+        { type: 'text', text: 'two' },
+      ],
+    });
+    expect(sent['messages']).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'hi' },
+          { type: 'text', text: 'there' },
+        ],
+      },
+    ]);
+    expect(ignored).toEqual([expect.stringMatching(/^system: /)]);
+  });
+
+  test('with results of tools in turns of their own has them in one message, first', () => {
+    const use = (id: string) => ({ type: 'tool-call' as const, id, name: 'look', json: '{"at": "it"}' });
+    const found = (id: string) => ({ type: 'tool-result' as const, id, parts: [text('a cat')] });
+    const turns = [
+      turn('user', text('hi')),
+      turn('model', text(''), use('call:1'), use('call.2')),
+      turn('user', text('wait')),
+      turn('user', found('call:1')),
+      turn('user', found('call.2')),
+    ];
+    expect(encodeRequest(call({ turns }), 'm').body['messages']).toEqual([
+      hi,
+      { role: 'assistant', content: ['call_1', 'call_2'].map((id) => ({ type: 'tool_use', id, name: 'look', input: { at: 'it' } })) },
+      {
+        role: 'user',
+        content: [...['call_1', 'call_2'].map((id) => ({ type: 'tool_result', tool_use_id: id, content: 'a cat' })), { type: 'text', text: 'wait' }],
+      },
+    ]);
+  });
+
+  test.each(['not json', '[1]', '"x"'])('with the arguments %s keeps them as text', (json) => {
+    const { body: sent, ignored } = encodeRequest(call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json })] }), 'm');
+    expect((sent['messages'] as JsonObject[])[0]).toMatchObject({ content: [{ input: { arguments: json } }] });
+    expect(ignored).toEqual([expect.stringMatching(/^tool call: /)]);
+  });
+
+  test('says what the wire has no words for', () => {
+    const { ignored } = encodeRequest(
+      call({
+        sampling: { frequencyPenalty: 1, presencePenalty: 1, seed: 0, logprobs: 2, logitBias: { '1': 1 }, candidates: 2, temperature: 1.5, stop: ['x', '\n'] },
+        output: { type: 'json' },
+        tools: [
+          { type: 'custom', name: 'c' },
+          { type: 'foreign', dialect: 'openai-chat', value: { type: 'x' } },
+        ],
+        turns: [
+          turn('user', { type: 'media', kind: 'audio', base64: 'x' }, { ...text('t'), extra: { 'openai-chat': { name_of_text: 1 } } }),
+          turn('model', { type: 'thought', text: 'hm' }),
+        ],
+        extra: { 'openai-chat': { user: 'u', '.max_tokens': true } },
+      }),
+      'm',
+    );
+    expect(ignored.map((line) => line.split(':', 1).join()).toSorted()).toEqual(
+      [
+        'audio',
+        'frequency_penalty',
+        'logit_bias',
+        'logprobs',
+        'n',
+        'name_of_text',
+        'presence_penalty',
+        'response_format',
+        'seed',
+        'stop',
+        'temperature',
+        'thoughts',
+        'tools',
+        'tools',
+        'user',
+      ].toSorted(),
+    );
+  });
+
+  test('that allows some of the tools declares only those', () => {
+    const tools = [tool, { ...tool, name: 'listen' }];
+    expect(
+      encodeRequest(call({ tools, toolChoice: { type: 'allowed', names: ['listen'], mode: 'required' }, parallelToolCalls: false }), 'm').body,
+    ).toMatchObject({
+      tools: [{ name: 'listen', input_schema: { type: 'object' } }],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    });
+  });
+
+  test('with a schema for the answer has it in output_config', () => {
+    const schema = { type: 'object', properties: {} };
+    expect(encodeRequest(call({ output: { type: 'schema', schema, name: 'n', strict: true } }), 'm').body).toMatchObject({
+      output_config: { format: { type: 'json_schema', schema } },
+    });
+  });
+
+  test('whose thoughts were not signed by the provider leaves them out, and says so', () => {
+    for (const extra of [{}, { extra: { 'anthropic-messages': { signature: '' } } }]) {
+      const { body: sent, ignored } = encodeRequest(call({ turns: [turn('model', { type: 'thought', text: 'hm', ...extra }, text('yes'))] }), 'm');
+      expect(sent['messages']).toEqual([{ role: 'assistant', content: 'yes' }]);
+      expect(ignored).toEqual([expect.stringMatching(/^thoughts: /)]);
+    }
+  });
+
+  describe('that asks for reasoning', () => {
+    const thinks = (more: Partial<GenerateCall> = {}, limit?: number, adaptive?: true) =>
+      encodeRequest(call({ reasoning: { effort: 'medium' }, ...more }), 'm', limit, adaptive ? { adaptive } : {});
+
+    test('has a budget, and room for the answer above it', () => {
+      expect(thinks().body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 8192 }, max_tokens: 8192 + 4096 });
+      expect(thinks({ reasoning: { effort: 'none' } }).body).toMatchObject({ thinking: { type: 'disabled' } });
+    });
+
+    test('has a budget below its limit, or none where there is no room', () => {
+      expect(thinks({ sampling: { maxTokens: 2000 } }).body).toMatchObject({ thinking: { budget_tokens: 1999 }, max_tokens: 2000 });
+      const { body: sent, ignored } = thinks({ sampling: { maxTokens: 500 } });
+      expect(sent).not.toHaveProperty('thinking');
+      expect(ignored).toEqual([expect.stringMatching(/^reasoning_effort: /)]);
+    });
+
+    test('has its effort itself where the model takes no budget', () => {
+      expect(thinks({}, 1000, true).body).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } });
+    });
+
+    test('does without where a tool is forced, or the last thoughts are not there', () => {
+      const loop = [turn('model', { type: 'tool-call', id: 'a', name: 'look', json: '{}' }), turn('user', { type: 'tool-result', id: 'a', parts: [] })];
+      for (const more of [
+        { tools: [tool], toolChoice: { type: 'required' as const } },
+        { tools: [tool], turns: loop },
+      ]) {
+        const { body: sent, ignored } = thinks(more);
+        expect(sent).not.toHaveProperty('thinking');
+        expect(ignored).toEqual([expect.stringMatching(/^reasoning_effort: /)]);
+      }
+    });
+
+    test('leaves out the temperature, and says so', () => {
+      const { body: sent, ignored } = thinks({ sampling: { temperature: 0.2 } });
+      expect(sent).not.toHaveProperty('temperature');
+      expect(ignored).toEqual([expect.stringMatching(/^temperature: /)]);
+    });
+  });
+});
+
+test('a budget is the effort whose budget it reaches', () => {
+  for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const) expect(effortOf(budgetOf(effort))).toBe(effort);
+  expect([1024, 2047, 8191, 31_999, 1e6].map(effortOf)).toEqual(['minimal', 'minimal', 'low', 'high', 'max']);
+});

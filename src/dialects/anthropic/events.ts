@@ -1,0 +1,202 @@
+import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { own, type Json, type JsonObject } from '#core/json';
+import { decoding, type Decoder } from '../shared/decoder.ts';
+import { reader } from './decode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { inputOf } from './encode-messages.ts';
+import { malformed } from './faults.ts';
+import { encodeUsage } from './usage.ts';
+import { dialect } from './wire.ts';
+
+/** A message stream ↔ events. https://platform.claude.com/docs/en/build-with-claude/streaming */
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
+
+export interface Encoder {
+  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
+  encode(event: GenerateEvent): string;
+  /** The stop reason with the usage, and `message_stop`. */
+  end(): string;
+}
+
+/** Frames that every stream has. */
+const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/**
+ * Events → frames. What is said stands in blocks, one open at a time. The wire has one answer: other candidates than the first are left out.
+ *
+ * @param id of the message, unless its upstream spoke this wire and said so itself
+ * @param cites the client lets the model search: what is cited is shown with each citation, and text is kept for that
+ */
+export function encoder(id: string, cites = false): Encoder {
+  return new Blocks(id, cites);
+}
+
+type Kind = 'text' | 'thinking' | 'tool_use';
+
+/** What stands in a block. */
+type Saying = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' | 'tool-call' | 'part' }>;
+
+class Blocks implements Encoder {
+  readonly #id: string;
+  #index = -1;
+  #open: Kind | undefined;
+  #call = -1; // the tool call of the open block
+  #json = ''; // what was said of it
+  readonly #cites: boolean;
+  #said = ''; // text of the open block, where what is cited is to be shown
+  #waiting: Saying[] = []; // what came before the open call was complete
+  #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
+  #usage: Usage | undefined;
+
+  constructor(id: string, cites: boolean) {
+    this.#id = id;
+    this.#cites = cites;
+  }
+
+  encode(event: GenerateEvent): string {
+    if ('candidate' in event && event.candidate !== 0) return '';
+    switch (event.type) {
+      case 'started': {
+        const { head, others } = headOf(event, this.#id);
+        const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: encodeUsage(event.usage ?? uncounted), ...others };
+        return frame('message_start', { message });
+      }
+      case 'text':
+      case 'thought':
+      case 'refusal':
+      case 'tool-call':
+      case 'part':
+        return this.#inTurn(event);
+      case 'finished':
+        this.#finished ??= event;
+        return '';
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'passed':
+        return '';
+      default:
+        return event satisfies never;
+    }
+  }
+
+  end(): string {
+    const { reason, raw, extra } = this.#finished ?? { reason: 'stop', raw: '', extra: undefined };
+    const { stop, others } = stopOf(reason, raw, extra);
+    const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
+    let frames = this.#close();
+    while (this.#waiting.length > 0) frames += this.#sayWaiting() + this.#close();
+    return frames + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
+  }
+
+  /** Nothing is said beside a call that is not complete: it waits, so that no piece of the call is lost. */
+  #inTurn(event: Saying): string {
+    if (this.#open !== 'tool_use') return this.#sayOne(event);
+    if (event.type === 'tool-call' && event.call === this.#call) {
+      const frames = this.#piece(event);
+      return this.#waiting.length > 0 && this.#isComplete() ? frames + this.#sayWaiting() : frames;
+    }
+    if (this.#waiting.length === 0 && this.#isComplete()) return this.#sayOne(event);
+    this.#waiting.push(event);
+    return '';
+  }
+
+  /** All pieces of a call stand where its first one came. */
+  #sayWaiting(): string {
+    const groups = Map.groupBy(this.#waiting, (event) => (event.type === 'tool-call' ? event.call : event));
+    this.#waiting = [];
+    let frames = '';
+    for (const events of groups.values()) for (const event of events) frames += this.#inTurn(event);
+    return frames;
+  }
+
+  #isComplete(): boolean {
+    return this.#json.trimEnd().endsWith('}') && inputOf(this.#json) !== undefined;
+  }
+
+  #sayOne(event: Saying): string {
+    switch (event.type) {
+      case 'text':
+        if (this.#cites) this.#said += event.text;
+        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
+      case 'thought':
+        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+      case 'refusal':
+        return this.#say('text', event.text, {}, false);
+      case 'tool-call':
+        return this.#piece(event);
+      case 'part':
+        if (event.part.type === 'search')
+          return searchBlocks(event.part)
+            .map((block) => this.#close() + this.#start(block) + this.#stop())
+            .join('');
+        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
+        return this.#close() + this.#start(event.part.value) + this.#stop();
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #say(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
+    if (text === '' && last && Object.keys(carried).length === 0) return this.#open === kind ? this.#close() : '';
+    if (text === '' && !last) return '';
+    let frames = this.#open === kind ? '' : this.#close() + this.#start(kind === 'text' ? emptyText : emptyThinking, kind);
+    if (text !== '') frames += this.#delta(kind === 'text' ? 'text_delta' : 'thinking_delta', kind, text);
+    const { citations, signature } = carried;
+    if (Array.isArray(citations)) for (const one of citations as readonly Json[]) frames += this.#delta('citations_delta', 'citation', one);
+    if (signature !== undefined) frames += this.#delta('signature_delta', 'signature', signature);
+    return last ? frames + this.#close() : frames;
+  }
+
+  #piece(piece: ToolCallPiece): string {
+    const { call, id, name, json, extra } = piece;
+    let frames = '';
+    if (this.#open !== 'tool_use' || call !== this.#call) {
+      if (name === undefined) return ''; // its block was ended by something else that was said
+      if (this.#open !== undefined) frames = this.#stop();
+      frames += this.#start({ ...own(extra, dialect), type: 'tool_use', id, name, input: {} }, 'tool_use');
+      this.#call = call;
+      this.#json = '';
+    }
+    this.#json += json;
+    return json === '' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
+  }
+
+  #start(block: JsonObject, kind?: Kind): string {
+    this.#index++;
+    this.#open = kind;
+    return frame('content_block_start', { index: this.#index, content_block: block });
+  }
+
+  #delta(type: string, name: string, value: Json): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${name}":${JSON.stringify(value)}}}\n\n`;
+  }
+
+  #close(): string {
+    return this.#open === undefined ? '' : this.#stop();
+  }
+
+  #stop(): string {
+    this.#open = undefined;
+    this.#said = '';
+    return frame('content_block_stop', { index: this.#index });
+  }
+}
+
+/** What a text says of itself; its citations in the provider's own words where there are any. */
+function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text' }>, said: string): JsonObject {
+  const carried = own(extra, dialect);
+  return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, said) } : carried;
+}
+
+const uncounted: Usage = { input: 0, output: 0, source: 'estimated' };
+
+const emptyText = { type: 'text', text: '' };
+const emptyThinking = { type: 'thinking', thinking: '', signature: '' };
+
+const frame = (type: string, members: JsonObject) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;

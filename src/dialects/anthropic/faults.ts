@@ -1,0 +1,120 @@
+import { Fault, type FaultCode } from '#core/fault';
+import { isObject } from '#core/json';
+import { missingIn } from '../shared/missing-model.ts';
+import { inOwnWords } from '../shared/provider-message.ts';
+import {
+  againstPolicy,
+  jsonOf,
+  meaningOf,
+  notAccepted,
+  proseOf,
+  refused,
+  retryAfterOf,
+  shellOf,
+  tooLong,
+  wordOf,
+  type Headers,
+  type Meaning,
+} from '../shared/upstream-faults.ts';
+
+/** Faults in the words of this wire, and a provider's refusals as faults. https://platform.claude.com/docs/en/api/errors */
+export interface MessagesError {
+  readonly type: 'error';
+  readonly error: { readonly type: string; readonly message: string };
+  readonly request_id: string | null;
+}
+
+const words: Readonly<Record<FaultCode, string>> = {
+  invalid: 'invalid_request_error',
+  unauthenticated: 'authentication_error',
+  forbidden: 'permission_error',
+  'not-found': 'not_found_error',
+  'wrong-method': 'invalid_request_error',
+  'slow-client': 'invalid_request_error',
+  conflict: 'conflict_error',
+  'too-large': 'request_too_large',
+  'unsupported-type': 'invalid_request_error',
+  unprocessable: 'invalid_request_error',
+  'quota-spent': 'rate_limit_error',
+  'rate-limited': 'rate_limit_error',
+  internal: 'api_error',
+  unsupported: 'invalid_request_error',
+  'upstream-failed': 'api_error',
+  overloaded: 'overloaded_error',
+  'timed-out': 'timeout_error',
+};
+
+export function encodeFault({ code, message }: Fault, requestId: string): MessagesError {
+  return { type: 'error', error: { type: words[code], message }, request_id: requestId };
+}
+
+/** The last frame of a stream that failed: no `message_stop` follows it. */
+export function encodeFaultFrame(fault: Fault, requestId: string): string {
+  return `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
+}
+
+// ——— what a provider says ———
+
+/** The statuses of the errors that come inside of an answer that began as a good one. */
+const statuses: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/**
+ * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
+ *
+ * @param status HTTP, not 2xx
+ * @param body its text, or the beginning of it
+ * @param model the upstream name of the model that was asked
+ */
+export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
+  const shell = shellOf(jsonOf(body));
+  return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers), model);
+}
+
+/** An error inside of an answer that began as a good one. */
+export function faultOfError(error: unknown): Fault {
+  const refusal = isObject(error) ? error : {};
+  return faultOfRefusal(statuses[proseOf(refusal['type'])] ?? 500, refusal, undefined);
+}
+
+/** An answer that is none. */
+export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a message.', { elsewhere: true });
+
+function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
+  const type = proseOf(refusal['type']);
+  const message = proseOf(refusal['message']);
+  const cause = { status, type: wordOf(type) };
+  const meaning = meaningIn({ status, type, message }, model);
+  return inOwnWords(meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter), status, message);
+}
+
+function meaningIn(
+  { status, type, message }: { readonly status: number; readonly type: string; readonly message: string },
+  model: string | undefined,
+): Meaning {
+  const meaning = meaningOf(status);
+  if (meaning === 'limited' || meaning === 'overloaded') return meaning;
+  if (type === 'overloaded_error') return 'overloaded';
+  if (/^your credit balance/i.test(message)) return 'credentials'; // at the front, where no name that the request gave can stand
+  if (status !== 404) return meaning;
+  const missing = missingIn(message, model);
+  // Said in other words than those for an address: of something that the request names.
+  return missing === 'address' && type === 'not_found_error' && !/^\W*(?:not found\W*)?$|\b(?:url|route|path|endpoint)\b/i.test(message) ? 'missing' : missing;
+}
+
+/** The caller's mistake, in a sentence of ours, with the name of the field: it stands at the front, before a colon or between backticks. */
+function faultOfMistake(message: string, cause: unknown): Fault {
+  if (/prompt is too long|context (window|limit|length)/i.test(message)) return tooLong(cause);
+  if (/content filtering|usage policy/i.test(message)) return againstPolicy(cause);
+  const field = /^["`]?([a-z_]{2,40})(?:\.[\w.-]{0,80})?["`]?(?::| is | may | and | cannot )/.exec(message)?.[1];
+  return notAccepted(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
+}

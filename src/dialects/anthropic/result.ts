@@ -1,0 +1,79 @@
+import type { ToolCallPart } from '#core/conversation';
+import type { GenerateEvent } from '#core/event';
+import type { GenerateResult } from '#core/fold';
+import { isObject, own, rest, type JsonObject } from '#core/json';
+import { reader } from './decode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { inputOf } from './encode-messages.ts';
+import { faultOfError, malformed } from './faults.ts';
+import { encodeUsage } from './usage.ts';
+import { dialect } from './wire.ts';
+
+/** A whole message ↔ events and results. */
+
+/**
+ * @param body parsed JSON
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ */
+export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
+  if (!isObject(body)) throw malformed();
+  if (body['type'] === 'error' || body['error']) throw faultOfError(body['error']);
+  const content: unknown = body['content'];
+  if (!Array.isArray(content)) throw malformed();
+  const { take, isFinished, close } = reader(model, ignored);
+  const events = [
+    ...take({ type: 'message_start', message: rest(body, atTheEnd) }),
+    ...content.flatMap((block: unknown, index) => [
+      ...take({ type: 'content_block_start', index, content_block: block }),
+      ...take({ type: 'content_block_stop', index }),
+    ]),
+    ...take({
+      type: 'message_delta',
+      delta: { stop_reason: body['stop_reason'], stop_sequence: body['stop_sequence'] ?? null, stop_details: body['stop_details'] ?? null },
+      context_management: body['context_management'] ?? null,
+    }),
+  ];
+  if (!isFinished()) throw malformed();
+  return [...events, ...close()];
+}
+
+/** What a stream says in its last event, and a whole message among the others. */
+const atTheEnd = new Set(['content', 'stop_reason', 'stop_sequence', 'stop_details', 'context_management']);
+
+/** @param id of the message, unless its upstream spoke this wire and said so itself */
+export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
+  const { head, others } = headOf(started, id);
+  const { parts, reason, raw, extra } = candidates[0] ?? { parts: [], reason: 'stop', raw: '', extra: undefined };
+  const { stop, others: atEnd } = stopOf(reason, raw, extra);
+  const content = parts.flatMap((part): readonly JsonObject[] => {
+    switch (part.type) {
+      case 'text': {
+        const cited = part.citations ? { citations: citationsOf(part.citations, part.text) } : {};
+        return part.text === '' ? [] : [{ ...cited, ...own(part.extra, dialect), type: 'text', text: part.text }];
+      }
+      case 'refusal':
+        return [{ type: 'text', text: part.text }];
+      case 'thought':
+        return [{ type: 'thinking', thinking: part.text, signature: own(part.extra, dialect)['signature'] ?? '' }];
+      case 'tool-call':
+        return [callBlock(part)];
+      case 'search':
+        return searchBlocks(part);
+      case 'foreign':
+        return part.dialect === dialect ? [part.value] : [];
+      case 'media':
+      case 'tool-result':
+        return []; // no answer of this wire has one
+      default:
+        return part satisfies never;
+    }
+  });
+  return { ...head, content, ...stop, usage: usage ? encodeUsage(usage) : { input_tokens: 0, output_tokens: 0 }, ...others, ...atEnd };
+}
+
+/** Arguments that are no JSON object, cut short perhaps, are given as text in one. */
+function callBlock({ id, name, json, extra }: ToolCallPart): JsonObject {
+  return { ...own(extra, dialect), type: 'tool_use', id, name, input: inputOf(json) ?? { arguments: json } };
+}

@@ -1,0 +1,52 @@
+import type { Usage } from '#core/event';
+import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
+import { dialect } from './wire.ts';
+
+const known = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens', 'output_tokens_details']);
+const [minutes, hour] = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const;
+
+/** Input tokens of this wire leave out what was cached and what was written into the cache; ours include both. @returns undefined where the provider's numbers are missing or cannot be: somebody else estimates then */
+export function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const { input_tokens: fresh, output_tokens: output, cache_read_input_tokens: read, output_tokens_details: details } = value;
+  if (!isCount(fresh) || !isCount(output)) return undefined;
+  const cached = isCount(read) ? read : 0;
+  const { written, writtenForAnHour } = writesOf(value);
+  const input = fresh + cached + (written ?? 0);
+  if (!isCount(input)) return undefined;
+  const thought = isObject(details) ? details['thinking_tokens'] : undefined;
+  const carried = rest(value, known);
+  return {
+    input,
+    output,
+    ...(isCount(read) ? { cached } : {}),
+    ...(written === undefined ? {} : { cacheWrite: written - writtenForAnHour }),
+    ...(writtenForAnHour > 0 ? { cacheWrite1h: writtenForAnHour } : {}),
+    ...(isCount(thought) && thought <= output ? { thought } : {}),
+    source: 'provider',
+    ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
+  };
+}
+
+/** What was written into the cache, and how much of it for an hour. The sum counts, where the two that it is of do not add up to it. */
+function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {
+  const part = (name: string): number => (isObject(parts) && isCount(parts[name]) ? parts[name] : 0);
+  const isSplit = isObject(parts) && (isCount(parts[minutes]) || isCount(parts[hour]));
+  const written = isCount(sum) ? sum : isSplit ? part(minutes) + part(hour) : undefined;
+  return { written, writtenForAnHour: Math.min(part(hour), written ?? 0) };
+}
+
+export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h = 0, thought, extra }: Usage): JsonObject {
+  const { cache_creation: split, ...carried } = own(extra, dialect);
+  const written = (cacheWrite ?? 0) + cacheWrite1h;
+  return {
+    input_tokens: Math.max(0, input - (cached ?? 0) - written),
+    ...(cacheWrite === undefined && written === 0 ? {} : { cache_creation_input_tokens: written }),
+    ...(cached === undefined ? {} : { cache_read_input_tokens: cached }),
+    ...(isObject(split) ? { cache_creation: { ...split, [minutes]: cacheWrite ?? 0, [hour]: cacheWrite1h } } : {}),
+    output_tokens: output,
+    ...(thought === undefined ? {} : { output_tokens_details: { thinking_tokens: thought } }),
+    ...carried,
+  };
+}

@@ -1,0 +1,29 @@
+import { absent, carried, ignored, translated, without, type Honours } from '#core/capabilities';
+import type { Quirks } from './encode-request.ts';
+import { dialect } from './wire.ts';
+
+/** What this wire has words for. */
+export const honours: Honours = {
+  dialect,
+  fields: {
+    temperature: carried,
+    top_p: carried,
+    top_k: carried,
+    max_tokens: carried,
+    frequency_penalty: carried,
+    presence_penalty: carried,
+    n: carried,
+    seed: translated('the provider takes 32 bits of it.'),
+    stop: carried,
+    logprobs: carried,
+    logit_bias: ignored(absent),
+    tools: translated("the provider's interface has no tools that take free text."),
+    tool_choice: translated('given as functionCallingConfig.'),
+    parallel_tool_calls: ignored('the provider may call several tools at once.'),
+    response_format: translated('given as responseMimeType and responseJsonSchema.'),
+    reasoning_effort: translated('given as thinkingConfig.'),
+  },
+};
+
+/** The same at a model of which something is known. */
+export const honoursOf = ({ withoutThinking }: Quirks = {}): Honours => without(honours, withoutThinking ? ['reasoning_effort'] : []);

@@ -1,0 +1,41 @@
+import { absent, carried, ignored, without, type Field, type Honours } from '#core/capabilities';
+import type { Quirks } from './encode-request.ts';
+import { ChatRequest, dialect } from './wire.ts';
+
+/** What this wire has words for. */
+const honours: Honours = {
+  dialect,
+  fields: {
+    temperature: carried,
+    top_p: carried,
+    top_k: ignored(absent),
+    max_tokens: carried,
+    frequency_penalty: carried,
+    presence_penalty: carried,
+    n: carried,
+    seed: carried,
+    stop: carried,
+    logprobs: carried,
+    logit_bias: carried,
+    tools: carried,
+    tool_choice: carried,
+    parallel_tool_calls: carried,
+    response_format: carried,
+    reasoning_effort: carried,
+  },
+};
+
+/** The same at a model of which something is known. */
+export const honoursOf = ({ effort }: Quirks = {}): Honours => without(honours, effort === false ? ['reasoning_effort'] : []);
+
+/** What it calls otherwise. */
+const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
+/** They are what every call is made of. */
+const always = new Set(['model', 'messages', 'stream', 'stream_options']);
+
+/** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */
+export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
+  Object.keys(ChatRequest.properties)
+    .filter((name) => !always.has(name))
+    .map((name) => [name, name in honours.fields ? (name as Field) : others[name]]),
+);

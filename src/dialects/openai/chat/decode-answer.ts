@@ -1,0 +1,211 @@
+import type { Citation } from '#core/conversation';
+import type { FinishReason, GenerateEvent, TokenLogprob } from '#core/event';
+import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { isCount } from '../../shared/read-fields.ts';
+import type { Reader } from '../../shared/decoder.ts';
+import { tokenLogprobsOf } from '../logprobs.ts';
+import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
+import { faultOfError, malformed } from './faults.ts';
+import { mediaOfImage } from './media.ts';
+import { usageOf } from './usage.ts';
+import { dialect, type Choice, type Chunk, type Said } from './wire.ts';
+
+/** The words of this wire for the end of an answer. Vendors have more of them: https://docs.mistral.ai/api, https://api-docs.deepseek.com */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool',
+  function_call: 'tool',
+  content_filter: 'refused',
+  model_length: 'length',
+};
+const failures: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource']);
+
+/** More candidates than can be asked for: an index beyond is no index. */
+const mostCandidates = 128;
+
+/**
+ * Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. It is finished when every
+ * candidate that spoke has come to its end, and at least one.
+ *
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export function reader(model: string, ignored: readonly string[]): Reader {
+  const candidates: Candidate[] = [];
+  let before: Record<string, Json> = {}; // what chunks say before the first choice: Azure's come first with the results of its filter
+  let id = ''; // of the answer that is being said
+  let started = false;
+  let usage: unknown;
+
+  const start = (chunk: Chunk, events: GenerateEvent[]) => {
+    started = true;
+    const name = typeof chunk.model === 'string' && chunk.model !== '' ? chunk.model : model;
+    const extra = isEmpty(before) ? {} : { extra: { [dialect]: before } };
+    events.push({ type: 'started', model: name, ignored, ...extra });
+  };
+
+  return {
+    take(answer) {
+      const chunk = chunkOf(answer);
+      if (!started) before = { ...before, ...carriedOf(chunk) };
+      if (usageOf(chunk.usage)) usage = chunk.usage;
+      else if (isObject(chunk.x_groq) && usageOf(chunk.x_groq['usage'])) usage = chunk.x_groq['usage'];
+      const choices = choicesOf(chunk);
+      if (choices.length === 0) return [];
+      const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
+      if (id === '') id = textOf(chunk.id);
+      const events: GenerateEvent[] = [];
+      if (!started) start(chunk, events);
+      for (let at = 0; at < choices.length; at++) {
+        const choice = choices[at];
+        if (!isObject(choice)) throw malformed();
+        const index = indexOf(choice, at);
+        const candidate = (candidates[index] ??= newCandidate());
+        if (isOther && candidate.spoke && !candidate.finished && begins(choice)) throw malformed();
+        takeChoice(choice, index, candidate, events);
+      }
+      return events;
+    },
+    isFinished: () => started && candidates.every((one) => one.finished),
+    close() {
+      const last = usageOf(usage);
+      return last ? [{ type: 'usage', usage: last }] : [];
+    },
+    counted: () => usageOf(usage),
+  };
+}
+
+/** @throws Fault for an error where an answer should be: `{"error": …}`, vLLM's `{"object": "error", …}` or a bare `{"message", "type", …}` */
+function chunkOf(answer: unknown): Chunk {
+  const chunk: unknown = Array.isArray(answer) ? answer[0] : answer;
+  if (!isObject(chunk)) throw malformed();
+  const { error } = chunk;
+  if (error) throw faultOfError(error);
+  if (chunk['object'] === 'error' || (chunk['choices'] === undefined && typeof chunk['message'] === 'string')) throw faultOfError(chunk);
+  if (Array.isArray(answer)) throw malformed();
+  return chunk;
+}
+
+function choicesOf({ choices }: Chunk): readonly unknown[] {
+  if (choices === undefined || choices === null) return [];
+  if (!Array.isArray(choices) || choices.length > mostCandidates) throw malformed();
+  return choices;
+}
+
+function indexOf({ index }: Choice, at: number): number {
+  if (index === undefined || index === null) return at;
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= mostCandidates) throw malformed();
+  return index;
+}
+
+const notCarried: ReadonlySet<string> = new Set(['choices', 'usage', 'model', 'object', 'error', 'obfuscation']);
+
+/** What the answer says of itself: id, created, system_fingerprint, service_tier and whatever its vendor adds. */
+function carriedOf(chunk: Chunk): Record<string, Json> {
+  const carried = rest(chunk, notCarried);
+  if (typeof carried['id'] !== 'string' || carried['id'] === '') delete carried['id'];
+  if (!Number.isSafeInteger(carried['created']) || (carried['created'] as number) <= 0) delete carried['created'];
+  return carried;
+}
+
+/** A role is said at the beginning of a message. Some vendors say it with each piece, and some give each piece an id of its own. */
+const begins = ({ delta }: Choice): boolean => isObject(delta) && textOf(delta['role']) !== '';
+
+// ——— one candidate ———
+
+interface Candidate {
+  readonly calls: Calls;
+  /** Fields of the message for which there is no event: they wait for the end. */
+  readonly carried: Record<string, Json[]>;
+  spoke: boolean;
+  finished: boolean;
+}
+
+const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, spoke: false, finished: false });
+
+function takeChoice(choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
+  if (candidate.finished) return;
+  const said = choice.delta ?? choice.message;
+  const logprobs = choice.logprobs ? logprobsOf(choice.logprobs, candidate) : undefined;
+  const before = events.length;
+  if (isObject(said)) takeSaid(said, index, candidate, logprobs, events);
+  else if (logprobs) events.push({ type: 'text', candidate: index, text: '', logprobs });
+  candidate.spoke ||= events.length > before;
+  const raw = choice.finish_reason;
+  const whole = choice.delta === undefined && choice.message !== undefined;
+  if (typeof raw === 'string' && raw !== '') finish(raw, choice, index, candidate, events);
+  else if (whole) finish('', choice, index, candidate, events);
+}
+
+function finish(raw: string, choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
+  if (failures.has(raw)) throw faultOfError((choice as { error?: unknown }).error ?? { type: 'server_error' });
+  if (candidate.calls.list.some((call) => !call.named)) throw malformed();
+  candidate.finished = true;
+  const tools = candidate.calls.list.length > 0;
+  const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+  // Only an answer that was cut short may leave the arguments of a tool half said.
+  if ((reason === 'stop' || reason === 'tool') && candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
+  const citations = (candidate.carried['annotations'] ?? []).flatMap(citationOf);
+  // Marked as this wire's own: its encoder gives the annotations as they came.
+  if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });
+  const extra = isEmpty(candidate.carried) ? {} : { extra: { [dialect]: candidate.carried } };
+  events.push({ type: 'finished', candidate: index, reason: reason === 'stop' && tools ? 'tool' : reason, raw, ...extra });
+}
+
+function takeSaid(said: Said, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
+  const thought = textOf(said.reasoning_content) || textOf(said.reasoning);
+  if (thought !== '') events.push({ type: 'thought', candidate: index, text: thought });
+  if (Array.isArray(said.content)) for (const part of said.content) takePart(part, index, events);
+  const text = textOf(said.content);
+  if (logprobs) events.push({ type: 'text', candidate: index, text, logprobs });
+  else if (text !== '') events.push({ type: 'text', candidate: index, text });
+  const refusal = textOf(said.refusal);
+  if (refusal !== '') events.push({ type: 'refusal', candidate: index, text: refusal });
+  if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) takeToolCall(piece, index, candidate.calls, events);
+  if (isObject(said.function_call)) takeFunctionCall(said.function_call, index, candidate.calls, events);
+  if (Array.isArray(said.images)) for (const image of said.images) takePart(image, index, events);
+  if (isObject(said.audio)) takeAudio(said.audio, index, events);
+  if (said.annotations) carry(candidate, 'annotations', said.annotations);
+  if (said.reasoning_details) carry(candidate, 'reasoning_details', said.reasoning_details);
+}
+
+/** Content in parts (Mistral: `text` and `thinking`) and images beside the content (OpenRouter). */
+function takePart(part: unknown, candidate: number, events: GenerateEvent[]): void {
+  if (!isObject(part)) return;
+  if (part['type'] === 'text' && textOf(part['text']) !== '') events.push({ type: 'text', candidate, text: textOf(part['text']) });
+  if (part['type'] === 'thinking' && Array.isArray(part['thinking'])) {
+    for (const one of part['thinking']) {
+      if (isObject(one) && textOf(one['text']) !== '') events.push({ type: 'thought', candidate, text: textOf(one['text']) });
+    }
+  }
+  if (part['type'] === 'image_url' && isObject(part['image_url'])) {
+    const media = mediaOfImage(textOf(part['image_url']['url']));
+    if (media) events.push({ type: 'part', candidate, part: media });
+  }
+}
+
+function takeAudio(audio: Readonly<Record<string, unknown>>, candidate: number, events: GenerateEvent[]): void {
+  const { data, ...others } = audio as JsonObject;
+  events.push({ type: 'part', candidate, part: { type: 'media', kind: 'audio', base64: textOf(data), extra: { [dialect]: others } } });
+}
+
+function carry(candidate: Candidate, name: string, list: unknown): void {
+  if (!Array.isArray(list)) return;
+  for (const one of list as readonly Json[]) (candidate.carried[name] ??= []).push(one);
+}
+
+// ——— log probabilities ———
+
+function logprobsOf(value: unknown, candidate: Candidate): readonly TokenLogprob[] | undefined {
+  if (!isObject(value)) return undefined;
+  carry(candidate, '.refusal_logprobs', value['refusal']);
+  return tokenLogprobsOf(value['content']);
+}
+
+function citationOf(annotation: Json): readonly Citation[] {
+  const cited: unknown = isObject(annotation) ? annotation['url_citation'] : undefined;
+  if (!isObject(cited)) return [];
+  const { url, title, start_index: start, end_index: end } = cited;
+  return isCount(start) && isCount(end) && start <= end && textOf(url) !== '' ? [{ url: textOf(url), title: textOf(title), start, end }] : [];
+}

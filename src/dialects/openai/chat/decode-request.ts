@@ -1,0 +1,104 @@
+import { checked } from '#kit/json/check';
+import type { GenerateCall, Output, Sampling } from '#core/call';
+import { Fault } from '#core/fault';
+import { isEmpty, rest, type Extra } from '#core/json';
+import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { isAsItCame } from './as-it-came.ts';
+import { turnsOf } from './decode-messages.ts';
+import { toolChoiceOf, toolOf } from './decode-tools.ts';
+import { ChatRequest, dialect } from './wire.ts';
+
+/** Throws away `readonly`, for values that are being put together. */
+type Draft<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+const check = checked(
+  ChatRequest,
+  ({ field, message, missing }) =>
+    new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
+);
+
+/** Fields that have a place of their own in the call. All others are carried. */
+const understood: ReadonlySet<string> = new Set(
+  (
+    'model messages temperature top_p frequency_penalty presence_penalty max_tokens max_completion_tokens n seed stop ' +
+    'logprobs top_logprobs logit_bias tools tool_choice parallel_tool_calls response_format reasoning_effort stream stream_options'
+  ).split(' '),
+);
+
+/**
+ * A chat completion request → call.
+ *
+ * @param body parsed JSON
+ * @returns `usageWanted`: did the client ask for the usage chunk of a stream? `asItCame`: would a provider of this dialect understand the request as we did?
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function decodeRequest(body: unknown): { readonly call: GenerateCall; readonly usageWanted: boolean; readonly asItCame: boolean } {
+  const request = check(body);
+  if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
+  const tools = request.tools?.map(toolOf) ?? [];
+  const toolChoice = toolChoiceOf(request.tool_choice, tools);
+  const call: GenerateCall = {
+    model: request.model,
+    turns: turnsOf(request.messages),
+    tools,
+    ...(toolChoice && { toolChoice }),
+    ...(isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
+    output: outputOf(request.response_format),
+    sampling: samplingOf(request),
+    ...(isGiven(request.reasoning_effort) && { reasoning: { effort: request.reasoning_effort } }),
+    stream: request.stream ?? false,
+    extra: extraOf(request),
+  };
+  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: isAsItCame(request, tools, toolChoice) };
+}
+
+function samplingOf(request: ChatRequest): Sampling {
+  const sampling: Draft<Sampling> = {};
+  if (isGiven(request.temperature)) sampling.temperature = request.temperature;
+  if (isGiven(request.top_p)) sampling.topP = request.top_p;
+  const maxTokens = maxTokensOf(request);
+  if (maxTokens !== undefined) sampling.maxTokens = maxTokens;
+  if (isGiven(request.frequency_penalty)) sampling.frequencyPenalty = request.frequency_penalty;
+  if (isGiven(request.presence_penalty)) sampling.presencePenalty = request.presence_penalty;
+  if (isGiven(request.n)) sampling.candidates = request.n;
+  if (isGiven(request.seed)) sampling.seed = request.seed;
+  const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
+  if (stop.some((one) => one !== '')) sampling.stop = stop.filter((one) => one !== '');
+  if (request.top_logprobs && !request.logprobs) throw invalid('top_logprobs', 'needs logprobs to be true');
+  if (request.logprobs) sampling.logprobs = request.top_logprobs ?? 0;
+  if (isGiven(request.logit_bias)) sampling.logitBias = request.logit_bias;
+  return sampling;
+}
+
+function maxTokensOf({ max_tokens: older, max_completion_tokens: newer }: ChatRequest): number | undefined {
+  if (isGiven(older) && isGiven(newer) && older !== newer) throw invalid('max_tokens', 'and max_completion_tokens are the same limit: give one of them');
+  return newer ?? older ?? undefined;
+}
+
+function outputOf(format: ChatRequest['response_format']): Output {
+  if (format?.type === 'json_object') return { type: 'json' };
+  if (format?.type !== 'json_schema') return { type: 'text' };
+  const { name, description, schema, strict } = format.json_schema;
+  return {
+    type: 'schema',
+    schema: bounded(schema, 'response_format.json_schema.schema'),
+    name,
+    ...(isGiven(description) && { description }),
+    ...(isGiven(strict) && { strict }),
+  };
+}
+
+/** What only this dialect understands; null counts as absent. Names with a dot note what the client wrote itself: the limit under which of its two names, stream options. */
+function extraOf(request: ChatRequest): Extra {
+  const carried = rest(request, understood);
+  if (isGiven(request.stream_options)) {
+    if (!request.stream) throw invalid('stream_options', 'is only allowed when stream is true');
+    const options = rest(request.stream_options, new Set(['include_usage']));
+    if (!isEmpty(options)) carried['stream_options'] = options;
+    carried['.stream_options'] = true;
+  }
+  for (const key of Object.keys(request.metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+  if (isGiven(request.max_completion_tokens)) carried['.max_completion_tokens'] = true;
+  else if (isGiven(request.max_tokens)) carried['.max_tokens'] = true;
+  return isEmpty(carried) ? {} : { [dialect]: carried };
+}

@@ -1,0 +1,87 @@
+import type { Tool, ToolChoice } from '#core/conversation';
+import { isObject, rest } from '#core/json';
+import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
+import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
+
+export function toolOf(tool: ChatTool, at: number): Tool {
+  const field = `tools[${at}]`;
+  switch (tool.type) {
+    case 'function': {
+      if (!tool.function) throw missing(`${field}.function`);
+      const { name, description, parameters, strict } = tool.function;
+      const kind = parameters?.['type'];
+      if (isGiven(kind) && kind !== 'object') throw invalid(`${field}.function.parameters.type`, 'must be "object"');
+      const carried = { ...rest(tool, toolMembers), ...nested('function', rest(tool.function, functionMembers)) };
+      return {
+        type: 'function',
+        name,
+        ...(isGiven(description) && { description }),
+        ...(isGiven(parameters) && { parameters: bounded(parameters, `${field}.function.parameters`) }),
+        ...(isGiven(strict) && { strict }),
+        ...carriedAs(carried),
+      };
+    }
+    case 'custom': {
+      if (!tool.custom) throw missing(`${field}.custom`);
+      const { name, description, format } = tool.custom;
+      return {
+        type: 'custom',
+        name,
+        ...(isGiven(description) && { description }),
+        ...(isGiven(format) && { format: bounded(format, `${field}.custom.format`) }),
+      };
+    }
+    default:
+      return { type: 'foreign', dialect, value: bounded(tool, field) };
+  }
+}
+
+const toolMembers = new Set(['type', 'function', 'custom']);
+const functionMembers = new Set(['name', 'description', 'parameters', 'strict']);
+
+/** All public forms, and the bare name of a declared tool. */
+export function toolChoiceOf(choice: ChatRequest['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
+  if (!isGiven(choice)) return undefined;
+  if (choice === 'none' || choice === 'auto') return { type: choice };
+  if (tools.length === 0) throw invalid('tool_choice', 'must be "none" or "auto" when there are no tools');
+  if (choice === 'required') return { type: 'required' };
+  if (typeof choice === 'string') return { type: 'tool', name: declared(choice, tools) };
+  const { type, function: named, custom, allowed_tools: allowed } = choice as Readonly<Record<string, unknown>> & { readonly type: string };
+  switch (type) {
+    case 'function':
+      return { type: 'tool', name: declared(nameIn(named, 'tool_choice.function'), tools) };
+    case 'custom':
+      return { type: 'tool', name: declared(nameIn(custom, 'tool_choice.custom'), tools) };
+    case 'allowed_tools':
+      return allowedOf(allowed, tools);
+    default:
+      throw invalid('tool_choice.type', 'must be "function", "custom" or "allowed_tools"');
+  }
+}
+
+function allowedOf(allowed: unknown, tools: readonly Tool[]): ToolChoice {
+  const field = 'tool_choice.allowed_tools';
+  if (!isObject(allowed)) throw missing(field);
+  const { mode, tools: list } = allowed;
+  if (mode !== 'auto' && mode !== 'required') throw mode === undefined ? missing(`${field}.mode`) : invalid(`${field}.mode`, 'must be "auto" or "required"');
+  if (!Array.isArray(list) || list.length === 0) throw invalid(`${field}.tools`, 'must be an array of at least one tool');
+  const names = list.map((one: unknown, at) => {
+    if (!isObject(one)) throw invalid(`${field}.tools[${at}]`, 'must be an object');
+    return declared(
+      nameIn(one['type'] === 'custom' ? one['custom'] : one['function'], `${field}.tools[${at}].${one['type'] === 'custom' ? 'custom' : 'function'}`),
+      tools,
+    );
+  });
+  return { type: 'allowed', names, mode };
+}
+
+function nameIn(value: unknown, field: string): string {
+  if (!isObject(value)) throw missing(field);
+  if (typeof value['name'] !== 'string') throw value['name'] === undefined ? missing(`${field}.name`) : invalid(`${field}.name`, 'must be a string');
+  return value['name'];
+}
+
+function declared(name: string, tools: readonly Tool[]): string {
+  if (tools.some((tool) => tool.type !== 'foreign' && tool.name === name)) return name;
+  throw invalid('tool_choice', 'names a tool that is not among the tools');
+}

@@ -1,0 +1,228 @@
+import type { GenerateCall, Output, Sampling } from '#core/call';
+import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
+import { absent, ignoredIn } from '#core/capabilities';
+import { own, textOf, type Json, type JsonObject } from '#core/json';
+import { unheard } from '#core/dropped-extra';
+import { leftOut } from '../../shared/web-search.ts';
+import { possibleChoice } from '../../shared/tool-choice.ts';
+import { encodeToolCall, isOlderCall } from './encode-answer.ts';
+import { honoursOf } from './capabilities.ts';
+import { encodeMedia } from './media.ts';
+import { dialect } from './wire.ts';
+
+/** Where a provider differs from the public description. */
+export interface Quirks {
+  /** The only name of the token limit it takes. Otherwise the one the client used, or `max_completion_tokens`. */
+  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
+  /** False: it refuses `stream_options`. Otherwise streams always ask for usage. */
+  readonly usage?: boolean;
+  /** False: it refuses `reasoning_effort`. */
+  readonly effort?: boolean;
+  /** Values of `reasoning_effort` that it refuses. */
+  readonly refusedEfforts?: readonly string[];
+}
+
+/**
+ * Call → a chat completion request. A field the client did not send is not sent.
+ *
+ * @param model the model's name upstream
+ * @returns `ignored`: what this wire has no words for, as `field: reason`
+ */
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
+  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
+  const {
+    '.max_tokens': older,
+    '.max_completion_tokens': _newer,
+    '.stream_options': _asked,
+    stream_options: streamOptions,
+    ...carried
+  } = own(call.extra, dialect);
+  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const body: Record<string, Json> = {
+    ...carried,
+    model,
+    messages: call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
+    ...encodeSampling(call.sampling, quirks.maxTokensField ?? (older ? 'max_tokens' : 'max_completion_tokens')),
+  };
+  if (tools.length > 0) {
+    body['tools'] = tools;
+    const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
+    if (choice) body['tool_choice'] = encodeToolChoice(choice, call.tools);
+    if (call.parallelToolCalls !== undefined) body['parallel_tool_calls'] = call.parallelToolCalls;
+  }
+  const format = encodeOutput(call.output);
+  if (format) body['response_format'] = format;
+  const effort = call.reasoning?.effort;
+  if (effort !== undefined && quirks.refusedEfforts?.includes(effort)) ignored.add(`reasoning_effort: this model does not take ${effort}.`);
+  else if (effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = effort;
+  if (call.stream) {
+    body['stream'] = true;
+    if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };
+  }
+  return { body, ignored: [...ignored] };
+}
+
+function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject {
+  const { temperature, topP, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
+  const fields: Record<string, Json> = {};
+  if (temperature !== undefined) fields['temperature'] = temperature;
+  if (topP !== undefined) fields['top_p'] = topP;
+  if (maxTokens !== undefined) fields[maxTokensField] = maxTokens;
+  if (frequencyPenalty !== undefined) fields['frequency_penalty'] = frequencyPenalty;
+  if (presencePenalty !== undefined) fields['presence_penalty'] = presencePenalty;
+  if (candidates !== undefined) fields['n'] = candidates;
+  if (seed !== undefined) fields['seed'] = seed;
+  if (stop !== undefined) fields['stop'] = stop;
+  if (logprobs !== undefined) fields['logprobs'] = true;
+  if (logprobs) fields['top_logprobs'] = logprobs;
+  if (logitBias !== undefined) fields['logit_bias'] = logitBias;
+  return fields;
+}
+
+function encodeOutput(output: Output): JsonObject | undefined {
+  switch (output.type) {
+    case 'text':
+      return undefined;
+    case 'json':
+      return { type: 'json_object' };
+    case 'schema': {
+      const { name = 'answer', description, schema, strict } = output;
+      return {
+        type: 'json_schema',
+        json_schema: { name, ...(description === undefined ? {} : { description }), schema, ...(strict === undefined ? {} : { strict }) },
+      };
+    }
+    default:
+      return output satisfies never;
+  }
+}
+
+function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
+  switch (tool.type) {
+    case 'function': {
+      const { name, description, parameters, strict } = tool;
+      const { function: inner, ...outer } = own(tool.extra, dialect);
+      const described = {
+        ...(description === undefined ? {} : { description }),
+        ...(parameters === undefined ? {} : { parameters }),
+        ...(strict === undefined ? {} : { strict }),
+      };
+      return [{ ...outer, type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
+    }
+    case 'custom': {
+      const { name, description, format } = tool;
+      return [{ type: 'custom', custom: { name, ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format }) } }];
+    }
+    case 'foreign':
+      if (tool.dialect === dialect) return [tool.value];
+      ignored.add(leftOut(tool));
+      return [];
+    default:
+      return tool satisfies never;
+  }
+}
+
+/** @param tools those of the call: a choice says what kind of tool it names */
+export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
+  const named = (name: string) => {
+    const type = tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function';
+    return { type, [type]: { name } };
+  };
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type;
+    case 'tool':
+      return named(choice.name);
+    case 'allowed':
+      return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.names.map(named) } };
+    default:
+      return choice satisfies never;
+  }
+}
+
+// ——— messages ———
+
+function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
+  const { '.role': role = '', ...carried } = own(turn.extra, dialect);
+  switch (turn.role) {
+    case 'system':
+      return [{ role: role || 'system', ...carried, content: encodeContent(textsOf(turn.parts, ignored), ignored) }];
+    case 'user':
+      return encodeUser(turn.parts, carried, ignored, role === 'function');
+    case 'model':
+      return encodeModel(turn.parts, carried, ignored);
+    default:
+      return turn.role satisfies never;
+  }
+}
+
+/** The system says text and nothing else. */
+function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
+  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's interface takes none from the system.`);
+  return parts.filter((part) => part.type === 'text');
+}
+
+/** Results of tools are messages of their own and stand before what else the user says. Their images follow as the user's: a tool message is text. */
+function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>, older: boolean): readonly JsonObject[] {
+  const messages: JsonObject[] = [];
+  const said: Part[] = [];
+  for (const part of parts) {
+    if (part.type !== 'tool-result') {
+      said.push(part);
+      continue;
+    }
+    const texts = part.parts.filter((one) => one.type === 'text');
+    said.push(...part.parts.filter((one) => one.type !== 'text'));
+    if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
+    const content = encodeContent(texts, ignored);
+    const others = { ...carried, ...own(part.extra, dialect) };
+    messages.push(older ? { ...others, role: 'function', content } : { ...others, role: 'tool', tool_call_id: part.id, content });
+  }
+  if (said.length > 0 || messages.length === 0)
+    messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(said, ignored) });
+  return messages;
+}
+
+function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
+  const texts = parts.filter((part) => part.type === 'text');
+  const refusals = parts.filter((part) => part.type === 'refusal');
+  const calls = parts.filter((part) => part.type === 'tool-call');
+  const message: Record<string, Json> = { ...carried, role: 'assistant', content: texts.length > 0 ? encodeContent(texts, ignored) : null };
+  if (refusals.length > 0) message['refusal'] = refusals.map((part) => part.text).join('');
+  for (const part of parts) {
+    if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's interface takes none from an assistant.`);
+    if (part.type !== 'thought') continue;
+    const field = own(part.extra, dialect)['field'];
+    if (typeof field === 'string') message[field] = part.text;
+    else ignored.add("thoughts: the provider's interface does not take back those of another.");
+  }
+  const older = calls.find(isOlderCall);
+  if (older) message['function_call'] = { name: older.name, arguments: older.json };
+  const newer = calls.filter((call) => call !== older);
+  if (newer.length > 0) message['tool_calls'] = newer.map(encodeToolCall);
+  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // it said nothing that can be given back
+}
+
+/** One plain text is a string, everything else a list of parts. */
+function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
+  const [first] = parts;
+  if (first === undefined) return '';
+  if (parts.length === 1 && first.type === 'text' && !first.extra?.[dialect]) return first.text;
+  const content = parts.flatMap((part) => {
+    if (part.type === 'text') return [encodeText(part)];
+    const media = part.type === 'media' ? encodeMedia(part) : undefined;
+    if (!media) ignored.add(`${nameOf(part)}: the provider's interface cannot carry it.`);
+    return media ? [media] : [];
+  });
+  return content.length > 0 ? content : '';
+}
+
+const encodeText = ({ text, extra }: TextPart): JsonObject => ({ ...own(extra, dialect), type: 'text', text });
+function nameOf(part: Exclude<Part, TextPart>): string {
+  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
+  return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
+}
+
+const by = (part: MediaPart) => (part.fileId === undefined ? (part.url === undefined ? '' : ' by address') : ' by file id');

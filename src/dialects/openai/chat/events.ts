@@ -1,0 +1,119 @@
+import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import type { Fault } from '#core/fault';
+import { isEmpty } from '#core/json';
+import { characters } from '../../shared/read-fields.ts';
+import { reader } from './decode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { decoding, type Decoder } from '../../shared/decoder.ts';
+import { encodeLogprobs } from '../logprobs.ts';
+import { encodeFault, malformed } from './faults.ts';
+import { encodeUsage } from './usage.ts';
+
+/** A chat completion stream ↔ events. */
+
+/**
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ */
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
+
+export interface Encoder {
+  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
+  encode(event: GenerateEvent): string;
+  /** The usage chunk, if it is wanted, and `[DONE]`. */
+  end(): string;
+}
+
+/** Events → chunks. The role stands in the first delta of each candidate, usage in a chunk of its own at the end. */
+export function encoder({ usageWanted, ...identity }: Identity & { readonly usageWanted: boolean }): Encoder {
+  let head = ''; // of every chunk, up to its choices
+  let first = ''; // members that only the first chunk has
+  let usage: Usage | undefined;
+  const spoken = new Set<number>();
+  const finished = new Set<number>();
+  const places: { before: number; open: number }[] = []; // of each candidate: the characters in the parts before, and in the open one
+  const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
+
+  /** @param delta members of the delta, as JSON text without braces */
+  const frame = (candidate: number, delta: string, logprobs = 'null', reason = 'null') => {
+    const once = first;
+    first = '';
+    return `${head}${once},"choices":[{"index":${candidate},"delta":{${delta}},"logprobs":${logprobs},"finish_reason":${reason}}]${tail}`;
+  };
+
+  /** What a first delta has in front of its own members. */
+  const opening = (candidate: number, content: string) => {
+    if (spoken.has(candidate)) return '';
+    spoken.add(candidate);
+    return `"role":"assistant",${content}"refusal":null,`;
+  };
+  const openingWithout = (candidate: number) => opening(candidate, '"content":null,');
+
+  return {
+    encode(event) {
+      switch (event.type) {
+        case 'started': {
+          const { head: members, others } = headOf(event, identity, 'chat.completion.chunk');
+          head = `data: ${JSON.stringify(members).slice(0, -1)}`;
+          first = isEmpty(others) ? '' : `,${JSON.stringify(others).slice(1, -1)}`;
+          return '';
+        }
+        case 'text': {
+          const place = (places[event.candidate] ??= { before: 0, open: 0 });
+          place.open += characters(event.text);
+          const cited = event.citations && !isOwn(event.extra) ? `"annotations":${JSON.stringify(urlCitations(event.citations, place.before))}` : '';
+          if (event.extra || event.citations) {
+            place.before += place.open;
+            place.open = 0;
+            if (event.text === '') return cited === '' ? '' : frame(event.candidate, openingWithout(event.candidate) + cited); // the end of a part
+          }
+          const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs, null), refusal: null });
+          return frame(event.candidate, `${opening(event.candidate, '')}"content":${JSON.stringify(event.text)}${cited === '' ? '' : `,${cited}`}`, logprobs);
+        }
+        case 'thought':
+          return event.text === '' ? '' : frame(event.candidate, `${openingWithout(event.candidate)}"reasoning_content":${JSON.stringify(event.text)}`);
+        case 'refusal': {
+          const role = spoken.has(event.candidate) ? '' : '"role":"assistant","content":null,';
+          spoken.add(event.candidate);
+          return frame(event.candidate, `${role}"refusal":${JSON.stringify(event.text)}`);
+        }
+        case 'tool-call':
+          return frame(event.candidate, openingWithout(event.candidate) + toolCallDelta(event));
+        case 'part': {
+          const part = event.part.type === 'media' ? encodePart(event.part) : undefined;
+          return part ? frame(event.candidate, openingWithout(event.candidate) + JSON.stringify(part).slice(1, -1)) : '';
+        }
+        case 'finished': {
+          if (finished.has(event.candidate)) return '';
+          finished.add(event.candidate);
+          const { message, refusalLogprobs } = waited(event.extra);
+          const said = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
+          const logprobs = refusalLogprobs === undefined ? undefined : JSON.stringify({ content: null, refusal: refusalLogprobs });
+          const delta = opening(event.candidate, '"content":"",') + said;
+          return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishWord(event.reason, event.raw)));
+        }
+        case 'usage':
+          usage = event.usage;
+          return '';
+        case 'passed':
+          return '';
+        default:
+          return event satisfies never;
+      }
+    },
+    end: () => (usageWanted && usage ? `${head},"choices":[],"usage":${JSON.stringify(encodeUsage(usage))}}\n\n` : '') + 'data: [DONE]\n\n',
+  };
+}
+
+function toolCallDelta(piece: ToolCallPiece): string {
+  const { call: index, name, json, custom } = piece;
+  const text = JSON.stringify(json);
+  if (isOlderCall(piece)) return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${text}}`;
+  if (name !== undefined) return `"tool_calls":[${JSON.stringify({ index, ...encodeToolCall({ ...piece, name }) })}]`;
+  return custom ? `"tool_calls":[{"index":${index},"custom":{"input":${text}}}]` : `"tool_calls":[{"index":${index},"function":{"arguments":${text}}}]`;
+}
+
+/** The last frame of a stream that failed: no `[DONE]` follows it. */
+export function encodeFaultFrame(fault: Fault): string {
+  return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
+}

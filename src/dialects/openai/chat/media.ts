@@ -1,0 +1,50 @@
+import type { MediaPart } from '#core/conversation';
+import { own, type Json, type JsonObject } from '#core/json';
+import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
+import { dialect } from './wire.ts';
+
+/** Images, sounds and files of the chat completion wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
+
+/** @returns undefined for an address that nobody should be asked to open */
+export function mediaOfImage(url: string): MediaPart | undefined {
+  const inline = dataOf(url);
+  if (inline) return { type: 'media', kind: 'image', ...inline };
+  return /^(https?|data):/i.test(url) ? { type: 'media', kind: 'image', url } : undefined;
+}
+
+export function mediaOfAudio(base64: string, format: string): MediaPart {
+  return { type: 'media', kind: 'audio', mediaType: audioType(format), base64 };
+}
+
+export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name?: string): MediaPart {
+  const file = { type: 'media', kind: 'file', ...(name === undefined ? {} : { name }) } as const;
+  if ('id' in source) return { ...file, fileId: source.id };
+  const inline = dataOf(source.data);
+  if (inline) return { ...file, ...inline };
+  return source.data.startsWith('data:') ? { ...file, url: source.data } : { ...file, base64: source.data };
+}
+
+/** A content part, or undefined where this wire has no words for it. */
+export function encodeMedia(part: MediaPart): JsonObject | undefined {
+  const { kind, base64, mediaType, url, fileId, name, detail } = part;
+  const inline = base64 === undefined ? undefined : mediaType === undefined ? base64 : `data:${mediaType};base64,${base64}`;
+  const carried = own(part.extra, dialect);
+  const whole = (type: string, inner: Record<string, Json>) => ({ ...carried, type, [type]: { ...(carried[type] as JsonObject | undefined), ...inner } });
+  switch (kind) {
+    case 'image': {
+      const address = url ?? (mediaType === undefined && base64 !== undefined ? `data:image/png;base64,${base64}` : inline);
+      return address === undefined ? undefined : whole('image_url', { url: address, ...(detail === undefined ? {} : { detail }) });
+    }
+    case 'audio':
+      return base64 === undefined ? undefined : whole('input_audio', { data: base64, format: audioFormat(mediaType) });
+    case 'file': {
+      const data = inline ?? (url?.startsWith('data:') ? url : undefined);
+      if (data === undefined && fileId === undefined) return undefined;
+      return whole('file', { ...(data === undefined ? { file_id: fileId! } : { file_data: data }), ...(name === undefined ? {} : { filename: name }) });
+    }
+    case 'video':
+      return undefined;
+    default:
+      return kind satisfies never;
+  }
+}

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { splitter } from '#kit/upstream/sse';
+import type { GenerateEvent } from '#core/event';
+import { decoder, encoder } from './events.ts';
+import { PassingFrames } from './passthrough.ts';
+import { answered } from './recordings/read.ts';
+
+const done = Buffer.from('data: [DONE]\n\n');
+
+function frames(bytes: Uint8Array): readonly string[] {
+  const { push, end } = splitter({ maxLine: 1 << 20 });
+  return [...push(bytes), ...end()];
+}
+
+/** Ids that we draw for tool calls without one are all alike here. */
+function decoded(bytes: Uint8Array): readonly GenerateEvent[] {
+  const { decode, end } = decoder('upstream-name');
+  const events = [...frames(bytes).flatMap((line) => decode(line)), ...end()];
+  return events.map((event) => (event.type === 'tool-call' && /^call_\w{24}$/.test(event.id) ? { ...event, id: 'drawn' } : event));
+}
+
+function encoded(events: readonly GenerateEvent[], usageWanted: boolean): Buffer {
+  const { encode, end } = encoder({ id: 'chatcmpl-ours', created: 1_780_000_000, usageWanted });
+  return Buffer.from(events.map(encode).join('') + end());
+}
+
+/** What the client gets of a stream that comes in these pieces. */
+function passed(pieces: readonly Uint8Array[], usageWanted = true) {
+  const passing = new PassingFrames(decoder('upstream-name'), usageWanted);
+  const bytes = Buffer.concat([...pieces.flatMap((piece) => passing.push(piece)), ...passing.end(), done]);
+  return { bytes, passing };
+}
+
+/** The same stream as a provider sends it whose JSON has spaces. */
+function spaced(bytes: Uint8Array): Buffer {
+  const loose = (line: string) => (line === '[DONE]' ? line : JSON.stringify(JSON.parse(line), undefined, 1).replaceAll(/\n\s*/g, ' '));
+  return Buffer.from(
+    frames(bytes)
+      .map((line) => `data: ${loose(line)}\n\n`)
+      .join(''),
+  );
+}
+
+const withoutUsage = (events: readonly GenerateEvent[]) => events.filter(({ type }) => type !== 'usage');
+
+const recordings = answered
+  .filter(({ bytes }) => !bytes.includes('\r') && bytes[0] !== 0xef)
+  .flatMap(({ name, bytes }) => [
+    { name, bytes },
+    { name: `${name}, with spaces,`, bytes: spaced(bytes) },
+  ]);
+
+describe('a recorded stream on the short way', () => {
+  test.each(recordings)('$name says what it says when it is decoded and encoded, wherever it is cut', ({ bytes }) => {
+    const events = decoded(encoded(decoded(bytes), true));
+    const stride = Math.max(1, Math.floor(bytes.length / 400));
+    for (let at = 0; at <= bytes.length; at += stride)
+      expect(decoded(passed([bytes.subarray(0, at), bytes.subarray(at)]).bytes), `cut at byte ${at}`).toEqual(events);
+  });
+
+  test.each(recordings)('$name in pieces of seven bytes says the same', ({ bytes }) => {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, at) => bytes.subarray(at * 7, at * 7 + 7));
+    expect(decoded(passed(pieces).bytes)).toEqual(decoded(bytes));
+  });
+
+  test.each(recordings)('$name has the same end for the books', ({ bytes }) => {
+    const { closing, opening } = passed([bytes]).passing;
+    const ends = (events: readonly GenerateEvent[]) =>
+      events.map((event) => (event.type === 'finished' ? { type: event.type, candidate: event.candidate, reason: event.reason, raw: event.raw } : event));
+    expect(ends([...opening, ...closing])).toEqual(ends(decoded(bytes).filter(({ type }) => ['started', 'finished', 'usage'].includes(type))));
+  });
+
+  test.each(recordings)('$name keeps back the usage chunk that nobody asked for, and nothing else', ({ bytes }) => {
+    const kept = passed([bytes], false).bytes;
+    expect(withoutUsage(decoded(kept))).toEqual(withoutUsage(decoded(bytes)));
+    for (const line of frames(kept))
+      if (line !== '[DONE]') expect(JSON.parse(line)).not.toMatchObject({ choices: [], usage: { prompt_tokens: expect.anything() } });
+  });
+});
+
+const chunk = (members: string) => `data: {"id":"1","object":"chat.completion.chunk","model":"m",${members}}\n\n`;
+const saying = (text: string) => chunk(`"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]`);
+const ending = chunk('"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]');
+
+test.each([
+  ['an error with spaces', 'data: { "error" : { "message": "no", "code": 503 } }\n\n', 'overloaded'],
+  ["vLLM's error, which has no member of that name", 'data: {"object": "error", "message": "no", "code": 503}\n\n', 'overloaded'],
+])('%s after the first word is thrown and not passed on', (_name, frame, code) => {
+  const passing = new PassingFrames(decoder('m'), true);
+  passing.push(Buffer.from(saying('hello')));
+  expect(() => passing.push(Buffer.from(saying('more') + frame))).toThrow(expect.objectContaining({ code }));
+});
+
+test('words that look like markers pass as they are', () => {
+  const sent = saying('hello') + saying('{"finish_reason":"stop","usage":{"a":1},"error":{}}') + ending;
+  expect(passed([Buffer.from(sent)]).bytes.toString()).toBe(`${sent}data: [DONE]\n\n`);
+});
+
+test('a candidate that was cut is missed even if another one has ended', () => {
+  const passing = new PassingFrames(decoder('m'), true);
+  passing.push(Buffer.from(saying('one') + chunk('"choices":[{"index": 1,"delta":{"content":"two"}}]') + ending));
+  expect(() => passing.end()).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
+});
+
+test('a carriage return inside of a frame does not let anything through unread', () => {
+  const frame = 'data: {"choices":\rdata: [{"index":0,"delta":{"content":"b"}}]}\n\n';
+  const { bytes } = passed([Buffer.from(saying('a') + frame + ending)]);
+  expect(bytes.includes('\r')).toBe(false);
+  expect(decoded(bytes).flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['a', 'b']);
+});
+
+test('nothing passes after [DONE]', () => {
+  const { bytes } = passed([Buffer.from(`${saying('a')}${ending}data: [DONE]\n\n${saying('late')}`)]);
+  expect(bytes.includes('late')).toBe(false);
+});
+
+test('a frame without end is refused at 1 MiB, in whatever pieces it comes', () => {
+  const passing = new PassingFrames(decoder('m'), true);
+  passing.push(Buffer.from(saying('a')));
+  const piece = Buffer.alloc(65_536, 'a');
+  const flood = () => {
+    for (let at = 0; at < 17; at++) passing.push(piece);
+  };
+  expect(flood).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
+});
+
+test.each([
+  ['a word each', Array.from({ length: 100 }, () => ' word'), 100, 130],
+  ['long pieces', Array.from({ length: 4 }, () => ' word'.repeat(80)), 350, 450],
+  ['one piece', [' word'.repeat(80)], 80, 120],
+])('frames of %s count about as many tokens as they say', (_name, words, least, most) => {
+  const { passing } = passed([Buffer.from(words.map(saying).join('') + ending)]);
+  expect(passing.tokens).toBeGreaterThanOrEqual(least);
+  expect(passing.tokens).toBeLessThanOrEqual(most);
+});

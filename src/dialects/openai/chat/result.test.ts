@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import type { GenerateEvent } from '#core/event';
+import { fold } from '#core/fold';
+import { wholes } from './recordings/read.ts';
+import { decodeResult, encodeResult } from './result.ts';
+
+const identity = { id: 'chatcmpl-ours', created: 1_780_000_000 };
+
+const result = (body: unknown) => fold(decodeResult(body, 'upstream-name'));
+
+describe('a whole answer', () => {
+  test.each(wholes)('$name says the same after it was decoded and encoded', ({ body }) => {
+    const before = result(body);
+    expect(result(encodeResult(before, identity))).toEqual(before);
+  });
+
+  test.each(wholes.filter(({ name }) => !name.includes('deepseek')))('$name keeps every member it had', ({ body }) => {
+    const kept = encodeResult(result(body), identity);
+    expect(kept).toMatchObject(withoutNothing(body) as object);
+  });
+
+  test.each([null, [], 'x', 7, {}, { choices: [] }, { choices: null }, { choices: [null] }, { object: 'list', data: [] }, '<html>'])(
+    '%j is refused as no answer',
+    (body) => {
+      expect(() => decodeResult(body, 'm')).toThrow(expect.objectContaining({ code: 'upstream-failed', details: { elsewhere: true } }));
+    },
+  );
+
+  test.each([
+    [{ error: { message: 'Overloaded', type: 'overloaded_error', code: null } }, 'overloaded'],
+    [{ error: { code: 429, message: 'Quota', status: 'RESOURCE_EXHAUSTED' } }, 'rate-limited'],
+    [[{ error: { code: 503, message: 'x', status: 'UNAVAILABLE' } }], 'overloaded'],
+    [{ object: 'error', message: 'boom', type: 'InternalServerError', code: 500 }, 'upstream-failed'],
+    [{ message: 'boom', type: 'x' }, 'upstream-failed'],
+  ])('%j inside a 200 is a fault of its kind', (body, code) => {
+    expect(() => decodeResult(body, 'm')).toThrow(expect.objectContaining({ code, details: expect.objectContaining({ elsewhere: true }) as object }));
+  });
+
+  test('that names no finish reason is whole all the same', () => {
+    const { candidates } = result({ choices: [{ message: { role: 'assistant', content: 'Hi' } }] });
+    expect(candidates).toEqual([{ parts: [{ type: 'text', text: 'Hi' }], reason: 'stop', raw: '' }]);
+  });
+
+  test('has the members that the public description requires, also when it comes from elsewhere', () => {
+    const parts = [{ type: 'tool-call', id: 'c', name: 'look', json: '{}' }] as const;
+    const answer = encodeResult(
+      { started: { type: 'started', model: 'm-1', ignored: [] }, candidates: [{ parts, reason: 'tool', raw: 'tool_use' }] },
+      identity,
+    );
+    expect(answer).toEqual({
+      id: identity.id,
+      object: 'chat.completion',
+      created: identity.created,
+      model: 'm-1',
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: null,
+            refusal: null,
+            tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }],
+            annotations: [],
+          },
+          logprobs: null,
+          finish_reason: 'tool_calls',
+        },
+      ],
+    });
+  });
+
+  test('puts the pieces of a sound together', () => {
+    const piece = (base64: string, extra: Record<string, string>): GenerateEvent => ({
+      type: 'part',
+      candidate: 0,
+      part: { type: 'media', kind: 'audio', base64, extra: { 'openai-chat': extra } },
+    });
+    const events = [piece('', { id: 'audio_1', transcript: 'Hel' }), piece('UklG', { transcript: 'lo' }), piece('AAAA', {})];
+    expect(encodeResult(fold(events), identity)).toMatchObject({
+      choices: [{ message: { content: null, audio: { id: 'audio_1', transcript: 'Hello', data: 'UklGAAAA' } } }],
+    });
+  });
+});
+
+/** null says no more than nothing, and an `index` beside a tool call of a whole answer no more than its place. */
+function withoutNothing(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNothing);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, withoutNothing(inner)]])));
+}

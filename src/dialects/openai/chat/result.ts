@@ -1,0 +1,100 @@
+import type { TokenLogprob, GenerateEvent } from '#core/event';
+import type { Candidate, GenerateResult } from '#core/fold';
+import { isEmpty, type Json, type JsonObject } from '#core/json';
+import { characters } from '../../shared/read-fields.ts';
+import { reader } from './decode-answer.ts';
+import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodeLogprobs } from '../logprobs.ts';
+import { malformed } from './faults.ts';
+import { encodeUsage } from './usage.ts';
+
+/** A whole chat completion ↔ events and results. */
+
+/**
+ * @param body parsed JSON
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ */
+export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
+  const { take, isFinished, close } = reader(model, ignored);
+  const events = take(body);
+  if (!isFinished()) throw malformed();
+  return [...events, ...close()];
+}
+
+export function encodeResult({ started, candidates, usage }: GenerateResult, identity: Identity): JsonObject {
+  const { head, others } = headOf(started, identity, 'chat.completion');
+  return { ...head, choices: candidates.map(encodeChoice), ...(usage ? { usage: encodeUsage(usage) } : {}), ...others };
+}
+
+function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index: number): JsonObject {
+  const texts: string[] = [];
+  const annotations: JsonObject[] = [];
+  const isCited = parts.some((part) => part.type === 'text' && part.citations);
+  let before = 0; // characters in the parts before
+  const thoughts: string[] = [];
+  const refusals: string[] = [];
+  const calls: JsonObject[] = [];
+  const images: JsonObject[] = [];
+  let older: JsonObject | undefined;
+  let audio: Readonly<Record<string, Json>> | undefined;
+  for (const part of parts) {
+    switch (part.type) {
+      case 'text':
+        // What came in this wire stands with the message.
+        if (part.citations && !isOwn(part.extra)) annotations.push(...urlCitations(part.citations, before));
+        before += isCited ? characters(part.text) : 0;
+        texts.push(part.text);
+        break;
+      case 'thought':
+        thoughts.push(part.text);
+        break;
+      case 'refusal':
+        refusals.push(part.text);
+        break;
+      case 'tool-call':
+        if (isOlderCall(part)) older = { name: part.name, arguments: part.json };
+        else calls.push(encodeToolCall(part));
+        break;
+      case 'media': {
+        const media = encodePart(part);
+        if (media && 'images' in media) images.push(...media.images);
+        else if (media) audio = joined(audio, media.audio);
+        break;
+      }
+      case 'tool-result':
+      case 'search':
+      case 'foreign':
+        break; // no answer of this wire has one
+      default:
+        part satisfies never;
+    }
+  }
+  const { message: carried, refusalLogprobs } = waited(extra);
+  const silent = calls.length > 0 || older !== undefined || refusals.length > 0 || audio !== undefined;
+  const message = {
+    role: 'assistant',
+    content: texts.length > 0 ? texts.join('') : silent ? null : '',
+    refusal: refusals.length > 0 ? refusals.join('') : null,
+    ...(thoughts.some((one) => one !== '') ? { reasoning_content: thoughts.join('') } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(older ? { function_call: older } : {}),
+    ...(images.length > 0 ? { images } : {}),
+    ...(audio ? { audio } : {}),
+    annotations,
+    ...carried,
+  };
+  return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishWord(reason, raw) };
+}
+
+const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>
+  content || refusal ? { content: content ? encodeLogprobs(content, null) : null, refusal: refusal ?? null } : null;
+
+/** A stream gives a sound in pieces: text follows text, everything else is said once. */
+function joined(before: JsonObject | undefined, piece: JsonObject): JsonObject {
+  if (!before || isEmpty(before)) return piece;
+  const text = (name: string) => `${(before[name] as string | undefined) ?? ''}${(piece[name] as string | undefined) ?? ''}`;
+  const transcript = before['transcript'] === undefined && piece['transcript'] === undefined ? {} : { transcript: text('transcript') };
+  return { ...before, ...piece, data: text('data'), ...transcript };
+}

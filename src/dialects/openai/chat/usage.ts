@@ -1,0 +1,40 @@
+import type { Usage } from '#core/event';
+import { isEmpty, isObject, own, type Json, type JsonObject } from '#core/json';
+import { besides, usageFrom, writtenIn } from '../usage.ts';
+import { isCount } from '../../shared/read-fields.ts';
+import { dialect } from './wire.ts';
+
+/** @returns undefined where the provider's numbers are missing or can't be: somebody else estimates then */
+export function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const {
+    prompt_tokens: input,
+    completion_tokens,
+    total_tokens: total,
+    prompt_tokens_details: prompt,
+    completion_tokens_details: completion,
+    ...others
+  } = value;
+  if (!isCount(input) || !isCount(completion_tokens)) return undefined;
+  const { cached_tokens: cached, cache_write_tokens: written, ...promptOthers } = isObject(prompt) ? prompt : {};
+  const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
+  const apart = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI counts thoughts beside the completion
+  const output = apart ? completion_tokens + thought : completion_tokens;
+  const carried = besides(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
+  return usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
+}
+
+export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...others } = own(extra, dialect);
+  const usage: Record<string, Json> = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  const written = writtenIn(cacheWrite, cacheWrite1h);
+  if (prompt !== undefined || cached !== undefined || written !== undefined)
+    usage['prompt_tokens_details'] = {
+      ...(cached === undefined ? {} : { cached_tokens: cached }),
+      ...(written === undefined ? {} : { cache_write_tokens: written }),
+      ...(prompt as JsonObject | undefined),
+    };
+  if (completion !== undefined || thought !== undefined)
+    usage['completion_tokens_details'] = { ...(thought === undefined ? {} : { reasoning_tokens: thought }), ...(completion as JsonObject | undefined) };
+  return { ...usage, ...others };
+}

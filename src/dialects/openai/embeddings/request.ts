@@ -1,0 +1,73 @@
+import { Type } from 'typebox';
+import { checked } from '#kit/json/check';
+import type { EmbedCall } from '#core/embed';
+import { Fault } from '#core/fault';
+import type { JsonObject } from '#core/json';
+import { invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
+
+/** An embeddings request ↔ call. */
+
+/** `input` has a check of its own: it may have a million items, and its four forms would give no clear words. */
+const check = checked(
+  Type.Object({ ...EmbeddingRequest.properties, input: Type.Unknown() }),
+  ({ field, message, missing: isMissing }) =>
+    new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(isMissing ? { reason: 'missing' } : {}) }),
+);
+
+/**
+ * @param body parsed JSON
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function decodeRequest(body: unknown): EmbedCall {
+  const { model = 'text-embedding-3-small', input, dimensions, encoding_format: encoding, user } = check(body);
+  if (!/^[\x20-\x7e]+$/.test(model)) throw invalid('model', 'must be printable ASCII');
+  return {
+    model,
+    inputs: inputsOf(input),
+    ...(isGiven(dimensions) ? { dimensions } : {}),
+    encoding: encoding ?? 'float',
+    ...(isGiven(user) ? { user } : {}),
+  };
+}
+
+/** The request for a provider. */
+export function encodeRequest({ inputs, dimensions, encoding, user }: EmbedCall, model: string): JsonObject {
+  return {
+    model,
+    input: inputs.length === 1 ? inputs[0]! : inputs,
+    encoding_format: encoding,
+    ...(dimensions === undefined ? {} : { dimensions }),
+    ...(user === undefined ? {} : { user }),
+  };
+}
+
+function inputsOf(input: unknown): EmbedCall['inputs'] {
+  if (input === undefined) throw missing('input');
+  if (typeof input === 'string') return [textOf(input, 'input')];
+  if (!Array.isArray(input)) throw invalid('input', 'must be a string or an array of strings');
+  const items: readonly unknown[] = input;
+  if (items.length === 0) throw invalid('input', 'must not be empty');
+  if (typeof items[0] === 'number') return [tokensOf(items, 'input')];
+  if (items.length > mostInputs) throw invalid('input', `must have at most ${mostInputs} items`);
+  if (Array.isArray(items[0])) return items.map((item, at) => tokensOf(item, `input[${at}]`));
+  return items.map((item, at) => textOf(item, `input[${at}]`));
+}
+
+function textOf(value: unknown, field: string): string {
+  if (typeof value !== 'string') throw invalid(field, 'must be a string');
+  if (value === '') throw invalid(field, 'must not be empty');
+  return value;
+}
+
+function tokensOf(value: unknown, field: string): readonly number[] {
+  if (!Array.isArray(value)) throw invalid(field, 'must be an array of tokens');
+  if (value.length === 0) throw invalid(field, 'must not be empty');
+  const tokens: number[] = [];
+  for (const [at, token] of (value as readonly unknown[]).entries()) {
+    if (!Number.isSafeInteger(token) || (token as number) < 0 || (token as number) > mostTokenIds)
+      throw invalid(`${field}[${at}]`, `must be a token: an integer between 0 and ${mostTokenIds}`);
+    tokens.push(token as number);
+  }
+  return tokens;
+}

@@ -1,0 +1,190 @@
+import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
+import { isObject } from '#core/json';
+import { missingIn, namesAnother } from '../shared/missing-model.ts';
+import { inOwnWords } from '../shared/provider-message.ts';
+import {
+  againstPolicy,
+  jsonOf,
+  meaningOf,
+  notAccepted,
+  proseOf,
+  refused,
+  retryAfterOf,
+  shellOf,
+  tooLong,
+  wordOf,
+  type Headers,
+  type Meaning,
+} from '../shared/upstream-faults.ts';
+
+/** Faults in the words of OpenAI's wires, and a provider's refusals as faults. */
+export interface OpenAIError {
+  readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string };
+}
+
+type Words = readonly [type: string, code: string];
+
+const words: Readonly<Record<FaultCode, Words>> = {
+  invalid: ['invalid_request_error', 'invalid_value'],
+  unauthenticated: ['invalid_request_error', 'invalid_api_key'],
+  forbidden: ['invalid_request_error', 'insufficient_scope'],
+  'not-found': ['invalid_request_error', 'not_found'],
+  'wrong-method': ['invalid_request_error', 'wrong_method'],
+  'slow-client': ['invalid_request_error', 'slow_client'],
+  conflict: ['invalid_request_error', 'conflict'],
+  'too-large': ['invalid_request_error', 'too_large'],
+  'unsupported-type': ['invalid_request_error', 'unsupported_type'],
+  unprocessable: ['invalid_request_error', 'unprocessable'],
+  'quota-spent': ['insufficient_quota', 'insufficient_quota'],
+  'rate-limited': ['rate_limit_error', 'rate_limit_exceeded'],
+  internal: ['server_error', 'internal_error'],
+  unsupported: ['invalid_request_error', 'unsupported'],
+  'upstream-failed': ['server_error', 'upstream_error'],
+  overloaded: ['server_error', 'overloaded'],
+  'timed-out': ['server_error', 'timeout'],
+};
+
+/** Narrower words than the fault's own. A stream that was cut is an upstream's failure like others. */
+const narrower: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, string>>> = {
+  missing: 'missing_required_parameter',
+  model: 'model_not_found',
+  scope: 'insufficient_scope',
+  'content-policy': 'content_policy_violation',
+  'context-length': 'context_length_exceeded',
+};
+
+export function encodeFault({ code, message, details }: Fault): OpenAIError {
+  const [type, word] = words[code];
+  return { error: { message, type, param: details.field ?? null, code: (details.reason && narrower[details.reason]) ?? word } };
+}
+
+// ——— what a provider says ———
+
+/** What a refusal says of itself, as far as it is a word and not prose. */
+interface Refusal {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string;
+  readonly param: string;
+  /** Prose: looked into; of it only `inOwnWords` repeats anything. */
+  readonly message: string;
+  /** Reasons are given for which the prompt was flagged. */
+  readonly isFlagged: boolean;
+}
+
+/**
+ * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
+ *
+ * @param status HTTP, not 2xx
+ * @param body its text, or the beginning of it
+ * @param model the upstream name of the model that was asked
+ */
+export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
+  return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers), model);
+}
+
+/** An error inside of an answer that began as a good one. Its own words stand for the status it did not have. */
+export function faultOfError(error: unknown): Fault {
+  const refusal = refusalOf(error, 0);
+  return faultOfRefusal({ ...refusal, status: statusOf(refusal) }, undefined);
+}
+
+function statusOf({ code, type }: Refusal): number {
+  const number = Number(code);
+  if (Number.isInteger(number) && number >= 400 && number < 600) return number;
+  if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
+  if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
+  if (/invalid_request|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
+  if (/authentication|permission|invalid_api_key/i.test(`${type} ${code}`)) return 401;
+  return 500;
+}
+
+function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
+  return inOwnWords(faultMeant(refusal, retryAfter, model), refusal.status, refusal.message);
+}
+
+function faultMeant(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
+  const { status, type, code, param } = refusal;
+  const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
+  const meaning = meaningIn(refusal, model);
+  if (meaning === 'mistake') return faultOfMistake(refusal, cause);
+  const fault = refused(meaning, cause, retryAfter);
+  const spent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
+  return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have some left
+}
+
+function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
+  const { status, type, code, message } = refusal;
+  const meaning = meaningOf(status);
+  if (status === 403 && isModerated(refusal)) return 'mistake';
+  if (meaning === 'limited' && exceedsLimit(message)) return 'larger';
+  if (meaning === 'limited' || meaning === 'overloaded' || meaning === 'credentials') return meaning;
+  if (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)) return 'overloaded';
+  if (status >= 500) return meaning;
+  if (isModelCode(refusal)) return namesAnother(message, model) ? 'missing' : 'model';
+  return status === 404 ? missingIn(message, model) : meaning;
+}
+
+/** The provider's own word for a model that it does not have, said of the field that we send. */
+function isModelCode({ status, type, code, param }: Refusal): boolean {
+  if (param !== '' && param !== 'model') return false;
+  if (status === 404 && param === 'model') return true;
+  return (
+    /^(model_not_found|invalid_model|unknown_model|DeploymentNotFound|model_not_available)$/i.test(code) || /^(model_not_found|invalid_model)$/i.test(type)
+  );
+}
+
+/** A 403 about what the prompt says, and not about who we are. https://openrouter.ai/docs/api-reference/errors#moderation-errors */
+const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
+  isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || /^your (input|prompt|request|message) (was|has been) flagged/i.test(message);
+
+/** A 429 for a request that alone is more than a minute's limit: the limit is not used up, and others are not to wait for it. */
+function exceedsLimit(message: string): boolean {
+  const [, limit, requested] = /^Request too large\b.{0,300}?\bLimit:? (\d{1,12}), Requested:? (\d{1,12})/i.exec(message) ?? [];
+  return Number(requested) > Number(limit);
+}
+
+/** As OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock word it. */
+const tooLongWords =
+  /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
+
+/** The caller's mistake, in a sentence of ours. */
+function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
+  const { type, code, param, message, status } = refusal;
+  if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
+  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
+  const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
+  return notAccepted(field, cause, isUnknownField(refusal));
+}
+
+/** Is the field refused whatever its value? */
+function isUnknownField({ code, message }: Refusal): boolean {
+  if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
+  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message))
+    return false;
+  return unknownWords.test(message);
+}
+
+const unknownWords = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
+
+/** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
+function refusedField(message: string): string | undefined {
+  if (!unknownWords.test(message)) return undefined;
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
+}
+
+/** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
+function refusalOf(value: unknown, status: number): Refusal {
+  const shell = shellOf(value);
+  const error = isObject(shell['error']) ? shell['error'] : shell;
+  const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};
+  const location = Array.isArray(detail['loc']) ? detail['loc'].filter((one: unknown) => one !== 'body').join('.') : '';
+  return {
+    status,
+    type: proseOf(error['type']) || proseOf(error['status']),
+    code: proseOf(error['code']),
+    param: proseOf(error['param']) || location,
+    isFlagged: isObject(error['metadata']) && Array.isArray(error['metadata']['reasons']),
+    message: proseOf(error['message']) || proseOf(shell['error']) || proseOf(error['detail']) || proseOf(detail['msg']) || proseOf(value),
+  };
+}

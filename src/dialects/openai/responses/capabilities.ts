@@ -1,0 +1,26 @@
+import { absent, carried, ignored, translated, type Honours } from '#core/capabilities';
+import { dialect, sisterFields } from './wire.ts';
+
+/** What this wire has words for. */
+export const honours: Honours = {
+  dialect,
+  fields: {
+    temperature: carried,
+    top_p: carried,
+    top_k: ignored(absent),
+    max_tokens: carried,
+    frequency_penalty: ignored(absent),
+    presence_penalty: ignored(absent),
+    n: ignored(absent),
+    seed: ignored(absent),
+    stop: ignored(absent),
+    logprobs: translated('given as top_logprobs.'),
+    logit_bias: ignored(absent),
+    tools: carried,
+    tool_choice: carried,
+    parallel_tool_calls: carried,
+    response_format: translated('given as text.format.'),
+    reasoning_effort: translated('given as reasoning.effort.'),
+  },
+  sisters: { 'openai-chat': sisterFields },
+};

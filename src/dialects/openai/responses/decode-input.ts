@@ -1,0 +1,178 @@
+import type { ForeignPart, MediaPart, Part, RefusalPart, SearchPart, TextPart, Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { rest, type Extra, type JsonObject } from '#core/json';
+import { bounded, invalid } from '../../shared/read-fields.ts';
+import { itemPlace } from './encode-items.ts';
+import { mediaOf } from './media.ts';
+import { thoughtOf } from './thoughts.ts';
+import { carriedAs, dialect, type WireContentPart, type WireItem } from './wire.ts';
+
+/** What a request goes on from. */
+export interface Before {
+  /** The conversation so far, oldest first. */
+  readonly turns: readonly Turn[];
+  /** Items that the input names by their id: whose they are, and their part. */
+  readonly items: ReadonlyMap<string, Turn>;
+}
+
+export const nothingBefore: Before = { turns: [], items: new Map() };
+
+/**
+ * Input → turns. Items of the model that follow each other (a thought, a message, its calls) are one turn, as are results of tools.
+ *
+ * @param field what the client calls the input
+ * @throws Fault `invalid`, `not-found` for an item that is named and not there
+ */
+export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
+  if (typeof input === 'string') return [{ role: 'user', parts: [{ type: 'text', text: input }] }];
+  const gathered = new Gathering(before.turns);
+  input.forEach((item, at) => take(item, `${field}[${at}]`, gathered, before.items));
+  return gathered.turns;
+}
+
+class Gathering {
+  readonly turns: { readonly role: Turn['role']; readonly parts: Part[]; readonly extra?: Extra; readonly results?: true }[] = [];
+  /** Ids of the tool calls so far. */
+  readonly calls = new Set<string>();
+
+  constructor(before: readonly Turn[]) {
+    for (const { parts } of before) this.#note(parts);
+  }
+
+  turn(turn: Turn): void {
+    this.#note(turn.parts);
+    this.turns.push({ ...turn, parts: [...turn.parts] });
+  }
+
+  /** @param message it is a message of its own: it does not go on from another */
+  model(parts: readonly Part[], message = false): void {
+    this.#note(parts);
+    const last = this.turns.at(-1);
+    const goesOn = last?.role === 'model' && !(message && last.parts.some((part) => part.type === 'text' || part.type === 'refusal'));
+    if (goesOn) last.parts.push(...parts);
+    else this.turns.push({ role: 'model', parts: [...parts] });
+  }
+
+  result(part: Part): void {
+    const last = this.turns.at(-1);
+    if (last?.results) last.parts.push(part);
+    else this.turns.push({ role: 'user', parts: [part], results: true });
+  }
+
+  #note(parts: readonly Part[]): void {
+    for (const part of parts) if (part.type === 'tool-call') this.calls.add(part.id);
+  }
+}
+
+function take(item: WireItem, place: string, gathered: Gathering, items: Before['items']): void {
+  switch (item.type) {
+    case undefined:
+    case null:
+    case 'message':
+      return takeMessage(item, place, gathered);
+    case 'function_call': {
+      const { call_id: id, name, arguments: json } = item;
+      return gathered.model([{ type: 'tool-call', id, name, json, ...carriedAs(rest(item, functionCallMembers)) }]);
+    }
+    case 'custom_tool_call': {
+      const { call_id: id, name, input: json } = item;
+      return gathered.model([{ type: 'tool-call', id, name, json, custom: true, ...carriedAs(rest(item, customCallMembers)) }]);
+    }
+    case 'function_call_output':
+    case 'custom_tool_call_output': {
+      const { call_id: id, output, type } = item;
+      if (!gathered.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of a tool call that stands before it');
+      const note = type === 'custom_tool_call_output' ? { '.custom': true } : {};
+      return gathered.result({
+        type: 'tool-result',
+        id,
+        parts: shownParts(output, `${place}.output`),
+        ...carriedAs({ ...rest(item, outputMembers), ...note }),
+      });
+    }
+    case 'reasoning':
+      return gathered.model([thoughtOf(item)]);
+    case 'item_reference': {
+      const found = items.get(item.id);
+      if (!found) throw new Fault('not-found', 'There is no item with this id.', { field: `${place}.id` });
+      return found.role === 'model' ? gathered.model(found.parts) : gathered.turn(found);
+    }
+    default: {
+      const ours = item.type === 'web_search_call' ? searchOf(item) : undefined;
+      if (ours) return gathered.model([ours]);
+      const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
+      return isOurs(item.type) ? gathered.turn({ role: 'user', parts: [part] }) : gathered.model([part]);
+    }
+  }
+}
+
+/** A search of ours is nothing that a provider knows of. */
+function searchOf(item: object): SearchPart | undefined {
+  const { id } = item as { readonly id?: unknown };
+  return typeof id === 'string' && itemPlace(id) ? { type: 'search', id, query: '', state: 'completed', sources: [] } : undefined;
+}
+
+/** Does the client say it, and not the model? */
+const isOurs = (type: string) => type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
+
+const none = new Set<string>();
+const functionCallMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'status']);
+const customCallMembers = new Set(['type', 'id', 'call_id', 'name', 'input', 'status']);
+const outputMembers = new Set(['type', 'id', 'call_id', 'output', 'status']);
+const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
+
+type Message = Extract<WireItem, { role: unknown }>;
+
+function takeMessage(item: Message, place: string, gathered: Gathering): void {
+  const carried = rest(item, messageMembers);
+  const { role, content } = item;
+  switch (role) {
+    case 'system':
+    case 'developer': {
+      const parts = shownParts(content, `${place}.content`);
+      return gathered.turn({ role: 'system', parts, ...carriedAs({ ...carried, ...(role === 'developer' ? { '.role': role } : {}) }) });
+    }
+    case 'user':
+      return gathered.turn({ role: 'user', parts: shownParts(content, `${place}.content`), ...carriedAs(carried) });
+    case 'assistant': {
+      const [first, ...others] = modelParts(content, `${place}.content`);
+      if (!first) return;
+      const marked: Part = Object.keys(carried).length > 0 && first.type === 'text' ? withMessage(first, carried) : first;
+      return gathered.model([marked, ...others], true);
+    }
+    default:
+      return role satisfies never;
+  }
+}
+
+/** The members of a message stand with its first text. */
+const withMessage = (part: TextPart, carried: JsonObject): TextPart => ({
+  ...part,
+  extra: { ...part.extra, [dialect]: { ...part.extra?.[dialect], '.message': carried } },
+});
+
+function shownParts(content: Message['content'], place: string): (TextPart | MediaPart)[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((part, at) => {
+    if (part.type === 'input_text' || part.type === 'output_text') return textOf(part);
+    if (part.type === 'refusal') throw invalid(`${place}[${at}].type`, 'must be "input_text", "input_image", "input_file" or "input_audio"');
+    return mediaOf(part, `${place}[${at}]`);
+  });
+}
+
+function modelParts(content: Message['content'], place: string): (TextPart | RefusalPart)[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((part, at) => {
+    if (part.type === 'refusal') return { type: 'refusal', text: part.refusal };
+    if (part.type === 'input_text' || part.type === 'output_text') return textOf(part);
+    throw invalid(`${place}[${at}].type`, 'must be "output_text" or "refusal" in a message of the assistant');
+  });
+}
+
+/** Annotations and log probabilities are what an answer says of its text. */
+function textOf(part: Extract<WireContentPart, { text: string }>): TextPart {
+  const { annotations, ...carried } = rest(part, textMembers);
+  const cited = Array.isArray(annotations) && annotations.length > 0 ? { '.annotations': annotations } : {};
+  return { type: 'text', text: part.text, ...carriedAs({ ...carried, ...cited }) };
+}
+const textMembers = new Set(['type', 'text', 'logprobs']);

@@ -1,0 +1,141 @@
+import { checked, type Problem } from '#kit/json/check';
+import type { GenerateCall, Output, Sampling } from '#core/call';
+import type { Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
+import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { toolChoiceOf, toolOf } from './decode-tools.ts';
+import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
+
+const refuse = ({ field, message, missing }: Problem) =>
+  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) });
+
+const check = checked(ResponsesRequest, refuse);
+const checkInput = checked(Input, ({ field, ...problem }) => refuse({ ...problem, field: `items${field}` }));
+
+const itemTypes: ReadonlySet<unknown> = new Set([
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+  'item_reference',
+  ...carriedItems,
+]);
+
+/**
+ * The body of a request, checked.
+ *
+ * @param body parsed JSON
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function requestOf(body: unknown): ResponsesRequest {
+  if (isObject(body)) refuseUnknownItems(body['input'], 'input');
+  const request = check(body);
+  if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
+  checkMetadata(request.metadata);
+  if (isGiven(request.previous_response_id) && isGiven(request.conversation)) throw invalid('previous_response_id', 'and conversation exclude each other');
+  return request;
+}
+
+/** @throws Fault `invalid` for a key of more than 64 characters; the rest is said by its schema */
+export function checkMetadata(metadata: Readonly<Record<string, string>> | null | undefined): void {
+  for (const key of Object.keys(metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+}
+
+/** Items that are no request's input, such as those of a conversation. @throws Fault `invalid` */
+export function itemsOf(items: unknown): readonly WireItem[] {
+  refuseUnknownItems(items, 'items');
+  const list = checkInput(items);
+  if (typeof list === 'string') throw invalid('items', 'must be an array');
+  return list;
+}
+
+/** A message may go without a type; every other item says what it is. */
+function refuseUnknownItems(items: unknown, field: string): void {
+  if (!Array.isArray(items)) return;
+  items.forEach((item: unknown, at) => {
+    if (isObject(item) && isGiven(item['type']) && !itemTypes.has(item['type'])) throw invalid(`${field}[${at}].type`, 'is no type of item of this interface');
+  });
+}
+
+/** Fields that have a place of their own in the call, or are honoured by the gateway itself. All others are carried. */
+const understood: ReadonlySet<string> = new Set(
+  (
+    'model input instructions previous_response_id conversation tools tool_choice parallel_tool_calls temperature top_p presence_penalty ' +
+    'frequency_penalty top_logprobs max_output_tokens reasoning text include store background stream stream_options metadata'
+  ).split(' '),
+);
+
+/**
+ * A request → call.
+ *
+ * @param turns the whole conversation without the request's instructions: what it goes on from, and its input
+ * @throws Fault `invalid`, naming the field as the client spelled it
+ */
+export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
+  const tools = request.tools?.map(toolOf) ?? [];
+  const { toolChoice, carried } = toolChoiceOf(request.tool_choice, tools);
+  const instructions = instructionsTurn(request);
+  if (instructions.length + turns.length === 0) throw invalid('input', 'must not be empty');
+  return {
+    model: request.model,
+    turns: [...instructions, ...turns],
+    tools,
+    ...(toolChoice ? { toolChoice } : {}),
+    ...(isGiven(request.parallel_tool_calls) ? { parallelToolCalls: request.parallel_tool_calls } : {}),
+    output: outputOf(request.text?.format),
+    sampling: samplingOf(request),
+    ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),
+    stream: request.stream ?? false,
+    extra: extraOf(request, carried),
+  };
+}
+
+function instructionsTurn({ instructions }: ResponsesRequest): readonly Turn[] {
+  return isGiven(instructions) && instructions !== ''
+    ? [{ role: 'system', parts: [{ type: 'text', text: instructions }], extra: { [dialect]: { '.instructions': true } } }]
+    : [];
+}
+
+function samplingOf(request: ResponsesRequest): Sampling {
+  const sampling: { -readonly [Key in keyof Sampling]: Sampling[Key] } = {};
+  if (isGiven(request.temperature)) sampling.temperature = request.temperature;
+  if (isGiven(request.top_p)) sampling.topP = request.top_p;
+  if (isGiven(request.max_output_tokens)) sampling.maxTokens = request.max_output_tokens;
+  if (isGiven(request.frequency_penalty)) sampling.frequencyPenalty = request.frequency_penalty;
+  if (isGiven(request.presence_penalty)) sampling.presencePenalty = request.presence_penalty;
+  if (request.top_logprobs || request.include?.includes('message.output_text.logprobs')) sampling.logprobs = request.top_logprobs ?? 0;
+  return sampling;
+}
+
+type Format = NonNullable<ResponsesRequest['text']>['format'];
+
+function outputOf(format: Format): Output {
+  if (format?.type === 'json_object') return { type: 'json' };
+  if (format?.type !== 'json_schema') return { type: 'text' };
+  const { name, description, schema, strict } = format;
+  return {
+    type: 'schema',
+    schema: bounded(schema, 'text.format.schema'),
+    name,
+    ...(isGiven(description) ? { description } : {}),
+    ...(isGiven(strict) ? { strict } : {}),
+  };
+}
+
+/** What only this dialect understands, and its sister too where both have a field. Names with a dot are notes for requests to providers of this wire. */
+function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra {
+  const carried: Record<string, Json> = rest(request, understood);
+  if (carried['truncation'] === 'disabled') delete carried['truncation'];
+  if (toolChoice !== undefined) carried['tool_choice'] = toolChoice;
+  const { verbosity } = request.text ?? {};
+  if (isGiven(verbosity)) carried['verbosity'] = verbosity;
+  const { summary, effort: _effort, ...reasoning } = request.reasoning ?? {};
+  const thinking = rest({ ...reasoning, ...(isGiven(summary) ? { summary } : {}) }, new Set());
+  if (!isEmpty(thinking)) carried['.reasoning'] = thinking;
+  if (isGiven(request.include) && request.include.length > 0) carried['.include'] = request.include;
+  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => sisterFields.has(name)));
+  return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
+}

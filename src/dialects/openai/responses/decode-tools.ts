@@ -1,0 +1,108 @@
+import { webSearchName, type Tool, type ToolChoice, type WebSearch } from '#core/conversation';
+import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { hosts, termsOf } from '../../shared/web-search.ts';
+import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
+
+/** Flat tools ↔ ours. */
+export function toolOf(tool: WireTool, at: number): Tool {
+  const field = `tools[${at}]`;
+  const { type, name, description, parameters, strict, format } = tool;
+  if (type !== 'function' && type !== 'custom') {
+    const value = bounded(rest(tool, new Set()), field);
+    return { type: 'foreign', ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}), dialect, value };
+  }
+  if (!isGiven(name)) throw missing(`${field}.name`);
+  const described = isGiven(description) ? { description } : {};
+  if (type === 'custom') return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(bounded(format, `${field}.format`)) } : {}) };
+  const kind = parameters?.['type'];
+  if (isGiven(kind) && kind !== 'object') throw invalid(`${field}.parameters.type`, 'must be "object"');
+  return {
+    type,
+    name,
+    ...described,
+    ...(isGiven(parameters) ? { parameters: bounded(parameters, `${field}.parameters`) } : {}),
+    ...(isGiven(strict) ? { strict } : {}),
+    ...carriedAs(rest(tool, functionMembers)),
+  };
+}
+
+const functionMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
+
+/** https://platform.openai.com/docs/guides/tools-web-search */
+function searchOf(value: JsonObject): WebSearch {
+  const { filters, external_web_access: live } = value;
+  const bounds: JsonObject = isObject(filters) ? filters : {};
+  const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
+  const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
+  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access']), terms);
+  return { ...search, others: [...search.others, ...others] };
+}
+
+/** The chat wire has a grammar in an object of its own; so have we. */
+function nestedGrammar(format: JsonObject): JsonObject {
+  const { type, ...grammar } = format;
+  return type === 'grammar' && !isObject(format['grammar']) ? { type, grammar } : format;
+}
+
+export function flatGrammar(format: JsonObject): JsonObject {
+  const { grammar, ...others } = format;
+  return isObject(grammar) ? { ...others, ...grammar } : format;
+}
+
+export interface Chosen {
+  readonly toolChoice?: ToolChoice;
+  /** A choice of a tool that only providers of this wire have. */
+  readonly carried?: Json;
+}
+
+export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: readonly Tool[]): Chosen {
+  if (!isGiven(choice)) return {};
+  if (choice === 'none' || choice === 'auto') return { toolChoice: { type: choice } };
+  if (tools.length === 0) throw invalid('tool_choice', 'must be "none" or "auto" when there are no tools');
+  if (choice === 'required') return { toolChoice: { type: choice } };
+  if (typeof choice === 'string') throw invalid('tool_choice', 'must be "none", "auto", "required" or an object');
+  const { type, name, mode, tools: allowed } = choice as Readonly<Record<string, unknown>> & { readonly type: string };
+  switch (type) {
+    case 'function':
+    case 'custom':
+      if (typeof name !== 'string') throw name === undefined ? missing('tool_choice.name') : invalid('tool_choice.name', 'must be a string');
+      return { toolChoice: { type: 'tool', name: declared(name, tools, 'tool_choice.name') } };
+    case 'allowed_tools':
+      return { toolChoice: allowedOf(mode, allowed, tools) };
+    default: {
+      const kind = kindOf(type);
+      if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind))
+        throw invalid('tool_choice.type', 'names a tool that is not among the tools');
+      // A function of that name would be meant by it, too.
+      const isSearch = kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
+      return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
+    }
+  }
+}
+
+/** `web_search_preview_2025_03_11` is a `web_search`. */
+const kindOf = (type: unknown) =>
+  textOf(type)
+    .split('_preview', 1)[0]!
+    .replace(/_\d{4}_\d\d_\d\d$/, '');
+
+function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): ToolChoice {
+  if (mode !== 'auto' && mode !== 'required')
+    throw mode === undefined ? missing('tool_choice.mode') : invalid('tool_choice.mode', 'must be "auto" or "required"');
+  if (!Array.isArray(allowed) || allowed.length === 0) throw invalid('tool_choice.tools', 'must be an array of at least one tool');
+  const names = allowed.flatMap((one: unknown, at) => {
+    const field = `tool_choice.tools[${at}]`;
+    if (!isObject(one)) throw invalid(field, 'must be an object');
+    const { type, name } = one;
+    if (type !== 'function' && type !== 'custom') return [];
+    if (typeof name !== 'string') throw missing(`${field}.name`);
+    return [declared(name, tools, `${field}.name`)];
+  });
+  return { type: 'allowed', names, mode };
+}
+
+function declared(name: string, tools: readonly Tool[], field: string): string {
+  if (tools.some((tool) => tool.type !== 'foreign' && tool.name === name)) return name;
+  throw invalid(field, 'names a tool that is not among the tools');
+}

@@ -1,0 +1,146 @@
+import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import { urlCitation } from './encode-items.ts';
+import { encodeMedia } from './media.ts';
+import { encryptedOf } from './thoughts.ts';
+import { dialect } from './wire.ts';
+
+/**
+ * Turns → items, as a request has them.
+ *
+ * @param ignored takes what this wire has no words for
+ */
+export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
+  return turns.flatMap((turn): readonly JsonObject[] => {
+    const { '.role': role, ...carried } = own(turn.extra, dialect);
+    switch (turn.role) {
+      case 'system':
+        return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: shown(turn.parts, ignored) }];
+      case 'user':
+        return encodeUser(turn.parts, withoutNotes(carried), ignored);
+      case 'model':
+        return encodeModel(turn.parts, ignored);
+      default:
+        return turn.role satisfies never;
+    }
+  });
+}
+
+/** Notes of a dialect to itself are no members. */
+export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
+
+function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  const said: Part[] = [];
+  for (const part of parts) {
+    if (part.type === 'tool-result') items.push(encodeResult(part, ignored));
+    else if (part.type === 'foreign' && part.dialect === dialect) items.push(part.value);
+    else said.push(part);
+  }
+  if (said.length > 0) items.push({ ...carried, type: 'message', role: 'user', content: shown(said, ignored) });
+  return items;
+}
+
+function encodeResult({ id, parts, failed, extra }: ToolResultPart, ignored: Set<string>): JsonObject {
+  const { '.custom': custom, ...carried } = own(extra, dialect);
+  if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
+  const [first] = parts;
+  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : parts.length === 0 ? '' : shown(parts, ignored);
+  return { ...withoutNotes(carried), type: custom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
+}
+
+function shown(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
+  return parts.flatMap((part): readonly JsonObject[] => {
+    if (part.type === 'text') return [{ ...withoutNotes(own(part.extra, dialect)), type: 'input_text', text: part.text }];
+    if (part.type === 'refusal') return [{ type: 'input_text', text: part.text }];
+    const media = part.type === 'media' ? encodeMedia(part) : undefined;
+    if (!media) ignored.add(`${nameOf(part)}: the provider's interface cannot carry it.`);
+    return media ? [media] : [];
+  });
+}
+
+/** Texts that follow each other are one message, but for those that say that they were another. */
+function encodeModel(parts: readonly Part[], ignored: Set<string>): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let content: JsonObject[] | undefined;
+  for (const part of parts) {
+    if (part.type === 'text' || part.type === 'refusal') {
+      const message = part.type === 'text' ? own(part.extra, dialect)['.message'] : undefined;
+      if (!content || message !== undefined)
+        items.push({ ...(message as JsonObject | undefined), type: 'message', role: 'assistant', content: (content = []) });
+      content.push(part.type === 'text' ? outputText(part) : { type: 'refusal', refusal: part.text });
+      continue;
+    }
+    content = undefined;
+    const item = encodeItem(part, ignored);
+    if (item) items.push(item);
+  }
+  return items;
+}
+
+const outputText = ({ text, citations, extra }: TextPart): JsonObject => ({
+  type: 'output_text',
+  text,
+  annotations: own(extra, dialect)['.annotations'] ?? citations?.map(urlCitation) ?? [],
+});
+
+function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: Set<string>): JsonObject | undefined {
+  switch (part.type) {
+    case 'tool-call':
+      return encodeCall(part);
+    case 'thought':
+      return encodeThought(part, ignored);
+    case 'search':
+      return undefined; // what was found is not read again
+    case 'foreign':
+      if (part.dialect === dialect) return part.value;
+      break;
+    case 'media':
+    case 'tool-result':
+      break;
+    default:
+      return part satisfies never;
+  }
+  ignored.add(`${nameOf(part)}: the provider's interface takes none from an assistant.`);
+  return undefined;
+}
+
+function encodeCall({ id, name, json, custom, extra }: ToolCallPart): JsonObject {
+  const carried = withoutNotes(own(extra, dialect));
+  return custom
+    ? { ...carried, type: 'custom_tool_call', call_id: id, name, input: json }
+    : { ...carried, type: 'function_call', call_id: id, name, arguments: json };
+}
+
+/** Only a thought that was made in this wire can be given back: it has its encrypted form. */
+function encodeThought({ text, extra }: ThoughtPart, ignored: Set<string>): JsonObject | undefined {
+  const { '.id': id, '.content': inContent, encrypted_content: encrypted } = own(extra, dialect);
+  if (encrypted === undefined && inContent === undefined) {
+    if (text !== '') ignored.add("thoughts: the provider's interface does not take back those of another.");
+    return undefined;
+  }
+  return {
+    type: 'reasoning',
+    ...(id === undefined ? {} : { id }),
+    summary: text === '' || inContent ? [] : [{ type: 'summary_text', text }],
+    ...(inContent ? { content: [{ type: 'reasoning_text', text }] } : {}),
+    ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
+  };
+}
+
+/** A thought as it is shown to whom it belongs, in the list of a response's input. */
+export const shownThought = ({ text, extra }: { readonly text: string; readonly extra?: Extra }): JsonObject => {
+  const encrypted = encryptedOf(extra);
+  return {
+    type: 'reasoning',
+    summary: text === '' ? [] : [{ type: 'summary_text', text }],
+    ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
+  };
+};
+
+function nameOf(part: Exclude<Part, TextPart>): string {
+  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
+  return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
+}
+
+const by = (part: MediaPart) => (part.fileId === undefined ? (part.url === undefined ? '' : ' by address') : ' by file id');

@@ -1,0 +1,67 @@
+import type { Citation, SearchPart } from '#core/conversation';
+import type { Json, JsonObject } from '#core/json';
+
+/** The items of an output, at their beginning, and as they are when they are done. */
+
+export const prefixes = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  image_generation_call: 'ig',
+  web_search_call: 'ws',
+} as const;
+export type ItemKind = keyof typeof prefixes;
+
+/** @param id of the response. @returns `msg_…_0`: the first item of that response */
+export const itemId = (id: string, kind: ItemKind, index: number): string => `${prefixes[kind]}_${keyOf(id)}_${index}`;
+
+const keyOf = (id: string) => id.slice(id.indexOf('_') + 1);
+
+/** The response and the place that an item's id was made from, where it is one of ours. `input` are the items of its input. */
+export function itemPlace(id: string): { readonly response: string; readonly from: 'input' | 'output'; readonly index: number } | undefined {
+  const [, key, input, index] = /^[a-z]{2,3}_([0-9A-Za-z]{22})_(i?)(\d{1,5})$/.exec(id) ?? [];
+  return key === undefined ? undefined : { response: `resp_${key}`, from: input === 'i' ? 'input' : 'output', index: Number(index) };
+}
+
+/** The id of an item of the input: those of clients are not taken over, they could be anybody's. */
+export const inputItemId = (id: string, index: number): string => `msg_${keyOf(id)}_i${index}`;
+
+export const messageItem = (id: string, status: string, content: readonly Json[], others: JsonObject = {}): JsonObject => ({
+  id,
+  type: 'message',
+  status,
+  role: 'assistant',
+  content,
+  ...others,
+});
+
+export const outputText = (text: string, annotations: Json, logprobs: readonly Json[]): JsonObject => ({ type: 'output_text', text, annotations, logprobs });
+
+export const reasoningItem = (id: string, text: string, encrypted: string | undefined): JsonObject => ({
+  id,
+  type: 'reasoning',
+  summary: text === '' ? [] : [{ type: 'summary_text', text }],
+  ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
+});
+
+export interface CallItem {
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly custom: boolean;
+  readonly others: JsonObject;
+}
+
+export const callItem = ({ id, callId, name, custom, others }: CallItem, status: string, json: string): JsonObject =>
+  custom
+    ? { ...others, id, type: 'custom_tool_call', status, call_id: callId, name, input: json }
+    : { ...others, id, type: 'function_call', status, call_id: callId, name, arguments: json };
+export const searchItem = (id: string, { query }: SearchPart, status: SearchPart['state'] | 'in_progress'): JsonObject => ({
+  id,
+  type: 'web_search_call',
+  status,
+  action: { type: 'search', query, queries: [query] },
+});
+
+export const urlCitation = ({ start, end, url, title }: Citation): JsonObject => ({ type: 'url_citation', start_index: start, end_index: end, url, title });

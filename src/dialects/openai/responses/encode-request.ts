@@ -1,0 +1,141 @@
+import type { GenerateCall, Sampling } from '#core/call';
+import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#core/conversation';
+import { absent, ignoredIn } from '#core/capabilities';
+import { isEmpty, own, type Json, type JsonObject } from '#core/json';
+import { unheard } from '#core/dropped-extra';
+import { leftOut, unheardTerms } from '../../shared/web-search.ts';
+import { possibleChoice } from '../../shared/tool-choice.ts';
+import { flatGrammar } from './decode-tools.ts';
+import { encodeInput, withoutNotes } from './encode-input.ts';
+import { honours } from './capabilities.ts';
+import { dialect, sisterFields } from './wire.ts';
+
+/** How a provider's model differs from the others of this wire. */
+export interface Quirks {
+  /** False: it gives no encrypted thoughts and refuses to be asked for them. */
+  readonly encrypted?: boolean;
+}
+
+const encrypted = 'reasoning.encrypted_content';
+const withLogprobs = 'message.output_text.logprobs';
+
+/**
+ * Call → a responses request, with the whole conversation: nothing is kept upstream, so thoughts are asked for in their encrypted form. A field the client did
+ * not send is not sent, but for these two.
+ *
+ * @param model the model's name upstream
+ * @returns `ignored`: what this wire has no words for, as `field: reason`
+ */
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
+  const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
+  const unknown = unheard(call, dialect).filter((name) => !(name in sister));
+  const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
+  const notes = own(call.extra, dialect);
+  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
+  const { instructions, turns } = instructionsOf(call.turns);
+  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const asked = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
+  const include = [...new Set(quirks.encrypted === false ? asked.filter((one) => one !== encrypted) : [...asked, encrypted])];
+  const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
+  const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
+  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: true }, ignored);
+  const choice = hostedChoice ?? (possible && encodeToolChoice(possible, call.tools));
+  const body: Record<string, Json> = {
+    ...carried,
+    model,
+    ...(instructions === undefined ? {} : { instructions }),
+    input: encodeInput(turns, ignored),
+    ...encodeSampling(call.sampling),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
+    ...(tools.length === 0 || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
+    ...(isEmpty(reasoning) ? {} : { reasoning }),
+    ...(isEmpty(text) ? {} : { text }),
+    ...(include.length === 0 ? {} : { include }),
+    store: false,
+  };
+  if (call.stream) body['stream'] = true;
+  return { body, ignored: [...ignored] };
+}
+
+/** What the request itself called its instructions. */
+function instructionsOf(turns: readonly Turn[]): { readonly instructions?: string; readonly turns: readonly Turn[] } {
+  const [first, ...others] = turns;
+  const [part] = first?.parts ?? [];
+  if (!first || own(first.extra, dialect)['.instructions'] !== true || part?.type !== 'text') return { turns };
+  return { instructions: part.text, turns: others };
+}
+
+function encodeSampling({ temperature, topP, maxTokens, logprobs }: Sampling): JsonObject {
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...(logprobs === undefined ? {} : { top_logprobs: logprobs }),
+  };
+}
+
+function encodeOutput({ output }: GenerateCall): JsonObject {
+  switch (output.type) {
+    case 'text':
+      return {};
+    case 'json':
+      return { format: { type: 'json_object' } };
+    case 'schema': {
+      const { name = 'answer', description, schema, strict } = output;
+      const more = { ...(description === undefined ? {} : { description }), ...(strict === undefined ? {} : { strict }) };
+      return { format: { type: 'json_schema', name, schema, ...more } };
+    }
+    default:
+      return output satisfies never;
+  }
+}
+
+function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
+  switch (tool.type) {
+    case 'function': {
+      const { name, description, parameters, strict, extra } = tool;
+      const described = description === undefined ? {} : { description };
+      return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, parameters: parameters ?? noParameters, strict: strict ?? false }];
+    }
+    case 'custom': {
+      const { name, description, format } = tool;
+      return [
+        { type: 'custom', name, ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) },
+      ];
+    }
+    case 'foreign':
+      if (tool.dialect === dialect) return [tool.value];
+      if (isWebSearch(tool)) {
+        for (const one of unheardTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
+        const { allowed, unopened } = tool.search;
+        return [{ type: 'web_search', ...(allowed ? { filters: { allowed_domains: allowed } } : {}), ...(unopened ? { external_web_access: false } : {}) }];
+      }
+      ignored.add(leftOut(tool));
+      return [];
+    default:
+      return tool satisfies never;
+  }
+}
+
+/** The wire wants parameters, and takes a schema for strict where nothing is said: it is not what clients of other wires meant. */
+const noParameters = { type: 'object', properties: {} };
+
+function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
+  const hosted = (name: string) => name === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === name) && tools.find(isWebSearch);
+  const named = (name: string) => ({ type: tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function', name });
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type;
+    case 'tool': {
+      const search = hosted(choice.name);
+      return search ? { type: (search.type === 'foreign' && search.dialect === dialect && search.value['type']) || 'web_search' } : named(choice.name);
+    }
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(named) };
+    default:
+      return choice satisfies never;
+  }
+}

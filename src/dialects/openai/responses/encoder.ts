@@ -1,0 +1,352 @@
+import type { SearchPart } from '#core/conversation';
+import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import type { OpenAIError } from '../faults.ts';
+import { callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
+import { encodeLogprobs } from '../logprobs.ts';
+import { isRefusal, Message, Thinking } from './open-items.ts';
+import type { Status } from './response.ts';
+import { encryptedOf } from './thoughts.ts';
+import { encodeUsage } from './usage.ts';
+import { dialect } from './wire.ts';
+
+/** What an answer in this wire is made of besides its events. */
+export interface Answering {
+  /** The response of which nothing is known yet (`queued`). */
+  readonly response: JsonObject;
+  /** Is what other wires need to take their thoughts back given to the client? */
+  readonly encrypted: boolean;
+  /** Unix seconds, at the end. */
+  readonly now: () => number;
+  /** How a frame is written. */
+  readonly frame?: (type: string, members: string) => string;
+}
+
+/** A frame as it goes to the client. */
+export const frameText = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
+
+/** Writes no frames, for whole answers. */
+export const noFrame = () => '';
+
+/**
+ * Events → frames, and the response object that they add up to. Messages and thoughts are said one at a time; calls stay open until the end, for their pieces may
+ * come in turn. The wire has one answer: other candidates than the first are left out.
+ */
+export class Encoder {
+  readonly #answering: Answering;
+  readonly #frame: (type: string, members: string) => string;
+  /** JSON for a frame. */
+  readonly #json: (value: unknown) => string;
+  readonly #output: JsonObject[] = [];
+  readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
+  readonly #searches = new Map<string, { readonly id: string; readonly index: number }>();
+  #number = 0;
+  #open: Message | Thinking | undefined;
+  #model: string | undefined;
+  #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
+  #usage: Usage | undefined;
+  #response: JsonObject;
+
+  constructor(answering: Answering) {
+    this.#answering = answering;
+    this.#frame = answering.frame ?? frameText;
+    this.#json = this.#frame === noFrame ? () => '' : JSON.stringify;
+    this.#response = answering.response;
+  }
+
+  /** The response as far as it is known. */
+  get response(): JsonObject {
+    return this.#response;
+  }
+
+  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
+  encode(event: GenerateEvent): string {
+    if ('candidate' in event && event.candidate !== 0) return '';
+    switch (event.type) {
+      case 'started':
+        return this.#start(event.model);
+      case 'text':
+        return this.#text(event);
+      case 'refusal':
+        return this.#refusal(event.text);
+      case 'thought':
+        return this.#thought(event.text, event.extra);
+      case 'tool-call':
+        return this.#callPiece(event);
+      case 'part':
+        return this.#part(event.part);
+      case 'finished':
+        this.#finished ??= event;
+        return '';
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'passed':
+        return '';
+      default:
+        return event satisfies never;
+    }
+  }
+
+  /** Ends what is open: from here on `response` is whole. */
+  finish(): string {
+    const reason = this.#finished?.reason ?? 'stop';
+    const refused = this.#output.concat(this.#open?.kind === 'message' ? this.#open.items() : []).some(isRefusal);
+    const why = reason === 'length' ? 'max_output_tokens' : reason === 'refused' && !refused ? 'content_filter' : undefined;
+    const status: Status = why === undefined ? 'completed' : 'incomplete';
+    let frames = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
+    if (this.#output.length === 0 && !this.#open && status === 'completed') frames += this.#text({ text: '' }, true);
+    frames += this.#endItems(status);
+    this.#conclude(status, { incomplete_details: why === undefined ? null : { reason: why } });
+    return frames;
+  }
+
+  /** Says how the response ended. @param stored could it be kept? */
+  last(stored: boolean): string {
+    if (!stored) this.#response = { ...this.#response, store: false };
+    return this.#say(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';
+  }
+
+  /** The last frames of a response that failed: `error`, then `response.failed`, and no `[DONE]`. */
+  fail(error: OpenAIError['error']): string {
+    const start = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
+    const said = this.#say('error', `"error":${this.#json(error)}`);
+    this.#leaveItems();
+    this.#conclude('failed', { error: { code: error.code, message: error.message } });
+    return start + said + this.#say('response.failed', this.#whole());
+  }
+
+  /** The last frame of a stream that ends before its response does. */
+  cutShort(error: OpenAIError['error']): string {
+    return this.#say('error', `"error":${this.#json(error)}`);
+  }
+
+  /** The response of a run that somebody ended. */
+  cancel(): void {
+    this.#leaveItems();
+    this.#conclude('cancelled', {});
+  }
+
+  #start(model: string): string {
+    this.#model = model;
+    this.#response = { ...this.#response, model, status: 'in_progress' };
+    const whole = this.#whole();
+    return this.#say('response.created', whole) + this.#say('response.in_progress', whole);
+  }
+
+  #text({ text, logprobs, citations, extra }: Omit<Extract<GenerateEvent, { type: 'text' }>, 'type' | 'candidate'>, empty = false): string {
+    const { '.annotations': asTheyCame, '.message': message } = own(extra, dialect);
+    const annotations = asTheyCame ?? citations?.map(urlCitation);
+    let frames = '';
+    let open = this.#open?.kind === 'message' ? this.#open : undefined;
+    if (text !== '' || logprobs || annotations !== undefined || empty) {
+      if (!open) [frames, open] = this.#openMessage();
+      if (open.part !== 'output_text') frames += this.#endPart(open) + this.#startPart(open, 'output_text');
+      const tokens = logprobs ? encodeLogprobs(logprobs, []) : [];
+      open.logprobs.push(...tokens);
+      open.text += text;
+      if (text !== '' || logprobs)
+        frames += this.#say(
+          'response.output_text.delta',
+          `${open.place},"content_index":${open.at},"delta":${this.#json(text)},"logprobs":${this.#json(tokens)}`,
+        );
+      if (Array.isArray(annotations)) frames += this.#annotate(open, annotations);
+    }
+    if (!(extra || citations) || !open) return frames;
+    frames += this.#endPart(open);
+    if (message === undefined) return frames;
+    open.others = message as JsonObject;
+    return frames + this.#close('completed');
+  }
+
+  #annotate(open: Message, annotations: readonly Json[]): string {
+    open.annotations = annotations;
+    return annotations
+      .map((one, at) =>
+        this.#say('response.output_text.annotation.added', `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`),
+      )
+      .join('');
+  }
+
+  #refusal(text: string): string {
+    if (text === '') return '';
+    let frames = '';
+    let open = this.#open?.kind === 'message' ? this.#open : undefined;
+    if (!open) [frames, open] = this.#openMessage();
+    if (open.part !== 'refusal') frames += this.#endPart(open) + this.#startPart(open, 'refusal');
+    open.text += text;
+    return frames + this.#say('response.refusal.delta', `${open.place},"content_index":${open.at},"delta":${this.#json(text)}`);
+  }
+
+  #thought(text: string, extra: Extra | undefined): string {
+    let frames = '';
+    let open = this.#open?.kind === 'reasoning' ? this.#open : undefined;
+    if (text === '' && (!extra || (!open && encryptedOf(extra) === undefined))) return '';
+    if (!open) {
+      frames = this.#close('completed');
+      open = new Thinking(this.#next('reasoning'), this.#output.length);
+      this.#output.push({});
+      this.#open = open;
+      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(reasoningItem(open.id, '', undefined))}`);
+    }
+    if (text !== '') {
+      if (open.text === '')
+        frames += this.#say('response.reasoning_summary_part.added', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":""}`);
+      open.text += text;
+      frames += this.#say('response.reasoning_summary_text.delta', `${open.place},"summary_index":0,"delta":${this.#json(text)}`);
+    }
+    if (!extra) return frames;
+    open.encrypted = this.#answering.encrypted ? encryptedOf(extra) : undefined;
+    return frames + this.#close('completed');
+  }
+
+  #callPiece(piece: ToolCallPiece): string {
+    let frames = '';
+    let open = this.#calls.get(piece.call);
+    if (!open) {
+      frames = this.#close('completed');
+      const custom = piece.custom === true;
+      const id = this.#next(custom ? 'custom_tool_call' : 'function_call');
+      const item: CallItem = { id, callId: piece.id, name: piece.name ?? '', custom, others: own(piece.extra, dialect) };
+      open = { item, index: this.#output.length, json: '' };
+      this.#calls.set(piece.call, open);
+      this.#output.push({});
+      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(callItem(item, 'in_progress', ''))}`);
+    }
+    open.json += piece.json;
+    if (piece.json === '') return frames;
+    const type = open.item.custom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
+    return frames + this.#say(type, `"item_id":"${open.item.id}","output_index":${open.index},"delta":${this.#json(piece.json)}`);
+  }
+
+  /** An image is the result of a generation; items of providers of this wire are given as they are. */
+  #part(part: Extract<GenerateEvent, { type: 'part' }>['part']): string {
+    if (part.type === 'search') return this.#search(part);
+    const item: JsonObject | undefined =
+      part.type === 'foreign'
+        ? part.dialect === dialect
+          ? part.value
+          : undefined
+        : part.kind === 'image' && part.base64 !== undefined
+          ? { id: this.#next('image_generation_call'), type: 'image_generation_call', status: 'completed', result: part.base64 }
+          : undefined;
+    if (!item) return '';
+    const frames = this.#close('completed');
+    const members = `"output_index":${this.#output.length},"item":${this.#json(item)}`;
+    this.#output.push(item);
+    return frames + this.#say('response.output_item.added', members) + this.#say('response.output_item.done', members);
+  }
+
+  #search(part: SearchPart): string {
+    let frames = '';
+    let open = this.#searches.get(part.id);
+    const told = (state: string) => this.#say(`response.web_search_call.${state}`, `"output_index":${open!.index},"item_id":"${open!.id}"`);
+    if (!open) {
+      frames = this.#close('completed');
+      open = { id: this.#next('web_search_call'), index: this.#output.length };
+      this.#searches.set(part.id, open);
+      const item = searchItem(open.id, part, 'in_progress');
+      this.#output.push(item);
+      frames +=
+        this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + told('in_progress') + told('searching');
+    }
+    if (part.state === 'searching') return frames;
+    return frames + told('completed') + this.#done(open.index, searchItem(open.id, part, part.state));
+  }
+
+  #openMessage(): [string, Message] {
+    const frames = this.#close('completed');
+    const open = new Message(this.#next('message'), this.#output.length);
+    this.#output.push({});
+    this.#open = open;
+    return [
+      frames + this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(messageItem(open.id, 'in_progress', []))}`),
+      open,
+    ];
+  }
+
+  #startPart(open: Message, part: 'output_text' | 'refusal'): string {
+    open.start(part);
+    return this.#say('response.content_part.added', `${open.place},"content_index":${open.at},"part":${this.#json(open.content())}`);
+  }
+
+  #endPart(open: Message): string {
+    if (open.part === undefined) return '';
+    const place = `${open.place},"content_index":${open.at}`;
+    const text = this.#json(open.text);
+    const done =
+      open.part === 'refusal'
+        ? this.#say('response.refusal.done', `${place},"refusal":${text}`)
+        : this.#say('response.output_text.done', `${place},"text":${text},"logprobs":${this.#json(open.logprobs)}`);
+    const part = open.end();
+    return done + this.#say('response.content_part.done', `${place},"part":${this.#json(part)}`);
+  }
+
+  /** Ends the open message or thought. */
+  #close(status: 'completed' | 'incomplete'): string {
+    const open = this.#open;
+    this.#open = undefined;
+    if (!open) return '';
+    let frames = '';
+    let item: JsonObject;
+    if (open.kind === 'message') {
+      frames = this.#endPart(open);
+      item = messageItem(open.id, status, open.done, open.others);
+    } else {
+      item = reasoningItem(open.id, open.text, open.encrypted);
+      if (open.text !== '') {
+        const text = this.#json(open.text);
+        frames =
+          this.#say('response.reasoning_summary_text.done', `${open.place},"summary_index":0,"text":${text}`) +
+          this.#say('response.reasoning_summary_part.done', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":${text}}`);
+      }
+    }
+    return frames + this.#done(open.index, item);
+  }
+
+  /** Only the last item can be incomplete. */
+  #endItems(status: Status): string {
+    const last = status === 'incomplete' ? this.#output.length - 1 : -1;
+    let frames = '';
+    const statusOf = (index: number) => (index === last ? 'incomplete' : 'completed');
+    if (this.#open) frames += this.#close(statusOf(this.#open.index));
+    for (const { item, index, json } of this.#calls.values()) {
+      const [type, name] = item.custom ? ['response.custom_tool_call_input.done', 'input'] : ['response.function_call_arguments.done', 'arguments'];
+      const called = item.custom ? '' : `,"name":${this.#json(item.name)}`;
+      frames += this.#say(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${this.#json(json)}`);
+      frames += this.#done(index, callItem(item, statusOf(index), json));
+    }
+    this.#calls.clear();
+    return frames;
+  }
+
+  /** What was being said stays as far as it came, and nobody is told that it is done. */
+  #leaveItems(): void {
+    const number = this.#number;
+    this.#endItems('incomplete');
+    this.#number = number;
+  }
+
+  #done(index: number, item: JsonObject): string {
+    this.#output[index] = item;
+    return this.#say('response.output_item.done', `"output_index":${index},"item":${this.#json(item)}`);
+  }
+
+  #conclude(status: Status, members: JsonObject): void {
+    const completed_at = status === 'completed' ? this.#answering.now() : null;
+    const usage = this.#usage ? encodeUsage(this.#usage) : null;
+    this.#response = { ...this.#response, status, completed_at, output: this.#output, usage, ...members };
+  }
+
+  #next(kind: Parameters<typeof itemId>[1]): string {
+    return itemId(textOf(this.#response['id']), kind, this.#output.length);
+  }
+
+  #whole(): string {
+    return `"response":${this.#json(this.#response)}`;
+  }
+
+  #say(type: string, members: string): string {
+    return this.#frame(type, `"sequence_number":${this.#number++},${members}`);
+  }
+}

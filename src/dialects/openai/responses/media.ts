@@ -1,0 +1,72 @@
+import type { MediaPart } from '#core/conversation';
+import { own, rest, type Json, type JsonObject } from '#core/json';
+import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { carriedAs, dialect, type WireContentPart } from './wire.ts';
+
+/** Images, files and sounds of the responses wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
+
+type Shown = Extract<WireContentPart, { type: 'input_image' | 'input_file' | 'input_audio' }>;
+
+/** @throws Fault `invalid` for an address that nobody should be asked to open */
+export function mediaOf(part: Shown, place: string): MediaPart {
+  switch (part.type) {
+    case 'input_image': {
+      const { image_url: url, file_id: fileId, detail } = part as typeof part & { readonly detail?: unknown };
+      const carried = { ...(typeof detail === 'string' ? { detail } : {}), ...carriedAs(rest(part, imageMembers)) };
+      if (isGiven(url)) return { type: 'media', kind: 'image', ...sourceOf(url, `${place}.image_url`), ...carried };
+      if (isGiven(fileId)) return { type: 'media', kind: 'image', fileId, ...carried };
+      throw missing(`${place}.image_url`);
+    }
+    case 'input_file': {
+      const { file_data: data, file_url: url, file_id: fileId, filename } = part;
+      const file = { type: 'media', kind: 'file', ...(isGiven(filename) ? { name: filename } : {}), ...carriedAs(rest(part, fileMembers)) } as const;
+      if (isGiven(data)) return { ...file, ...(data.startsWith('data:') ? sourceOf(data, `${place}.file_data`) : { base64: data }) };
+      if (isGiven(url)) return { ...file, ...sourceOf(url, `${place}.file_url`) };
+      if (isGiven(fileId)) return { ...file, fileId };
+      throw missing(`${place}.file_data`);
+    }
+    case 'input_audio': {
+      const { data, format } = part.input_audio;
+      return { type: 'media', kind: 'audio', mediaType: audioType(format), base64: data };
+    }
+    default:
+      return part satisfies never;
+  }
+}
+
+const imageMembers = new Set(['type', 'image_url', 'file_id', 'detail']);
+const fileMembers = new Set(['type', 'file_data', 'file_url', 'file_id', 'filename']);
+
+function sourceOf(url: string, place: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> {
+  const inline = dataOf(url);
+  if (inline) return inline;
+  if (!/^(https?|data):/i.test(url)) throw invalid(place, 'must be an http or https address or a data URL');
+  return { url };
+}
+
+/** A content part, or undefined where this wire has no words for it. */
+export function encodeMedia({ kind, base64, mediaType, url, fileId, name, detail = 'auto', extra }: MediaPart): JsonObject | undefined {
+  const carried = own(extra, dialect);
+  const inline = base64 === undefined ? undefined : `data:${mediaType ?? (kind === 'image' ? 'image/png' : 'application/octet-stream')};base64,${base64}`;
+  switch (kind) {
+    case 'image': {
+      const source: JsonObject | undefined =
+        fileId !== undefined ? { file_id: fileId } : (url ?? inline) === undefined ? undefined : { image_url: url ?? inline! };
+      return source && { ...carried, type: 'input_image', detail, ...source };
+    }
+    case 'file': {
+      const source: Record<string, Json> = {};
+      if (fileId !== undefined) source['file_id'] = fileId;
+      else if (url !== undefined && !url.startsWith('data:')) source['file_url'] = url;
+      else if (url !== undefined || inline !== undefined) source['file_data'] = url ?? inline!;
+      else return undefined;
+      return { ...carried, type: 'input_file', ...(name === undefined ? {} : { filename: name }), ...source };
+    }
+    case 'audio':
+      return base64 === undefined ? undefined : { type: 'input_audio', input_audio: { data: base64, format: audioFormat(mediaType) } };
+    case 'video':
+      return undefined;
+    default:
+      return kind satisfies never;
+  }
+}

@@ -1,0 +1,57 @@
+import type { GenerateEvent } from '#core/event';
+import type { GenerateResult } from '#core/fold';
+import type { JsonObject } from '#core/json';
+import { reader } from './decode-answer.ts';
+import { Encoder, noFrame, type Answering } from './encoder.ts';
+
+/** A whole response ↔ events and results. */
+
+/**
+ * @param body parsed JSON
+ * @param model the upstream's name for it, for answers that do not say
+ * @param ignored goes into `started`
+ * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ */
+export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
+
+/** A whole answer → the response object: what is said at once is a stream of few words. */
+export function encodeResult(result: GenerateResult, answering: Answering): JsonObject {
+  const encoder = new Encoder({ ...answering, frame: noFrame });
+  for (const event of eventsOf(result)) encoder.encode(event);
+  encoder.finish();
+  return encoder.response;
+}
+
+/** The events of a whole answer, a part at a time. */
+export function* eventsOf({ started, candidates, usage }: GenerateResult): Generator<GenerateEvent> {
+  yield started;
+  const [first] = candidates;
+  const { parts, reason, raw, logprobs, extra } = first ?? { parts: [], reason: 'stop', raw: '' };
+  const words = parts.findIndex(({ type }) => type === 'text');
+  let call = 0;
+  for (const [at, part] of parts.entries()) {
+    switch (part.type) {
+      case 'text':
+        yield { ...part, candidate: 0, ...(at === words && logprobs ? { logprobs } : {}) };
+        break;
+      case 'thought':
+      case 'refusal':
+        yield { ...part, candidate: 0 };
+        break;
+      case 'tool-call':
+        yield { ...part, candidate: 0, call: call++ };
+        break;
+      case 'media':
+      case 'search':
+      case 'foreign':
+        yield { type: 'part', candidate: 0, part };
+        break;
+      case 'tool-result':
+        break; // no model says one
+      default:
+        part satisfies never;
+    }
+  }
+  yield { type: 'finished', candidate: 0, reason, raw, ...(extra ? { extra } : {}) };
+  if (usage) yield { type: 'usage', usage };
+}

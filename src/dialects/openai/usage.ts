@@ -1,0 +1,31 @@
+import type { Usage } from '#core/event';
+import { isEmpty, type Extra, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
+
+/** The numbers of OpenAI's wires as they came: what cannot be is left out. `carried` stands beside them. */
+export function usageFrom(
+  counts: { readonly input: number; readonly output: number; readonly cached: unknown; readonly written: unknown; readonly thought: unknown },
+  extra: Extra,
+): Usage {
+  const { input, output, cached, written, thought } = counts;
+  const read = isCount(cached) && cached <= input ? cached : undefined;
+  return {
+    input,
+    output,
+    ...(read === undefined ? {} : { cached: read }),
+    ...(isCount(written) && written + (read ?? 0) <= input ? { cacheWrite: written } : {}),
+    ...(isCount(thought) && thought <= output ? { thought } : {}),
+    source: 'provider',
+    ...(isEmpty(extra) ? {} : { extra }),
+  };
+}
+
+/** These wires have one number for what was written into the cache, however long it stays. */
+export const writtenIn = (minutes: number | undefined, hour: number | undefined): number | undefined =>
+  minutes === undefined && hour === undefined ? undefined : (minutes ?? 0) + (hour ?? 0);
+
+/** What a usage says besides, with the details that are not known under the names they came by. */
+export function besides(others: object, details: Readonly<Record<string, object>>): JsonObject {
+  const filled = Object.entries(details).filter(([, inner]) => !isEmpty(inner));
+  return { ...(others as JsonObject), ...(Object.fromEntries(filled) as JsonObject) };
+}

@@ -1,0 +1,97 @@
+import { Fault } from '#core/fault';
+import { isObject, textOf } from '#core/json';
+
+/** What the reading of a provider's refusal shares, whatever its dialect. */
+
+/** Header names in lower case. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Longer waits than this are no advice for a request. */
+const longestWait = 3600;
+
+/** Seconds to wait, where the headers say something sensible. A date is read against the sender's own clock. https://www.rfc-editor.org/rfc/rfc9110#field.retry-after */
+export function retryAfterOf(headers: Headers): number | undefined {
+  const header = (name: string) => {
+    const value = headers[name];
+    return (typeof value === 'string' ? value : value?.[0])?.trim() ?? '';
+  };
+  const milliseconds = header('retry-after-ms');
+  const after = header('retry-after');
+  const sane = [
+    /^\d+(\.\d+)?$/.test(milliseconds) ? Number(milliseconds) / 1000 : NaN,
+    /^\d+(\.\d+)?$/.test(after) ? Number(after) : NaN,
+    /[a-z]/i.test(after) ? (Date.parse(after) - Date.parse(header('date'))) / 1000 : NaN,
+  ];
+  return sane.find((seconds) => seconds > 0 && seconds <= longestWait);
+}
+
+/** Words go into the log, prose does not. */
+export const wordOf = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
+export const proseOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
+
+/** @returns the JSON that a body is; `undefined` where it is none */
+export function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object, perhaps the first of a list, that an error stands in. */
+export const shellOf = (value: unknown): Readonly<Record<string, unknown>> => {
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  return isObject(first) ? first : {};
+};
+
+/** What a refusal means. `mistake`: the caller's own. `larger`: than this place ever takes. `missing`: something that the request names. `address`: nobody answers there. */
+export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mistake' | 'too-large' | 'larger' | 'missing' | 'address' | 'failed';
+
+/** What its status alone says of it. */
+export function meaningOf(status: number): Meaning {
+  if (status === 429) return 'limited';
+  if (status === 503 || status === 529) return 'overloaded';
+  if (status === 401 || status === 402 || status === 403) return 'credentials';
+  if (status === 400 || status === 422) return 'mistake';
+  if (status === 413) return 'too-large';
+  return status >= 404 && status < 500 && status !== 408 ? 'address' : 'failed';
+}
+
+/** A refusal that is not the caller's mistake, as a fault. @param retryAfter seconds */
+export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, retryAfter?: number): Fault {
+  const wait = retryAfter === undefined ? {} : { retryAfter };
+  switch (meaning) {
+    case 'limited':
+      return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...wait, cause });
+    case 'overloaded':
+      return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
+    case 'credentials':
+      return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
+    case 'model':
+      return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
+    case 'missing':
+      return new Fault('not-found', 'The provider does not have something that the request names, such as a file.', { cause });
+    case 'larger':
+      return new Fault('too-large', 'The request is larger than the provider takes in a minute.', { elsewhere: true, cause });
+    case 'too-large':
+      return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
+    case 'address':
+      return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
+    case 'failed':
+      return new Fault('upstream-failed', 'The provider failed.', { elsewhere: true, ...wait, cause });
+    default:
+      return meaning satisfies never;
+  }
+}
+
+export const tooLong = (cause: unknown): Fault =>
+  new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
+
+export const againstPolicy = (cause: unknown): Fault =>
+  new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
+
+/** @param isUnknown it does not know the field, whatever its value */
+export function notAccepted(field: string | undefined, cause: unknown, isUnknown = false): Fault {
+  if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
+  return new Fault('invalid', `The provider did not accept ${field}.`, { field, ...(isUnknown ? { reason: 'field-unknown' } : {}), cause });
+}

@@ -1,0 +1,50 @@
+import { choiceHeaders } from '#core/choice-headers';
+import type { Started } from '#core/event';
+import type { Allowance, Progress } from '#core/generate';
+import type { Headers } from '#http/exchange';
+
+/**
+ * What an answer says about its way: who answered, after how many tries, what could not be honoured, what is left of the limits.
+ *
+ * @param started absent while nobody has answered yet
+ */
+export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
+  const headers =
+    progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
+  if (!started) return headers;
+  return [
+    ...headers,
+    ...onTheWay(progress),
+    ...whoAnswered(progress),
+    ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : []),
+  ];
+}
+
+/** What checks and cache had to do with it. */
+function onTheWay({ cache, flags }: Progress): Headers {
+  if (!cache && !flags) return none;
+  return [...(cache ? [choiceHeaders.cache, cache] : none), ...(flags ? ['x-dragoman-flags', inHeader(flags.join(', '))] : none)];
+}
+
+const none: Headers = [];
+
+/** The last target tried: for refusals too. */
+export function whoAnswered({ attempts }: Progress): Headers {
+  const last = attempts.at(-1);
+  if (!last) return [];
+  return ['x-dragoman-provider', last.provider, ...(last.region ? ['x-dragoman-region', last.region] : []), 'x-dragoman-attempts', String(attempts.length)];
+}
+
+/** Where a plan has no limit the figures say so by the largest whole number. */
+const unlimited: Allowance = { limit: Number.MAX_SAFE_INTEGER, remaining: Number.MAX_SAFE_INTEGER, reset: 0 };
+
+function allowance(what: 'requests' | 'tokens', { limit, remaining, reset }: Allowance = unlimited): Headers {
+  return [`x-ratelimit-limit-${what}`, String(limit), `x-ratelimit-remaining-${what}`, String(remaining), `x-ratelimit-reset-${what}`, `${reset}s`];
+}
+
+const unlimitedHeaders = [...allowance('requests', unlimited), ...allowance('tokens', unlimited)];
+
+/** Header values are printable ASCII, and not endless. */
+function inHeader(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);
+}

@@ -1,0 +1,230 @@
+import { Type, type TSchema } from 'typebox';
+import { characters } from '#dialects/shared/read-fields';
+import { checked } from '#kit/json/check';
+import { secondsOfSound } from './audio-duration.ts';
+import { answerHeaders } from '../answer-headers.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
+import type { Asked, Route } from '#http/route';
+import { Fault } from '#core/fault';
+import type { Context } from '#core/generate';
+import { textOf } from '#core/json';
+import type { Pass, PassBody, PassCall } from '#core/raw-request';
+import type { Counts } from '#core/price';
+import { mostOfPictures, mostOfRecording, mostOfSpeech } from './media-tokens.ts';
+import { root } from './root.ts';
+
+export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
+  readonly pass: Pass;
+}
+
+/** What goes to providers of this interface as it came: where none has the model, the answer is 501. */
+export function passedRoutes(parts: PassingParts): readonly Route[] {
+  return operations.map((operation) => ({
+    method: 'POST',
+    path: `${root}/${operation.name}`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: operation.summary,
+    input: operation.input,
+    ...(operation.form ? { takes: 'form' as const } : {}),
+    answer: async (asked) => answer(parts, operation, asked, await read(operation, asked)),
+  }));
+}
+
+interface Operation {
+  readonly name: string;
+  readonly summary: string;
+  readonly input: TSchema;
+  /** The model where the request names none. */
+  readonly model: string;
+  /** The fields whose text costs. */
+  readonly texts: readonly string[];
+  /** What it may cost at most, in tokens beside the text. `bytes` of the file. */
+  readonly most: (fields: Readonly<Record<string, unknown>>, bytes: number) => PassCall['most'];
+  readonly form?: true;
+  readonly saysText?: true;
+  /** What a request asks for that is not counted in tokens. */
+  counts?(fields: Readonly<Record<string, unknown>>): Counts;
+}
+
+/** Characters that are spoken in a second. */
+const charactersPerSecond = 15;
+
+function spokenIn({ input }: Readonly<Record<string, unknown>>): Counts {
+  const spoken = characters(textOf(input));
+  return { characters: spoken, spokenSeconds: spoken / charactersPerSecond };
+}
+
+const model = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' }));
+const text = Type.String({ minLength: 1 });
+const stream = Type.Optional(Type.Union([Type.Boolean(), Type.Null()]));
+
+const operations: readonly Operation[] = [
+  {
+    name: 'moderations',
+    summary: 'Says whether texts or pictures are harmful, by a provider that has it.',
+    input: Type.Object({
+      model,
+      input: Type.Union([text, Type.Array(Type.Union([text, Type.Object({ type: Type.String() })]), { minItems: 1, maxItems: 2048 })]),
+    }),
+    model: 'omni-moderation-latest',
+    texts: ['input'],
+    most: () => ({ input: 0, output: 0 }),
+  },
+  {
+    name: 'audio/speech',
+    summary: 'Speaks a text, by a provider that has it.',
+    input: Type.Object({ model, input: Type.String({ minLength: 1, maxLength: 100_000 }), voice: Type.Optional(Type.Union([text, Type.Object({})])) }),
+    model: 'tts-1',
+    texts: ['input', 'instructions'],
+    counts: spokenIn,
+    most: mostOfSpeech,
+  },
+  {
+    name: 'audio/transcriptions',
+    summary: 'Writes down what is said in a recording, by a provider that has it.',
+    input: Type.Object({ model, file: Type.String({ format: 'binary' }), stream: Type.Optional(Type.String()) }),
+    model: 'whisper-1',
+    texts: ['prompt'],
+    most: (_, bytes) => mostOfRecording(bytes),
+    form: true,
+    saysText: true,
+  },
+  {
+    name: 'images/generations',
+    summary: 'Draws pictures, by a provider that has it.',
+    input: Type.Object({ model, prompt: text, n: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 10 }), Type.Null()])), stream }),
+    model: 'gpt-image-1',
+    texts: ['prompt'],
+    counts: ({ n }) => ({ pictures: typeof n === 'number' ? n : 1 }),
+    most: mostOfPictures,
+  },
+];
+
+interface Read {
+  readonly model: string;
+  readonly body: PassBody;
+  readonly stream: boolean;
+  readonly texts: readonly string[];
+  readonly counts: Counts;
+  readonly most: PassCall['most'];
+  readonly app: string | undefined;
+}
+
+const checks = new Map(
+  operations.map(({ name, input }) => [
+    name,
+    checked(
+      input,
+      ({ field, message, missing }) =>
+        new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
+    ),
+  ]),
+);
+
+async function read(operation: Operation, asked: Asked): Promise<Read> {
+  if (operation.form) return readForm(operation, asked);
+  const { app, body } = unlabelled(asked.json);
+  const fields = checks.get(operation.name)!(body) as Readonly<Record<string, unknown>>;
+  const bytes = body === asked.json ? asked.bytes : undefined;
+  if (!bytes) throw new Fault('invalid', 'app_name cannot be in the body here: send it as X-App-Name.', { field: 'app_name' });
+  return {
+    model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
+    body: { type: 'json', bytes, places: asked.places },
+    stream: fields['stream'] === true || fields['stream_format'] === 'sse',
+    texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    counts: operation.counts?.(fields) ?? {},
+    most: operation.most(fields, 0),
+    app,
+  };
+}
+
+/** The form is written anew for the provider: two readers of the same bytes may see two forms. */
+async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
+  exchange.add(bytes.length); // it goes on as another form
+  const form = await formOf(bytes, exchange.header('content-type') ?? '');
+  await new Promise((resolve) => setImmediate(resolve));
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of form) {
+    if (Object.hasOwn(fields, name) && !name.endsWith('[]')) throw new Fault('invalid', `${name} must be given once.`, { field: name.slice(0, 100) });
+    fields[name] = typeof value === 'string' ? value : 'file';
+  }
+  checks.get(operation.name)!(fields);
+  const file = form.get('file');
+  if (!(file instanceof File)) throw new Fault('invalid', 'file must be a file.', { field: 'file' });
+  return {
+    model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
+    body: { type: 'form', form },
+    stream: fields['stream'] === 'true',
+    texts: operation.texts.flatMap((name) => textsIn(fields[name])),
+    counts: { heardSeconds: await secondsOfSound(file) },
+    most: operation.most(fields, file.size),
+    app: undefined,
+  };
+}
+
+/** More parts nobody means, and each costs time. */
+const mostParts = 100;
+
+/** Whoever looks for a boundary tries at each of them. In a recording one of 65,536 bytes begins such a pair. */
+const mostPairs = 50_000;
+
+/** Bytes of the headers of a part. */
+const mostHead = 8192;
+
+/** The whole body is there already, within its limit; the number of its parts is bounded before they are read. */
+async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData> {
+  const boundary = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
+  if (!boundary) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
+  const between = Buffer.from(`--${boundary[1] ?? boundary[2]}`, 'latin1');
+  const body = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
+  let parts = 0;
+  for (let at = body.indexOf(between); at >= 0; at = body.indexOf(between, at + between.length)) {
+    if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);
+    const head = body.subarray(at + between.length, at + between.length + mostHead);
+    if (head.length === mostHead && !head.includes('\r\n\r\n'))
+      throw new Fault('invalid', `The headers of a part of the form must have at most ${mostHead} bytes.`);
+  }
+  let pairs = 0;
+  for (let at = body.indexOf('--'); at >= 0; at = body.indexOf('--', at + 2))
+    if (++pairs > mostPairs) throw new Fault('invalid', `The form must have at most ${mostPairs} pairs of hyphens, each of which may begin a boundary.`);
+  await new Promise((resolve) => setImmediate(resolve)); // others have their turn: what follows takes as long again
+  try {
+    // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
+    return await new Response(body, { headers: { 'content-type': contentType } }).formData();
+  } catch {
+    throw new Fault('invalid', 'The body is not a form: its parts do not fit the boundary in Content-Type.');
+  }
+}
+
+/** Of all texts that are read together, which no model reads. */
+const mostCharacters = 8_388_608;
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
+}
+
+async function answer({ pass, limits }: PassingParts, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
+  const { exchange } = asked;
+  if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
+    throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });
+  const context: Context = contextOf(asked, 'chatcompat', app, []);
+  await accompanied({ limits }, exchange, { call: read, context }, async () => {
+    await pass(
+      {
+        ...read,
+        operation: operation.name,
+        tokens: 0,
+        saysText: operation.saysText ?? false,
+        open: (contentType, ignored) =>
+          exchange.open(200, ['content-type', contentType, ...answerHeaders(context.progress, { type: 'started', model: read.model, ignored })]),
+        write: (bytes) => exchange.write(bytes),
+        drained: () => exchange.drained(),
+      },
+      context,
+    );
+    exchange.end();
+  });
+}

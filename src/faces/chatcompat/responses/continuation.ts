@@ -1,0 +1,84 @@
+import { turnsOf } from '#dialects/openai/responses/decode-input';
+import { referredItem, referredResponses } from '#dialects/openai/responses/listed-items';
+import type { ResponsesRequest } from '#dialects/openai/responses/wire';
+import type { Asked } from '#http/route';
+import type { NeededMemory } from '#kit/memory/byte-budget';
+import type { Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { itemsOnly, type Entry, type KeepingParts } from './stored-body.ts';
+
+/** What a request stands on. */
+export interface Ground {
+  /** The conversation before it, oldest first. */
+  readonly before: readonly Turn[];
+  /** Its own input. */
+  readonly said: readonly Turn[];
+  readonly previousId?: string;
+  readonly conversationId?: string;
+}
+
+/** Looks up what a request goes on from, and the items that it names. @throws Fault `not-found` with the field, `invalid` */
+export async function groundOf(parts: KeepingParts, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Ground> {
+  const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request, exchange);
+  const before = entries.flatMap(turnsIn);
+  const items = await itemsNamed(parts, userId, request, exchange);
+  return {
+    before,
+    said: turnsOf(request.input, { turns: before, items }),
+    ...(previousId === undefined ? {} : { previousId }),
+    ...(conversationId === undefined ? {} : { conversationId }),
+  };
+}
+
+/** The turns of an entry. */
+export const turnsIn = ({ body: { said, answer } }: Entry): readonly Turn[] =>
+  answer && answer.length > 0 ? [...said, { role: 'model', parts: answer }] : said;
+
+async function goesOnFrom(
+  { responses, conversations }: KeepingParts,
+  userId: number,
+  { previous_response_id: previous, conversation }: ResponsesRequest,
+  memory: NeededMemory,
+) {
+  if (typeof previous === 'string') {
+    const entries = await responses.chain(userId, previous, 'previous_response_id', memory);
+    const last = entries.at(-1)!;
+    if (last.status === itemsOnly) throw new Fault('not-found', 'previous_response_id names nothing that is kept for you.', { field: 'previous_response_id' });
+    if (isRunning(last.status)) throw new Fault('invalid', 'previous_response_id names a response that is still worked on.', { field: 'previous_response_id' });
+    return { previousId: previous, conversationId: undefined, entries };
+  }
+  if (!conversation) return { previousId: undefined, conversationId: undefined, entries: [] };
+  const id = typeof conversation === 'string' ? conversation : conversation.id;
+  const found = await conversations.find(userId, id);
+  if (!found) throw new Fault('not-found', 'conversation names nothing that is kept for you.', { field: 'conversation' });
+  const entries = found.head === null ? [] : await responses.chain(userId, found.head, 'conversation', memory);
+  return { previousId: found.head ?? undefined, conversationId: id, entries };
+}
+
+/** The statuses of a response that is not over. */
+export const runningStatuses: readonly string[] = ['queued', 'in_progress'];
+export const isRunning = (status: string) => runningStatuses.includes(status);
+
+/** Each takes a look into the database. */
+const mostReferred = 100;
+
+async function itemsNamed({ responses }: KeepingParts, userId: number, { input }: ResponsesRequest, memory: NeededMemory): Promise<ReadonlyMap<string, Turn>> {
+  const items = new Map<string, Turn>();
+  if (typeof input === 'string') return items;
+  const ids = referredResponses(input);
+  if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
+  const kept = new Map<string, Entry>();
+  for (const id of ids) {
+    const entry = await responses.find(userId, id, memory);
+    if (entry) kept.set(id, entry);
+  }
+  for (const item of input) {
+    if (item.type !== 'item_reference' || !('id' in item)) continue;
+    for (const id of referredResponses([item])) {
+      const entry = kept.get(id);
+      const turn = entry && referredItem(item.id, entry.body);
+      if (turn) items.set(item.id, turn);
+    }
+  }
+  return items;
+}

@@ -1,0 +1,46 @@
+import { choiceHeaders } from '#core/choice-headers';
+import { Fault } from '#core/fault';
+import type { Tags } from '#core/generate';
+
+const mostTargets = 8;
+const longestName = 200;
+const mostTags = 8;
+const longestTags = 500;
+/** As many seconds as the settings may say. */
+const longestCache = 2_147_483;
+const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
+
+/** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
+export function targetsIn(header: string | undefined): readonly string[] | undefined {
+  if (header === undefined) return undefined;
+  const names = [...new Set(header.split(',').map((name) => name.trim()))];
+  if (names.length > mostTargets || names.some((name) => name === '' || name.length > longestName))
+    throw new Fault('invalid', `${choiceHeaders.targets} must be 1 to ${mostTargets} names of models, with commas between them.`, {
+      field: choiceHeaders.targets,
+    });
+  return names;
+}
+
+/** `team=search,env=prod`. @throws Fault `invalid` */
+export function tagsIn(header: string | undefined): Tags | undefined {
+  if (header === undefined) return undefined;
+  const pairs = header.length > longestTags ? [null] : header.split(',').map((pair) => tag.exec(pair.trim()));
+  const tags = Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2]?.trimEnd() ?? '']));
+  if (pairs.length > mostTags || pairs.includes(null) || Object.keys(tags).length < pairs.length)
+    throw new Fault(
+      'invalid',
+      `${choiceHeaders.tags} must be 1 to ${mostTags} different tags as name=value, with commas between them: names of at most 32 letters, digits, "_", "." and "-", values of at most 64 of these, ":", "/", "@", "+" and spaces.`,
+      { field: choiceHeaders.tags },
+    );
+  return tags;
+}
+
+/** `600`, or `no-store`: 0. @throws Fault `invalid` */
+export function cacheSecondsIn(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (header.toLowerCase() === 'no-store') return 0;
+  const seconds = /^\d{1,7}$/.test(header) ? Number(header) : Infinity;
+  if (seconds > longestCache)
+    throw new Fault('invalid', `${choiceHeaders.cache} must be a number of seconds up to ${longestCache}, or no-store.`, { field: choiceHeaders.cache });
+  return seconds;
+}

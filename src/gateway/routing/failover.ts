@@ -1,0 +1,102 @@
+import type { Clock } from '#kit/async/clock';
+import { isConversation } from '#core/call';
+import { speaks, type GenerateEvent } from '#core/event';
+import { Fault } from '#core/fault';
+import type { Attempt, Generate, Said, TargetContext } from '#core/generate';
+import { placesOf, type Target } from '#core/target';
+import { affinityOf } from './affinity.ts';
+import { allOut } from './all-out.ts';
+import type { AdmittedCall } from '../rules/admitted.ts';
+import { hasChoice, type Health } from './health.ts';
+import type { RetryBudget } from './retry-budget.ts';
+
+/** Seconds a target may be silent. */
+export interface Waits {
+  readonly hangSeconds: { readonly stream: number; readonly whole: number };
+  readonly firstByteSeconds: number;
+  readonly streamIdleSeconds: number;
+}
+
+export interface FailoverParts {
+  readonly health: Health;
+  readonly budget: RetryBudget;
+  readonly waits: () => Waits;
+  readonly clock: Clock;
+}
+
+/**
+ * Tries the targets of a call in turn, each at most once. A target may be left only before it has spoken: what a client has read cannot be taken back.
+ *
+ * @throws Fault of the target that decided: the one that spoke, the one whose fault is the caller's, or, when all are out, the one that says most (`allOut`)
+ */
+export function failover({ health, budget, waits, clock }: FailoverParts): Generate<AdmittedCall> {
+  return async function* (call, context) {
+    const faults: Fault[] = [];
+    const left = health.drawn(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
+    let otherFailures = 0;
+    const { userId } = context.caller;
+    for (let trial = health.next(left, userId); trial; trial = health.next(left, userId)) {
+      const { target } = trial;
+      const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
+      context.progress.attempts.push(attempt);
+      context.progress.target = target;
+      budget.asked(target.provider);
+      const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
+      const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
+      const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
+      const head = mayMove ? hang : firstByteSeconds;
+      const startedAt = clock.monotonic();
+      const held: GenerateEvent[] = []; // a silent target leaves no trace in the answer
+      let spoken = false;
+      let judged = false;
+      try {
+        for await (const said of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+          if (!spoken && !said.some((event) => speaks(event) || event.type === 'finished')) {
+            held.push(...said);
+            continue;
+          }
+          if (!spoken) {
+            spoken = judged = true;
+            attempt.milliseconds = clock.monotonic() - startedAt;
+            health.succeeded(trial, attempt.milliseconds); // it answers again, however long the answer takes
+            if (held.length > 0) yield held;
+          }
+          yield said;
+        }
+        if (spoken) return;
+        judged = true;
+        health.succeeded(trial, clock.monotonic() - startedAt);
+        yield held;
+        return;
+      } catch (error) {
+        judged = true;
+        attempt.milliseconds ??= clock.monotonic() - startedAt;
+        if (context.signal.aborted) {
+          health.released(trial); // the caller left: nobody's fault
+          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // what it had counted is to be paid for
+          throw context.signal.reason;
+        }
+        const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
+        attempt.fault = fault.code;
+        if (fault.details.said !== undefined) attempt.said = fault.details.said;
+        health.failed(trial, fault);
+        if (spoken || !fault.details.elsewhere) throw fault;
+        faults.push(fault);
+        if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
+        if (fault.code === 'timed-out' && (left.length > 0 || call.movesOn) && health.cools && !budget.take(target.provider)) break;
+      } finally {
+        if (!judged) health.released(trial);
+      }
+    }
+    throw allOut(faults) ?? noneAsked(call, health);
+  };
+}
+
+/** A conversation is held with the target; an errand knows itself what to ask it for. */
+function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
+  return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
+}
+
+function noneAsked({ route }: AdmittedCall, health: Health): Fault {
+  return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(placesOf(route.targets)) });
+}

@@ -1,0 +1,160 @@
+import type { Clock } from '#kit/async/clock';
+import type { Target } from '#core/target';
+import { lotOf } from './affinity.ts';
+
+/** How quick and how reliable the targets are: moving averages for each of the users who asked last, and their median. One user's huge prompts do not make a target slow for all. */
+export interface Speeds {
+  /** @param milliseconds until it spoke */
+  answered(name: string, milliseconds: number, userId?: number): void;
+  failed(name: string, userId?: number): void;
+  of(name: string): { readonly latencyMs?: number; readonly successRate?: number };
+  /**
+   * The quickest first; among those that are about as quick as the quickest, the one that the conversation keeps to (`affinity`). Who was not heard of for a while
+   * goes before all others, so that somebody finds out.
+   */
+  sorted(targets: readonly Target[], affinity?: number): readonly Target[];
+  /** Those that fail too often or lag far behind the others, by name: never more than half. */
+  outliers(targets: readonly Target[]): ReadonlySet<string>;
+  /** Is it time to find out whether an outlier still is one? Says yes once in a while; the next answer decides. */
+  mayReturn(name: string): boolean;
+}
+
+/** As one user sees it. */
+interface Experience {
+  latencyMs?: number;
+  successRate: number;
+}
+
+interface Speed extends Experience {
+  /** The users who asked last, the latest one last. */
+  readonly byUser: Map<number, Experience>;
+  /** Monotonic milliseconds. */
+  heardAt: number;
+  /** Answers and failures so far. */
+  heard: number;
+  /** A call is on its way that decides whether it is an outlier still. */
+  probed: boolean;
+}
+
+/** What the newest call counts in an average. */
+const newest = 0.2;
+const freshMilliseconds = 60_000;
+/** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */
+const mostNames = 10_000;
+/** Users whose experience with a target counts. */
+const mostUsers = 8;
+const longestName = 500;
+
+/** Of how many calls something must be known before a target can be an outlier. */
+const enoughCalls = 5;
+/** An outlier answers fewer than this share of its calls, or takes so many times as long as the others, and so much longer, until it speaks. */
+const poorRate = 0.5;
+const slowTimes = 3;
+const slowMilliseconds = 500;
+/** Time without a word after which an outlier is asked again. */
+const asideMilliseconds = 30_000;
+/** Two latencies are about the same. */
+const aboutTimes = 1.25;
+const aboutMilliseconds = 20;
+
+const none: ReadonlySet<string> = new Set();
+
+export function openSpeeds(clock: Clock): Speeds {
+  const known = new Map<string, Speed>();
+  const speedOf = (name: string): Speed => {
+    let speed = known.get(name);
+    if (!speed) {
+      if (known.size >= mostNames) known.clear();
+      speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false };
+      if (name.length <= longestName) known.set(name, speed);
+    }
+    speed.heardAt = clock.monotonic();
+    speed.heard++;
+    return speed;
+  };
+  const rank = (name: string, now: number): number => {
+    const speed = known.get(name);
+    if (!speed || now - speed.heardAt > freshMilliseconds) return -1;
+    return speed.latencyMs ?? Infinity;
+  };
+  return {
+    answered(name, milliseconds, userId = 0) {
+      const speed = speedOf(name);
+      if (speed.probed) speed.byUser.clear(); // it is judged by what it is now
+      speed.probed = false;
+      const own = experienceOf(speed, userId);
+      own.latencyMs = own.latencyMs === undefined ? milliseconds : own.latencyMs + newest * (milliseconds - own.latencyMs);
+      own.successRate += newest * (1 - own.successRate);
+      sum(speed);
+    },
+    failed(name, userId = 0) {
+      const speed = speedOf(name);
+      speed.probed = false;
+      const own = experienceOf(speed, userId);
+      own.successRate -= newest * own.successRate;
+      sum(speed);
+    },
+    of(name) {
+      const speed = known.get(name);
+      if (!speed) return {};
+      const { latencyMs, successRate } = speed;
+      return { ...(latencyMs === undefined ? {} : { latencyMs: Math.round(latencyMs) }), successRate: Math.round(successRate * 1000) / 1000 };
+    },
+    sorted(targets, affinity) {
+      const now = clock.monotonic();
+      const ranks = new Map(targets.map(({ name }) => [name, rank(name, now)]));
+      const sorted = targets.toSorted((a, b) => difference(ranks.get(a.name)!, ranks.get(b.name)!));
+      const quickest = ranks.get(sorted[0]!.name)!;
+      if (affinity === undefined || quickest < 0) return sorted;
+      const about = sorted.filter(({ name }) => ranks.get(name)! <= quickest * aboutTimes + aboutMilliseconds);
+      const first = about.toSorted((a, b) => lotOf(affinity, b.name) - lotOf(affinity, a.name))[0]!;
+      return [first, ...sorted.filter((target) => target !== first)];
+    },
+    outliers(targets) {
+      const poor: { readonly name: string; readonly badness: number }[] = [];
+      for (const { name } of targets) {
+        const speed = known.get(name);
+        if (!speed || speed.heard < enoughCalls) continue;
+        if (speed.successRate < poorRate) poor.push({ name, badness: 1 / speed.successRate });
+        else if (speed.latencyMs !== undefined && speed.latencyMs > slowMilliseconds && isSlow(name, speed.latencyMs, targets)) poor.push({ name, badness: 1 });
+      }
+      if (poor.length === 0) return none;
+      const worst = poor.toSorted((a, b) => b.badness - a.badness).slice(0, Math.floor(targets.length / 2));
+      return new Set(worst.map(({ name }) => name));
+    },
+    mayReturn(name) {
+      const speed = known.get(name);
+      if (!speed || clock.monotonic() - speed.heardAt < asideMilliseconds) return false;
+      speed.heardAt = clock.monotonic();
+      return (speed.probed = true);
+    },
+  };
+
+  function isSlow(name: string, latencyMs: number, targets: readonly Target[]): boolean {
+    const others = targets.flatMap((other) => (other.name === name ? [] : (known.get(other.name)?.latencyMs ?? []))).toSorted(difference);
+    const middle = others[Math.floor((others.length - 1) / 2)];
+    return middle !== undefined && latencyMs > middle * slowTimes && latencyMs > middle + slowMilliseconds;
+  }
+}
+
+function experienceOf({ byUser }: Speed, userId: number): Experience {
+  const own = byUser.get(userId) ?? { successRate: 1 };
+  byUser.delete(userId);
+  byUser.set(userId, own);
+  if (byUser.size > mostUsers) byUser.delete(byUser.keys().next().value!);
+  return own;
+}
+
+/** The median, the better one of two: it takes two users to make a target look worse than it is to a third. */
+function sum(speed: Speed): void {
+  const latencies: number[] = [];
+  const rates: number[] = [];
+  for (const { latencyMs, successRate } of speed.byUser.values()) {
+    if (latencyMs !== undefined) latencies.push(latencyMs);
+    rates.push(successRate);
+  }
+  if (latencies.length > 0) speed.latencyMs = latencies.toSorted(difference)[Math.floor((latencies.length - 1) / 2)]!;
+  speed.successRate = rates.toSorted(difference)[Math.floor(rates.length / 2)]!;
+}
+
+const difference = (a: number, b: number) => (a === b ? 0 : a - b); // also of two that are infinite

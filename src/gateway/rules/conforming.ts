@@ -1,0 +1,105 @@
+import type { GenerateCall } from '#core/call';
+import type { GenerateEvent, Usage } from '#core/event';
+import { Fault } from '#core/fault';
+import { fold, type Candidate } from '#core/fold';
+import type { Context, Generate, Said } from '#core/generate';
+import type { JsonObject } from '#core/json';
+import { inSteps } from '#core/permits';
+import { HeldBytes } from './held-back.ts';
+
+export interface ConformingParts {
+  /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
+  readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
+}
+
+/**
+ * Sees to it that an answer for which a schema was given conforms to it, whoever gave it. It is held back until it does, also from a stream: what a client
+ * has read cannot be mended. An answer that does not conform is asked for once more, with what was wrong with it. One that was refused, cut short by its
+ * limit, or calls a tool is passed on as it is: it is no value, and none is made of it.
+ *
+ * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
+ */
+export function conforming({ against }: ConformingParts, inner: Generate): Generate {
+  return (call, context) => (call.output.type === 'schema' ? inSteps(context.progress, conformed(call, call.output.schema, context)) : inner(call, context));
+
+  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Said> {
+    const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
+    const said = await heard(inner(call, context), context);
+    const mended = new Map<number, string>();
+    const usages: Usage[] = [];
+    for (const [at, candidate] of fold(said).candidates.entries()) {
+      if (!isValue(candidate)) continue;
+      const text = textOf(candidate);
+      if (await fits(text)) continue;
+      const bare = withoutFence(text);
+      if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
+      else {
+        const { text: repaired, usage } = await repair(inner, call, { ...context, step: context.step + 1 + at }, text);
+        if (!(await fits(repaired))) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
+        mended.set(at, repaired);
+        if (usage) usages.push(usage);
+      }
+    }
+    yield mended.size === 0 ? said : withTexts(said, mended, usages);
+  }
+}
+
+async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
+  const all: GenerateEvent[] = [];
+  const held = new HeldBytes(context);
+  for await (const said of events)
+    for (const event of said) {
+      held.add(event);
+      all.push(event);
+    }
+  return all;
+}
+
+const isValue = ({ reason, parts }: Candidate): boolean =>
+  reason !== 'refused' && reason !== 'length' && !parts.some(({ type }) => type === 'tool-call' || type === 'refusal');
+
+const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+/** JSON that was wrapped up as for a reader, in a code fence of Markdown. A model wrote it: no regular expression that backtracks may see it. */
+function withoutFence(text: string): string | undefined {
+  const said = text.trim();
+  if (said.length < 6 || !said.startsWith('```') || !said.endsWith('```')) return undefined;
+  const fenced = said.slice(said.startsWith('json', 3) ? 7 : 3, -3);
+  const inner = fenced.trimStart();
+  return fenced.slice(0, fenced.length - inner.length).includes('\n') ? inner.trimEnd() : undefined;
+}
+
+/** Asks once more for the same, after what was said and why it will not do. */
+async function repair(
+  inner: Generate,
+  call: GenerateCall,
+  context: Context,
+  text: string,
+): Promise<{ readonly text: string; readonly usage: Usage | undefined }> {
+  const turns: GenerateCall['turns'] = [
+    ...call.turns,
+    ...(text === '' ? [] : [{ role: 'model' as const, parts: [{ type: 'text' as const, text }] }]),
+    {
+      role: 'user',
+      parts: [{ type: 'text', text: 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.' }],
+    },
+  ];
+  const { candidates: _, ...sampling } = call.sampling;
+  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context), context));
+  const [candidate] = candidates;
+  const said = candidate ? textOf(candidate) : '';
+  return { text: withoutFence(said) ?? said, usage };
+}
+
+/** The same answer with other texts, each said at the end of its candidate; what the repairs took is counted too. */
+function withTexts(said: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
+  return said.flatMap((event): readonly GenerateEvent[] => {
+    if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sum, event.usage) }];
+    const text = 'candidate' in event ? texts.get(event.candidate) : undefined;
+    if (text === undefined) return [event];
+    if (event.type === 'text') return [];
+    return event.type === 'finished' ? [{ type: 'text', candidate: event.candidate, text }, event] : [event];
+  });
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({ ...a, input: a.input + b.input, output: a.output + b.output });

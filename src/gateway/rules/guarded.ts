@@ -1,0 +1,129 @@
+import { isConversation, type GenerateCall } from '#core/call';
+import type { Errand } from '#core/task';
+import type { GenerateEvent } from '#core/event';
+import { Fault, faultOf } from '#core/fault';
+import type { Caller, Context, Generate, Said } from '#core/generate';
+import { steps } from '#core/steps';
+import type { RoutedCall } from '#core/routed-call';
+import { HeldAnswer, type Segment } from '../guards/answer.ts';
+import { denied, lookedAt, type Check, type Looking, type Notes, type When } from '../guards/check.ts';
+import { runsOf, textsOf, withTexts } from '../guards/texts.ts';
+
+/** The checks that hold for a call. */
+export interface Guards {
+  /** Nothing where none does. */
+  of(call: RoutedCall, caller: Caller): Readonly<Record<When, readonly Check[]>> | undefined;
+}
+
+export interface GuardedParts {
+  readonly guards: () => Guards;
+  /** Books a call that never went through, and throws `progress.refused`. */
+  readonly refused: Generate<RoutedCall>;
+}
+
+/**
+ * Has what is asked looked at before the call, and what is answered before the caller gets it. A call that no check holds for goes on untouched. It stands outside of
+ * admission: what is refused before it reserves nothing, and what is denied after it was heard and booked.
+ *
+ * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` where a check cannot be made
+ */
+export function guarded({ guards, refused }: GuardedParts, inner: Generate<RoutedCall>): Generate<RoutedCall> {
+  return (call, context) => {
+    const checks = guards().of(call, context.caller);
+    return checks ? watched(checks, call, context) : inner(call, context);
+  };
+
+  async function* watched({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Said> {
+    const nextStep = stepsOf(context);
+    const masked = new Set<string>();
+    const notes: Notes = {
+      flagged: (name) => void ((context.progress.flags ??= []).includes(name) || context.progress.flags.push(name)),
+      masked: (name) => void masked.add(name),
+    };
+    let asked: RoutedCall;
+    try {
+      asked = await checkedCall(before, call, { when: 'before', call, context, runs: [], nextStep }, notes);
+    } catch (error) {
+      if (context.signal.aborted) throw error;
+      context.progress.refused = faultOf(error);
+      yield* refused(call, context);
+      return;
+    }
+    const ignored = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);
+    const answer = ignored.length === 0 ? inner(asked, context) : telling(ignored, inner(asked, context));
+    if (after.length === 0 || !isConversation(asked)) yield* answer;
+    else yield* heard(after, asked, answer, { when: 'after', call, context, runs: [], nextStep }, notes);
+  }
+}
+
+/** Steps that a check takes are numbered behind all that a request takes itself, so that each has its own row. */
+function stepsOf({ step }: Context): () => number {
+  const first = steps.firstCheck + steps.check * step;
+  let taken = 0;
+  return () => {
+    if (taken === steps.mostChecks) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
+    return first + taken++;
+  };
+}
+
+/** The call as it may go on. What was looked at takes no short way: nobody would listen to the answer. */
+async function checkedCall(checks: readonly Check[], call: RoutedCall, looking: Looking, notes: Notes): Promise<RoutedCall> {
+  if (!isConversation(call)) return checkedErrand(checks, call, looking, notes);
+  const { lane: _, ...unread } = call;
+  if (checks.length === 0) return unread;
+  const texts = textsOf(unread);
+  const left = await lookedAt(checks, texts, { ...looking, runs: runsOf(unread) }, notes);
+  return left === texts ? unread : { ...withTexts(unread, left), route: call.route };
+}
+
+async function checkedErrand(
+  checks: readonly Check[],
+  errand: Errand & Pick<RoutedCall, 'route'>,
+  looking: Looking,
+  notes: Notes,
+): Promise<Errand & Pick<RoutedCall, 'route'>> {
+  if (checks.length > 0 && errand.unread !== undefined)
+    throw new Fault('invalid', `${errand.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: errand.unread });
+  let by = '';
+  const told: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
+  const left = await lookedAt(checks, errand.texts, looking, told);
+  if (left === errand.texts) return errand;
+  if (!errand.withTexts) throw denied({ name: by }, looking); // its bytes go as they came: they cannot be masked
+  return { ...errand.withTexts(left), route: errand.route };
+}
+
+async function* telling(ignored: readonly string[], answer: AsyncIterable<Said>): AsyncGenerator<Said> {
+  for await (const said of answer) yield said.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, ...ignored] } : event));
+}
+
+/** The answer as it may be read: sentence by sentence, or whole where the settings say so or nobody reads before the end anyway. */
+async function* heard(checks: readonly Check[], call: GenerateCall, answer: AsyncIterable<Said>, looking: Looking, notes: Notes): AsyncGenerator<Said> {
+  const bySentence = call.stream && checks.every(({ stream }) => stream === 'sentence');
+  const held = new HeldAnswer(call, bySentence, looking.context);
+  let waiting: Segment[] = [];
+  let refused: Fault | undefined;
+  for await (const said of answer) {
+    if (refused) continue; // only for what it cost
+    try {
+      for (const event of said) waiting.push(...held.take(event));
+      if (!held.isComplete && (!bySentence || !waiting.some(({ texts }) => texts.length > 0))) continue;
+      const events = await looked(waiting);
+      waiting = [];
+      if (events.length > 0) yield events;
+    } catch (error) {
+      if (looking.context.signal.aborted) throw error;
+      refused = looking.context.progress.refused = faultOf(error);
+      if (!held.isComplete) throw refused;
+    }
+  }
+  if (refused) throw refused;
+  const events = await looked([...waiting, ...held.end()]);
+  if (events.length > 0) yield events;
+
+  async function looked(segments: readonly Segment[]): Promise<readonly GenerateEvent[]> {
+    const texts = segments.flatMap((segment) => segment.texts);
+    const left = await lookedAt(checks, texts, looking, notes);
+    let at = 0;
+    return segments.flatMap((segment) => segment.with(left.slice(at, (at += segment.texts.length))));
+  }
+}

@@ -1,0 +1,33 @@
+import type { GenerateEvent } from '#core/event';
+import { Fault, noRoom } from '#core/fault';
+import type { Context } from '#core/generate';
+import { sizeOf } from '#kit/memory/size-of';
+
+/** Bytes: a longer answer is not held back, but given up. */
+const mostHeldBack = 67_108_864;
+
+/** Counts the events of an answer that are held back at a time, as the memory of its request. */
+export class HeldBytes {
+  readonly #memory: Context['memory'];
+  #held = 0;
+  /** The most at any time: so much the request has taken, and keeps until it is over. */
+  #most = 0;
+
+  constructor({ memory }: Pick<Context, 'memory'>) {
+    this.#memory = memory;
+  }
+
+  /** @throws Fault `upstream-failed` past 64 MiB, `overloaded` where there is no room in memory */
+  add(event: GenerateEvent): void {
+    this.#held += sizeOf(event);
+    if (this.#held > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be held back.');
+    if (this.#held <= this.#most) return;
+    if (this.#memory && !this.#memory.take(this.#held - this.#most)) throw noRoom();
+    this.#most = this.#held;
+  }
+
+  /** What was held back went on. */
+  letGo(): void {
+    this.#held = 0;
+  }
+}

@@ -1,0 +1,61 @@
+import type { Clock } from '#kit/async/clock';
+import { isConversation } from '#core/call';
+import type { Errand } from '#core/task';
+import type { GenerateEvent, Usage } from '#core/event';
+import { Fault } from '#core/fault';
+import type { Context, Generate, Said } from '#core/generate';
+import type { AdmittedCall } from './admitted.ts';
+
+/** Seconds that a part which failed waits for its second try, at most. */
+const longestWait = 10;
+
+/**
+ * Has a large errand done part by part, each at whichever target can. A part that every target failed is tried once more, where others were done before it:
+ * what they have cost is not lost for its sake. Admission and books know only the whole.
+ */
+export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
+  return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
+
+  async function* summed(parts: readonly Errand[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Said> {
+    const said: GenerateEvent[] = [];
+    for (const [at, part] of parts.entries()) {
+      const one = { ...part, route, reservation };
+      try {
+        said.push(...(await (at === 0 ? whole(one, context) : twice(one, context))));
+      } catch (error) {
+        if (at > 0) yield [{ type: 'usage', usage: sum(said, 'partial') }]; // those that were done are paid for
+        throw error;
+      }
+    }
+    const started = said.filter((event) => event.type === 'started');
+    yield [
+      {
+        type: 'started',
+        model: [...new Set(started.map(({ model }) => model))].join(', '),
+        ignored: [...new Set(started.flatMap(({ ignored }) => ignored))],
+      },
+    ];
+    yield [{ type: 'passed', tokens: 0 }];
+    if (said.filter((event) => event.type === 'usage').length === parts.length) yield [{ type: 'usage', usage: sum(said, 'provider') }];
+  }
+
+  async function twice(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
+    try {
+      return await whole(part, context);
+    } catch (error) {
+      if (context.signal.aborted || !(error instanceof Fault) || !error.details.elsewhere) throw error;
+      await clock.sleep(1000 * Math.min(error.details.retryAfter ?? 1, longestWait), context.signal);
+      return whole(part, context);
+    }
+  }
+
+  async function whole(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
+    return (await Array.fromAsync(inner(part, context))).flat();
+  }
+}
+
+function sum(events: readonly GenerateEvent[], source: Usage['source']): Usage {
+  const told = events.flatMap((event) => (event.type === 'usage' ? [event.usage] : []));
+  const all = { input: told.reduce((tokens, { input }) => tokens + input, 0), output: told.reduce((tokens, { output }) => tokens + output, 0) };
+  return { ...all, source: told.find((one) => one.source !== 'provider')?.source ?? source };
+}

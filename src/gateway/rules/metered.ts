@@ -1,0 +1,314 @@
+import { Cancelled } from '#kit/async/client-left';
+import type { Clock } from '#kit/async/clock';
+import { isConversation } from '#core/call';
+import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
+import { Fault, faultOf } from '#core/fault';
+import type { Context, Generate } from '#core/generate';
+import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
+import { priceAt } from '#core/target';
+import { hiddenThoughts } from '#core/thinking';
+import type { End, UsageRow } from '#core/usage-row';
+import type { AdmittedCall } from './admitted.ts';
+
+/** Listens to what is said and settles the call in the books, once, however it ends. The last event is given on only after that. */
+export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
+  return async function* (call, context) {
+    const meter = new Meter(call, context, clock);
+    let ended: Ended | undefined;
+    try {
+      for await (const said of inner(call, context)) {
+        const heard: GenerateEvent[] = [];
+        for (const event of said) {
+          heard.push(meter.heard(event));
+          if (call.stream && !context.signal.aborted && meter.isShort() && !(await meter.grows())) {
+            yield [...heard, ...meter.cutShort()];
+            ended = { end: 'quota-ended', status: 200 };
+            return;
+          }
+        }
+        yield heard;
+      }
+      ended = hasLeft(context.signal) ? leftFor(context.signal) : { end: meter.goodEnd(), status: 200 };
+    } catch (error) {
+      ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
+      throw error;
+    } finally {
+      // Without an end, who listened has stopped.
+      call.reservation.settle(meter.row(refusedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
+    }
+  };
+}
+
+interface Ended {
+  readonly end: End;
+  readonly status: number;
+}
+
+/** Bytes of UTF-8 that make a token, where nobody counted. */
+const bytesPerToken = 4;
+
+class Meter {
+  readonly #call: AdmittedCall;
+  readonly #context: Context;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  /** Of the attempts of the request: those before were another step's. */
+  readonly #firstAttempt: number;
+  #firstAt: number | undefined;
+  #bytes = 0;
+  #tokens = 0;
+  /** Bytes that were thoughts, and whether there was any sign of some. */
+  #thoughtBytes = 0;
+  #thinks = false;
+  #usage: Usage | undefined;
+  /** What is not counted in tokens. */
+  #counts: Counts | undefined;
+  /** What the provider has counted of an answer that goes on, or did not come to its end. */
+  #counted: Usage | undefined;
+  #model = '';
+  readonly #reasons: FinishReason[] = [];
+  spoke = false;
+  /** The call waits for quota of which nothing is known. */
+  isStopped = false;
+  #notedAt: number;
+
+  constructor(call: AdmittedCall, context: Context, clock: Clock) {
+    this.#call = call;
+    this.#context = context;
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+    this.#firstAttempt = context.progress.attempts.length;
+    this.#notedAt = this.#startedAt;
+    this.#counts = isConversation(call) ? undefined : call.counts;
+  }
+
+  /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
+  heard(event: GenerateEvent): GenerateEvent {
+    switch (event.type) {
+      case 'started':
+        this.#model = event.model;
+        if (event.usage && this.#isPossible(event.usage)) this.#counted = event.usage;
+        return this.#withBound(event);
+      case 'thought': {
+        const bytes = Buffer.byteLength(event.text);
+        this.#bytes += bytes;
+        this.#thoughtBytes += bytes;
+        this.#thinks = true;
+        break;
+      }
+      case 'text':
+      case 'refusal':
+        this.#bytes += Buffer.byteLength(event.text);
+        break;
+      case 'tool-call':
+        this.#bytes += Buffer.byteLength(event.json) + (event.name?.length ?? 0);
+        break;
+      case 'passed':
+        this.#tokens += event.tokens;
+        if (event.thoughts) this.#thinks = true;
+        if (event.counts) this.#counts = { ...this.#counts, ...event.counts };
+        break;
+      case 'part':
+        break;
+      case 'finished':
+        this.#reasons[event.candidate] = event.reason;
+        break;
+      case 'usage':
+        if (event.usage.source === 'partial') {
+          if (this.#isPossible(event.usage)) this.#counted = event.usage;
+          return event;
+        }
+        this.#usage = this.#isPossible(event.usage) ? event.usage : this.#estimate('estimated');
+        return this.#usage === event.usage ? event : { type: 'usage', usage: this.#usage };
+      default:
+        event satisfies never;
+    }
+    if (speaks(event)) this.#speaks();
+    return event;
+  }
+
+  #speaks(): void {
+    const now = this.#clock.monotonic();
+    if (!this.spoke) {
+      this.spoke = true;
+      this.#firstAt = now;
+    }
+    if (now - this.#notedAt < noteMilliseconds) return;
+    this.#notedAt = now;
+    this.#call.reservation.spoke(this.#said());
+  }
+
+  /** Has nearly as much been said as was set aside? */
+  isShort(): boolean {
+    return this.#usage === undefined && this.#said() > this.#call.reservation.comfort;
+  }
+
+  /** Sets more aside. @returns false when no more is to be had. @throws Fault `overloaded` while that cannot be found out */
+  grows(): boolean | Promise<boolean> {
+    const grown = this.#call.reservation.grow(this.#said());
+    if (typeof grown === 'boolean') return grown;
+    this.isStopped = true; // unless it goes on: until then, whatever ends the call is not its provider's doing
+    return grown.then((more) => {
+      this.isStopped = false;
+      return more;
+    });
+  }
+
+  /** The events that end an answer for which no quota is left. */
+  cutShort(): readonly GenerateEvent[] {
+    const candidates = this.#call.sampling.candidates ?? 1;
+    this.#usage = this.#estimate('partial');
+    return [
+      ...Array.from({ length: candidates }, (_, candidate) => ({ type: 'finished' as const, candidate, reason: 'length' as const, raw: 'quota' })),
+      { type: 'usage', usage: this.#usage },
+    ];
+  }
+
+  goodEnd(): End {
+    if (this.#reasons.includes('length')) return 'length';
+    if (this.#reasons.includes('tool')) return 'tool';
+    return this.#reasons.includes('refused') ? 'refused' : 'completed';
+  }
+
+  row({ end, status }: Ended): UsageRow {
+    const { route } = this.#call;
+    const { requestId, step, caller, app, face, tags, progress, signal } = this.#context;
+    const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
+    const last = attempts.at(-1);
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
+    // Whoever cancels what a provider works on owes it as one who leaves does.
+    const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
+    const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
+    const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
+    const now = this.#clock.monotonic();
+    progress.booked = progress.booked ? both(progress.booked, usage) : usage;
+    return {
+      requestId,
+      step,
+      at: this.#call.reservation.at,
+      userId: caller.userId,
+      teamIds: caller.teamIds,
+      keyId: caller.keyId,
+      app,
+      face,
+      tags,
+      model: this.#call.model,
+      servedModel: this.#model,
+      provider: last?.provider ?? '',
+      region: last?.region ?? '',
+      attempts,
+      status,
+      end,
+      inputTokens: usage.input,
+      outputTokens: usage.output,
+      cachedTokens: usage.cached ?? 0,
+      cacheWriteTokens: usage.cacheWrite ?? 0,
+      cacheWrite1hTokens: usage.cacheWrite1h ?? 0,
+      thoughtTokens: usage.thought ?? 0,
+      provenance: progress.cache === 'hit' ? 'cached' : usage.source,
+      balance: this.#context.balance ?? 'inference',
+      planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
+      costUsd: this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined),
+      queueMs: this.#call.reservation.waited,
+      firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
+      totalMs: now - this.#startedAt,
+    };
+  }
+
+  #withBound(event: Started): Started {
+    const { bound } = this.#call.reservation;
+    if (bound === undefined || !isConversation(this.#call)) return event;
+    return {
+      ...event,
+      ignored: [
+        ...event.ignored,
+        `max_tokens: no max_tokens was given; limited to ${bound} tokens, what your plan allows this request now. Give max_tokens to choose.`,
+      ],
+    };
+  }
+
+  /** Some providers count below nothing, or more than there can be. */
+  #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
+    const { sampling, route, reservation } = this.#call;
+    // A provider that does not know the field of the maximum says more than we bounded it to, and bills that.
+    const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
+    // An errand may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
+    const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
+    const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
+    return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
+  }
+
+  /** The provider's own counts as far as they go, and the rest by what was said. */
+  #estimate(source: 'estimated' | 'partial'): Usage {
+    const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
+    const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
+    const output = Math.max(this.#counted?.output ?? 0, this.#said() + hidden);
+    const input = this.#counted?.input || this.#call.reservation.promptTokens; // some begin with a count of nothing
+    const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), source };
+    const counts = this.#counts;
+    if (!counts) return usage;
+    const stands = tokensOfCounts(counts);
+    return { ...usage, input: usage.input + stands.input - standingIn(this.#call), output: usage.output + stands.output };
+  }
+
+  #cost(usage: Usage, counts: Counts | undefined): number | null {
+    const price = priceAt(this.#call.route, this.#context.progress.target);
+    if (!price) return null;
+    if (!counts || usage.source === 'provider') return costOf(price, usage, hasCountRates(price) ? counts : undefined);
+    const stands = tokensOfCounts(counts);
+    return costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);
+  }
+
+  #hidden(): number {
+    const { route, ...call } = this.#call;
+    if (!isConversation(call)) return 0;
+    const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
+    const seen = { said: this.#said(), thought: this.#thought(), thinks: this.#thinks, silent };
+    return hiddenThoughts(call, route, this.#context.progress.target, seen);
+  }
+
+  #thought(): number {
+    return Math.ceil(this.#thoughtBytes / bytesPerToken);
+  }
+
+  #said(): number {
+    return this.#tokens + Math.ceil(this.#bytes / bytesPerToken);
+  }
+}
+
+const both = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  output: a.output + b.output,
+  cached: (a.cached ?? 0) + (b.cached ?? 0),
+  thought: (a.thought ?? 0) + (b.thought ?? 0),
+  source: b.source,
+});
+
+/** Tokens of a prompt that only stand for what is read besides. */
+const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
+
+/** Tokens: no model reads more. */
+const longestContext = 100_000_000;
+/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. And times the context known. */
+const generous = 10;
+
+const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
+
+const leftFor = ({ reason }: AbortSignal): Ended => ({ end: reason instanceof Cancelled ? 'cancelled' : 'client-left', status: 499 });
+
+/** A client that leaves aborts the signal with what is no fault. */
+const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
+
+/** A check did not let the call or its answer through, however well that went. */
+function refusedEnd({ progress: { refused }, signal }: Context): Ended | undefined {
+  if (!refused || signal.aborted) return undefined;
+  return { end: refused.code === 'invalid' ? 'refused' : 'upstream-failed', status: refused.status };
+}
+
+/** What an answer came to that did not end by itself. Where the client has not left, what is no fault of a provider is ours. */
+function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
+  if (hasLeft(signal)) return leftFor(signal);
+  const fault = faultOf(signal.aborted ? signal.reason : error);
+  const end = fault.code === 'timed-out' ? 'timed-out' : signal.aborted || fault.code === 'internal' ? 'cancelled' : spoke ? 'upstream-cut' : 'upstream-failed';
+  return { end, status: fault.status };
+}

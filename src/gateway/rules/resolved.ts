@@ -1,0 +1,114 @@
+import { isConversation, type Call } from '#core/call';
+import { choiceHeaders } from '#core/choice-headers';
+import type { Errand } from '#core/task';
+import { Fault } from '#core/fault';
+import type { Caller, Context, Generate, Said } from '#core/generate';
+import { narrowedTo, within, type Model } from '#core/target';
+import { alternating } from './alternatives.ts';
+import type { RoutedCall } from '#core/routed-call';
+
+/** The models that can be asked for, by name. */
+export interface Models {
+  find(name: string): Model | undefined;
+  list(): readonly Model[];
+  /** The engine for embedding names that nobody knows; absent where the caller may not use it. */
+  readonly embedding: Model | undefined;
+}
+
+/**
+ * Finds what stands behind the model name of a call, or behind those that the caller chose in its place.
+ *
+ * @param models as the caller sees them
+ * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do; `invalid` for a choice of what is not there
+ */
+export function resolved(models: (caller: Caller) => Models, inner: Generate<RoutedCall>): Generate<Call> {
+  return (call, context) => {
+    const visible = models(context.caller);
+    if (context.targets) return alternating(call, context, { routes: chosen(context.targets, call, visible), models: visible }, inner);
+    if (!isConversation(call)) return errand(call, context, visible, inner);
+    const route = visible.find(call.model);
+    if (route?.kind !== 'chat') throw unknownModel(call.model);
+    return route.larger === undefined ? inner({ ...call, route }, context) : alternating(call, context, { routes: [route], models: visible }, inner);
+  };
+}
+
+/** The models that a caller wants to be asked, with the targets that can do it. */
+function chosen(names: readonly string[], call: Call, models: Models): readonly Model[] {
+  const refused = (text: string) => new Fault('invalid', `${choiceHeaders.targets} names ${text}.`, { field: choiceHeaders.targets });
+  return names.map((name) => {
+    const model = models.find(name);
+    if (!model) throw refused(`\`${shown(name)}\`, which does not exist or you do not have access to it`);
+    if (isConversation(call) ? model.kind === 'chat' : call.kind !== 'embedding' || model.kind === 'embedding') {
+      const targets = isConversation(call) ? model.targets : model.targets.filter(({ target }) => call.able(target));
+      if (targets.length > 0) return narrowedTo(model, targets);
+    }
+    throw refused(`\`${shown(name)}\`, which cannot do this`);
+  });
+}
+
+/** An embedding name that nobody knows is answered by the default engine, which is said. */
+async function* errand(call: Errand, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
+  const found = models.find(call.model);
+  const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
+  const model = fallsBack ? models.embedding : found;
+  const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
+  if (!model && call.kind === 'embedding') throw unknownModel(call.model);
+  if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
+  const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
+  for await (const events of inner({ ...call, route: narrowedTo(model, targets) }, context))
+    yield events.map((event) => (event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event));
+}
+
+/** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */
+export function modelsFor(models: Models, { models: names }: Caller): Models {
+  if (names === undefined) return models;
+  return {
+    find(name) {
+      const model = models.find(name);
+      return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
+    },
+    embedding: models.embedding && names.includes(models.embedding.name) ? models.embedding : undefined,
+    list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
+  };
+}
+
+/**
+ * The models as they are to somebody whose calls must not leave some lists of regions: only places within all of these can be asked, and what has none
+ * of them does not exist.
+ */
+export function modelsWithin(models: Models, lists: readonly string[]): Models {
+  const inside = narrowed.get(models) ?? new Map<string, Models>();
+  const key = JSON.stringify(lists);
+  const found = inside.get(key) ?? insideOf(models, lists);
+  narrowed.set(models, inside.set(key, found));
+  return found;
+}
+
+/** Made once for each plan, until the settings change. */
+const narrowed = new WeakMap<Models, Map<string, Models>>();
+
+function insideOf(models: Models, lists: readonly string[]): Models {
+  const known = new WeakMap<Model, { readonly model: Model | undefined }>();
+  const inside = (model: Model | undefined): Model | undefined => {
+    if (!model) return undefined;
+    const before = known.get(model);
+    if (before) return before.model;
+    const targets = model.targets.flatMap((group) => lists.reduce<typeof group | undefined>((left, list) => left && within(left, list), group) ?? []);
+    const one = { model: targets.length === 0 ? undefined : narrowedTo(model, targets) };
+    known.set(model, one);
+    return one.model;
+  };
+  return {
+    find: (name) => inside(models.find(name)),
+    embedding: inside(models.embedding),
+    list: () => models.list().flatMap((model) => inside(model) ?? []),
+  };
+}
+
+/** For a name behind which nothing stands. */
+function unknownModel(name: string): Fault {
+  return new Fault('not-found', `The model \`${shown(name)}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
+}
+
+/** A long name is not repeated. */
+const shown = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -1,0 +1,66 @@
+import type { Clock } from '#kit/async/clock';
+import type { Said } from '#core/generate';
+
+/** Answers in the memory of this process: another process, of this machine or another, has its own. What was not asked for longest goes first. */
+export class KeptAnswers {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #mostBytes: number;
+  /** In the order in which they were last asked for. */
+  readonly #answers = new Map<string, Kept>();
+  #bytes = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic'>, mostBytes = defaultBytes) {
+    this.#clock = clock;
+    this.#mostBytes = mostBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** An answer that is not too old for who asks, nor for who had it kept. */
+  find(name: string, ttlSeconds: number): readonly Said[] | undefined {
+    const kept = this.#answers.get(name);
+    if (!kept) return undefined;
+    const age = this.#clock.monotonic() - kept.at;
+    if (age >= kept.ttlSeconds * 1000) this.#drop(name, kept);
+    if (age >= Math.min(ttlSeconds, kept.ttlSeconds) * 1000) return undefined;
+    this.#answers.delete(name);
+    this.#answers.set(name, kept);
+    return JSON.parse(kept.json) as readonly Said[];
+  }
+
+  keep(name: string, said: readonly Said[], ttlSeconds: number): void {
+    const json = JSON.stringify(said);
+    const kept = { json, at: this.#clock.monotonic(), ttlSeconds };
+    if (sizeOf(kept) > largestAnswer) return;
+    const old = this.#answers.get(name);
+    if (old) this.#drop(name, old);
+    this.#answers.set(name, kept);
+    this.#bytes += sizeOf(kept);
+    for (const [oldest, one] of this.#answers) {
+      if (this.#bytes <= this.#mostBytes) break;
+      this.#drop(oldest, one);
+    }
+  }
+
+  #drop(name: string, kept: Kept): void {
+    this.#answers.delete(name);
+    this.#bytes -= sizeOf(kept);
+  }
+}
+
+interface Kept {
+  /** As text, so that its size is known. */
+  readonly json: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly ttlSeconds: number;
+}
+
+const defaultBytes = 67_108_864;
+/** Bytes: a longer answer is not kept. */
+export const largestAnswer = 2_097_152;
+
+/** Two bytes a character at most, and what an entry takes besides. */
+const sizeOf = ({ json }: Kept) => json.length * 2 + 300;

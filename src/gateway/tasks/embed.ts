@@ -1,0 +1,110 @@
+import type { Call } from '#core/call';
+import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#core/embed';
+import type { Errand } from '#core/task';
+import type { Started, Usage } from '#core/event';
+import type { Generate, Said, TargetContext } from '#core/generate';
+import { promptSize } from '#core/measure';
+import type { Target } from '#core/target';
+
+/** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
+const partBytes = 750_000;
+const partTokens = 250_000;
+
+/** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
+export function embedding(generate: Generate<Call>): Embed {
+  return async (call, context) => {
+    let started: Started | undefined;
+    const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
+    const parts = split(call).map((part) => errand(part, head));
+    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
+    let usage: Usage | undefined;
+    for await (const said of generate(asked, context))
+      for (const event of said) {
+        if (event.type === 'started') started = event;
+        if (event.type === 'usage') usage = event.usage;
+      }
+    const { fixed, bytes } = promptSize(asked);
+    const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
+    return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
+  };
+}
+
+type Head = Pick<Embedded, 'model' | 'ignored'>;
+
+/** An errand and what it brought back; nothing where the answer went through the lane. */
+interface EmbedErrand extends Errand {
+  vectors: readonly Vector[];
+}
+
+/** The call with other texts; its bytes are no longer those of the client. */
+function withInputs({ lane: _, ...call }: EmbedCall, texts: readonly string[]): EmbedCall {
+  return texts.length === 0 ? call : { ...call, inputs: texts };
+}
+
+/** @param head what is known when the answer begins */
+function errand(call: EmbedCall, head: () => Head): EmbedErrand {
+  const asking = (asked: EmbedCall) => ({
+    ...common(asked),
+    async *ask(target: Target, context: TargetContext): AsyncGenerator<Said> {
+      const { model, ignored, usage, answer } = await target.embed!(asked, context);
+      const passing = 'pass' in answer ? answer : undefined;
+      try {
+        yield [
+          { type: 'started', model, ignored },
+          { type: 'passed', tokens: 0 },
+        ];
+        if (passing) asked.lane!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, asked.encoding));
+        const told = passing ? await passing.pass(asked.lane!) : usage;
+        if (told) yield [{ type: 'usage', usage: told }];
+      } finally {
+        passing?.leave();
+      }
+    },
+  });
+  const made: EmbedErrand = { ...asking(call), vectors: [], withTexts: (texts) => asking(withInputs(call, texts)) };
+  return made;
+}
+
+const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({
+  ...common(call),
+  parts,
+  ask: () => [] as never,
+  withTexts(texts) {
+    let at = 0;
+    const changed = parts.map((part) => part.withTexts!(texts.slice(at, (at += part.texts.length))));
+    return whole(withInputs(call, texts), changed);
+  },
+});
+
+const common = (call: EmbedCall) => ({
+  model: call.model,
+  kind: 'embedding' as const,
+  stream: false,
+  sampling: { maxTokens: 0 },
+  texts: call.inputs.filter((input) => typeof input === 'string'),
+  ...(call.inputs.some((input) => typeof input !== 'string') ? { unread: 'input' } : {}),
+  tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
+  able: (target: { readonly embed?: unknown }) => target.embed !== undefined,
+  unable: 'No provider here makes vectors for this model.',
+});
+
+/** Parts in order, each as large as providers take. A part has no bytes of the client's. */
+function split(call: EmbedCall): readonly EmbedCall[] {
+  const starts: number[] = [];
+  let room = 0;
+  for (const [at, input] of call.inputs.entries()) {
+    const size = typeof input === 'string' ? Buffer.byteLength(input) / partBytes : input.length / partTokens;
+    if (starts.length === 0 || size > room) {
+      starts.push(at);
+      room = 1;
+    }
+    room -= size;
+  }
+  if (starts.length === 1) return [call];
+  const { lane: _, inputs, purposes, ...rest } = call;
+  return starts.map((from, part) => {
+    const to = starts[part + 1];
+    return { ...rest, inputs: inputs.slice(from, to), ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };
+  });
+}

@@ -1,0 +1,27 @@
+import type { Call } from '#core/call';
+import type { Generate } from '#core/generate';
+import type { Pass } from '#core/raw-request';
+
+/** Requests that go through as they came, under the same rules as every call. */
+export function passing(generate: Generate<Call>): Pass {
+  return async (call, context) => {
+    const { model, operation, stream, texts, tokens, counts, most } = call;
+    const events = generate(
+      {
+        model,
+        kind: 'other',
+        stream,
+        sampling: {},
+        texts,
+        tokens,
+        counts,
+        most,
+        able: (target) => target.pass !== undefined,
+        unable: `No provider here answers /${operation} for this model.`,
+        ask: (target, at) => target.pass!(call, at),
+      },
+      context,
+    );
+    for await (const _ of events) continue;
+  };
+}

@@ -1,0 +1,121 @@
+import { isAscii } from 'node:buffer';
+import { BadJson, scan, type JsonLimits, type JsonText } from './scan.ts';
+
+/**
+ * JSON of megabytes. To read or to write it at once would hold the event loop for as long as a tenth of a second; here others have their turns in between. Long
+ * strings without escapes, such as pictures in base64, are put into the value as they are, and what is left is small enough to be parsed.
+ */
+
+/** Bytes from which on it is worth it. */
+export const largeBytes = 1_048_576;
+/** Of all but long plain strings: more text than any model reads. */
+const mostText = 8_388_608;
+/** Each costs when it is read and when it is written again: a text with so many takes up to 40 ms. */
+const mostEscapes = 500_000;
+
+/** The value of a JSON text, and where its members stand. @throws BadJson */
+export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): Promise<JsonText> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const long: number[] = [];
+  const places = scan(buffer, limits, long);
+  await nextTurn();
+  const { rest, plain } = withoutPlain(buffer, long);
+  if (rest.length > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
+  if (hasManyEscapes(rest)) throw new BadJson(`The text has more than ${mostEscapes} escapes.`);
+  await nextTurn();
+  const value = parsed(rest);
+  if (plain.size === 0) return { value, places };
+  const texts = new Map<string, string>();
+  for (const [mark, text] of plain) texts.set(mark, await plainText(text));
+  await nextTurn();
+  return { value: withTexts(value, texts), places };
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** The text of a long plain string. Without escapes it may be cut anywhere; what JSON does not allow in it is refused. */
+async function plainText(quoted: Buffer): Promise<string> {
+  let text = '';
+  for (let at = 1; at < quoted.length - 1; at += turnBytes) {
+    if (quoted.length > turnBytes || at > 1) await nextTurn();
+    text += parsed(Buffer.from(`"${quoted.toString('latin1', at, Math.min(at + turnBytes, quoted.length - 1))}"`)) as string;
+  }
+  return text;
+}
+
+/** Bytes of a long string that are read or written in one turn. */
+const turnBytes = 4_194_304;
+
+/** A value as JSON, in turns: its long strings are written piece by piece. */
+export async function writeLargeJson(value: unknown): Promise<Uint8Array> {
+  const name = crypto.randomUUID();
+  const texts: string[] = [];
+  const json = JSON.stringify(value, (_, one: unknown) => (typeof one === 'string' && one.length > longText ? `${name} ${texts.push(one) - 1} ` : one));
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const [at, text] of texts.entries()) {
+    const mark = `${name} ${at} `;
+    const place = json.indexOf(mark, from);
+    pieces.push(Buffer.from(json.slice(from, place)));
+    for (let start = 0; start < text.length; start += turnBytes) {
+      await nextTurn();
+      pieces.push(Buffer.from(JSON.stringify(text.slice(start, start + turnBytes)).slice(1, -1)));
+    }
+    from = place + mark.length;
+  }
+  pieces.push(Buffer.from(json.slice(from)));
+  await nextTurn();
+  return Buffer.concat(pieces);
+}
+
+/** Characters. */
+const longText = 65_536;
+
+/** The same JSON with a mark in place of each long string that stands for itself: nobody can have known the marks before. */
+function withoutPlain(buffer: Buffer, long: readonly number[]): { readonly rest: Buffer; readonly plain: ReadonlyMap<string, Buffer> } {
+  const pieces: Buffer[] = [];
+  const plain = new Map<string, Buffer>();
+  const name = crypto.randomUUID();
+  let from = 0;
+  for (let at = 0; at < long.length; at += 2) {
+    const text = buffer.subarray(long[at], long[at + 1]);
+    if (!isAscii(text) || text.includes(0x5c)) continue;
+    const mark = `${name} ${at}`;
+    plain.set(mark, text);
+    pieces.push(buffer.subarray(from, long[at]! + 1), Buffer.from(mark));
+    from = long[at + 1]! - 1;
+  }
+  return { rest: from === 0 ? buffer : Buffer.concat([...pieces, buffer.subarray(from)]), plain };
+}
+
+function hasManyEscapes(buffer: Buffer): boolean {
+  let left = mostEscapes;
+  for (let at = buffer.indexOf(0x5c); at >= 0 && at < buffer.length; at++) {
+    if (buffer[at] !== 0x5c) continue;
+    at++;
+    if (--left < 0) return true;
+  }
+  return false;
+}
+
+function parsed(buffer: Buffer): unknown {
+  try {
+    return JSON.parse(buffer.toString());
+  } catch {
+    throw new BadJson('The text is not valid JSON.');
+  }
+}
+
+/** Puts the long strings back. */
+function withTexts(value: unknown, texts: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return texts.get(value) ?? value;
+  if (value === null || typeof value !== 'object') return value;
+  const members = value as Record<string, unknown>;
+  for (const name in members) {
+    const member = members[name];
+    if (typeof member === 'string' ? member.length < longestMark : typeof member === 'object') members[name] = withTexts(member, texts);
+  }
+  return value;
+}
+
+const longestMark = 64;

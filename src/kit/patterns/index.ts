@@ -1,0 +1,181 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../async/clock.ts';
+import { openFairSemaphore, type FairSemaphore } from '../async/fair-semaphore.ts';
+import type { Job, Looked } from './worker.ts';
+
+export type { Sought } from './find.ts';
+
+/**
+ * Looks for patterns in texts of strangers. JavaScript's regular expressions can take years for a short text, and nothing on their own thread can stop them: they
+ * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short jobs and one for long ones, so that a long text
+ * never delays a sentence; each begins with its first job. Both serve their users in turn; the texts of a long job are looked at a piece at a time.
+ */
+export interface Finding {
+  /**
+   * @returns for each text how it reads without what was found; nothing where nothing was
+   * @throws FindingTooSlow; QueueFull; the signal's reason, also for a job that has begun
+   */
+  look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<Looked>;
+  close(): Promise<void>;
+}
+
+/** The time for a job was over: its pattern does not get on with its text. */
+export class FindingTooSlow extends Error {
+  constructor() {
+    super('Looking for a pattern took too long.');
+    this.name = 'FindingTooSlow';
+  }
+}
+
+/** Characters (UTF-16 units) up to which a job is a short one, and of the texts that are looked at in one turn. */
+const short = 65_536;
+
+/** Milliseconds that a job may take, and besides for each character; at most so many. */
+const patience = { job: 1000, character: 0.003, most: 5000 };
+/** Milliseconds that a turn goes on when its client has left: most end by themselves sooner than a thread begins. */
+const afterLeaving = 100;
+
+/** Sizes are characters: an owner's are four requests of the largest size. */
+const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 27 }, all: { jobs: 8000, size: 1 << 29 } } };
+
+export function openFinding(clock: Pick<Clock, 'after' | 'monotonic'>): Finding {
+  const [quick, slow] = [new Thread(clock), new Thread(clock)];
+  return {
+    look({ texts, ...wanted }, { owner, signal }) {
+      const size = sizeOf(texts);
+      const thread = size > short ? slow : quick;
+      let milliseconds = Math.min(patience.job + patience.character * size, patience.most);
+      return thread.users.runInPieces({ owner, size, signal }, async (turn) => {
+        const looked: (string | undefined)[] = [];
+        for (const piece of piecesOf(texts)) {
+          const found = await turn(sizeOf(piece), async () => {
+            const beganAt = clock.monotonic();
+            const result = await thread.take({ ...wanted, texts: piece }, Math.max(0, milliseconds), signal);
+            milliseconds -= clock.monotonic() - beganAt;
+            return result;
+          });
+          looked.push(...found);
+        }
+        return looked;
+      });
+    },
+    async close() {
+      await Promise.all([quick.close(), slow.close()]);
+    },
+  };
+}
+
+/** A text without a character takes time too. */
+const sizeOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length + 1, 0);
+
+/** Texts that are short together, or one that is not. */
+function* piecesOf(texts: readonly string[]): Iterable<readonly string[]> {
+  let piece: string[] = [];
+  let size = 0;
+  for (const text of texts) {
+    if (piece.length > 0 && size + text.length >= short) {
+      yield piece;
+      piece = [];
+      size = 0;
+    }
+    piece.push(text);
+    size += text.length + 1;
+  }
+  yield piece;
+}
+
+const closing = () => new Error('The server is shutting down.');
+
+interface Turn {
+  readonly job: Job;
+  readonly milliseconds: number;
+  readonly resolve: (looked: Looked) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Takes one turn after the other. It begins anew after one that took too long. */
+class Thread {
+  readonly users: FairSemaphore;
+  readonly #clock: Pick<Clock, 'after'>;
+  #current: Turn | undefined;
+  #worker: Worker | undefined;
+  /** Has it reported that it has begun? Until then no time counts. */
+  #isReady = false;
+  #cancelTimer = () => {};
+
+  constructor(clock: Pick<Clock, 'after' | 'monotonic'>) {
+    this.#clock = clock;
+    this.users = openFairSemaphore(bounds, clock);
+  }
+
+  /** To be called for one at a time. */
+  async take(job: Job, milliseconds: number, signal: AbortSignal): Promise<Looked> {
+    let cancel = () => {};
+    const left = () => {
+      const turn = this.#current;
+      cancel = this.#clock.after(afterLeaving, () => this.#current === turn && this.#ended(signal.reason));
+    };
+    signal.addEventListener('abort', left);
+    try {
+      return await new Promise<Looked>((resolve, reject) => this.#begin({ job, milliseconds, resolve, reject }));
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', left);
+    }
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.users.close(closing());
+    this.#done(({ reject }) => reject(closing()));
+    await worker?.terminate();
+  }
+
+  #begin(turn: Turn): void {
+    this.#current = turn;
+    this.#worker ??= this.#begun();
+    this.#worker.ref();
+    this.#worker.postMessage(turn.job);
+    if (this.#isReady) this.#limit(turn);
+  }
+
+  #limit(turn: Turn): void {
+    // An answer that waits to be heard, because this thread was busy, is heard first.
+    const over = () => setImmediate(() => this.#current === turn && this.#ended(new FindingTooSlow()));
+    this.#cancelTimer = this.#clock.after(turn.milliseconds, over);
+  }
+
+  #begun(): Worker {
+    const worker = new Worker(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
+    this.#isReady = false;
+    worker.once('message', () => {
+      worker.on('message', (looked: Looked) => {
+        if (this.#worker === worker) this.#done(({ resolve }) => resolve(looked));
+      });
+      if (this.#worker !== worker) return;
+      this.#isReady = true;
+      if (this.#current) this.#limit(this.#current);
+    });
+    worker.once('error', (error) => this.#worker === worker && this.#ended(error));
+    worker.once('exit', () => this.#worker === worker && this.#ended(new Error('A thread that looks for patterns has ended.')));
+    return worker;
+  }
+
+  /** The thread is gone, or must go. */
+  #ended(error: unknown): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    void worker?.terminate();
+    this.#done(({ reject }) => reject(error));
+  }
+
+  #done(answer: (turn: Turn) => void): void {
+    this.#cancelTimer();
+    const turn = this.#current;
+    this.#current = undefined;
+    this.#worker?.unref();
+    if (turn) answer(turn);
+  }
+}

@@ -1,0 +1,124 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import type { Lookup } from '../net/dns-cache.ts';
+import { openUpstreams, type Upstreams } from './pool.ts';
+
+const size = 8 << 20;
+let server: Server;
+let upstreams: Upstreams;
+const clock = testClock();
+
+beforeEach(async () => {
+  server = createServer((_, response) => void response.write(Buffer.alloc(size)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  upstreams = openUpstreams({ clock, connectSeconds: () => 3, proxy: '', noProxy: '' });
+});
+afterEach(async () => {
+  await upstreams.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const asked = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
+const post = () => upstreams.post({ ...asked, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
+
+test('an answer that we do not read is not called silent; one that says no more after that is', async () => {
+  const answering = await post();
+  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  clock.advance(60_000);
+  let read = 0;
+  while (read < size) read += (await answering.take())!.length;
+  clock.advance(4000);
+  const rest = answering.take();
+  clock.advance(2000);
+  await expect(rest).rejects.toMatchObject({ problem: 'slow-body' });
+});
+
+test('a body larger than its limit closes the connection, also where reading had stopped before', async () => {
+  const closed = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', () => resolve())));
+  const answering = await post();
+  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  await expect(answering.whole(1000)).rejects.toMatchObject({ problem: 'too-large' });
+  await closed;
+});
+
+test('neither is one whose sink wants no more', async () => {
+  const answering = await post();
+  let read = 0;
+  const piped = answering.pipe((chunk) => {
+    read += chunk.length;
+    return false;
+  });
+  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  while (read < size) {
+    clock.advance(60_000);
+    answering.resume();
+    await new Promise(setImmediate);
+  }
+  answering.resume();
+  clock.advance(6000);
+  await expect(piped).rejects.toMatchObject({ problem: 'slow-body' });
+});
+
+test('an answer that comes faster than it is read has its reader wait for a turn of the event loop now and then', async () => {
+  const answering = await post();
+  let turns = 0;
+  const count = () => void (counting = setImmediate(() => (turns++, count())));
+  let counting: NodeJS.Immediate;
+  for (const read of ['taken', 'piped']) {
+    await vi.waitFor(() => expect(answering.paused).toBe(true)); // a megabyte has arrived
+    turns = 0;
+    let bytes = 0;
+    count();
+    if (read === 'taken') while (bytes < size / 2) bytes += (await answering.take())!.length;
+    else {
+      const enough = Promise.withResolvers<void>();
+      const piped = answering.pipe((chunk) => ((bytes += chunk.length) >= size / 4 && enough.resolve(), true));
+      await enough.promise;
+      answering.leave();
+      await expect(piped).rejects.toThrow();
+    }
+    clearImmediate(counting!);
+    expect(turns).toBeGreaterThan(bytes / 262_144);
+  }
+});
+
+describe('connecting', () => {
+  const local = [{ address: '127.0.0.1', family: 4 }];
+  /** Asks a host by name; every name but `fine.test` is looked up for ever. */
+  async function named({ connectSeconds }: { connectSeconds: () => number }) {
+    const stuck = { fine: false };
+    const lookup: Lookup = (host, _options, then) => void (host === 'fine.test' && !stuck.fine && queueMicrotask(() => then(null, local)));
+    const own = openUpstreams({ clock, connectSeconds, proxy: '', noProxy: '', lookup });
+    onTestFinished(() => own.close());
+    const ask = (host: string) => own.post({ ...asked, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
+    return { ask, stuck };
+  }
+
+  test('to names that are looked up slowly ends with the connect timeout, and others do not wait for them [F-02]', async () => {
+    const { ask } = await named({ connectSeconds: () => 0.5 });
+    const slow = Array.from({ length: 16 }, async (_, at) => {
+      const startedAt = performance.now();
+      await expect(ask(`slow-${at}.test`)).rejects.toMatchObject({ problem: 'refused' });
+      return performance.now() - startedAt;
+    });
+    const startedAt = performance.now();
+    (await ask('fine.test')).leave();
+    expect(performance.now() - startedAt).toBeLessThan(400);
+    for (const milliseconds of await Promise.all(slow)) expect(milliseconds).toBeLessThan(1500);
+  });
+
+  test('takes no longer than was said last, also where connections were opened before', async () => {
+    let seconds = 60;
+    const { ask, stuck } = await named({ connectSeconds: () => seconds });
+    const before = await ask('fine.test');
+    stuck.fine = true;
+    clock.advance(4_000_000); // the address is forgotten
+    seconds = 0.1;
+    await expect(ask('fine.test')).rejects.toMatchObject({ problem: 'refused' });
+    expect((await before.take())!.length).toBeGreaterThan(0); // what was under way goes on
+    before.leave();
+  });
+});

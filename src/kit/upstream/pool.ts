@@ -1,0 +1,118 @@
+import type { SecureContext } from 'node:tls';
+import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
+import { Answering, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './response.ts';
+import type { Clock } from '../async/clock.ts';
+import { OpenList } from '../async/open-list.ts';
+import { stepOverContinue } from './ignore-100-continue.ts';
+import { rememberingLookup, type Lookup } from '../net/dns-cache.ts';
+
+export interface PoolSettings {
+  readonly clock: Clock;
+  /** Asked before each request: when it changes, it holds for all connections from then on. */
+  readonly connectSeconds: () => number;
+  /** Address of an HTTP proxy for all origins but those in `noProxy`; empty: none. */
+  readonly proxy: string;
+  readonly noProxy: string;
+  /** What certificates are checked against; absent: the authorities that the runtime trusts. */
+  readonly secureContext?: SecureContext | undefined;
+  /** The system's, if it is absent. */
+  readonly lookup?: Lookup;
+}
+
+/** One connection pool for each upstream origin. */
+export interface Upstreams {
+  /**
+   * POSTs the body; resolves with the response head.
+   *
+   * @throws UpstreamError; or the signal's reason
+   */
+  post(request: UpstreamRequest): Promise<Answering>;
+  /** The same without a body. */
+  get(request: Omit<UpstreamRequest, 'body'>): Promise<Answering>;
+  /** Drops idle connections and refuses new requests. */
+  close(): Promise<void>;
+}
+
+export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureContext, lookup }: PoolSettings): Upstreams {
+  const pools = new Map<string, { readonly dispatcher: Dispatcher; readonly connectSeconds: number }>();
+  const open = new Set<Dispatcher>();
+  const addresses = rememberingLookup(clock, lookup);
+
+  const opened = (origin: string, timeout: number): Dispatcher => {
+    const connect = { timeout, lookup: addresses, ...(secureContext ? { secureContext } : {}) };
+    const through = { connectTimeout: timeout, proxyTls: connect, requestTls: connect };
+    const dispatcher = proxy
+      ? new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, connect, ...through, ...tuning })
+      : new Pool(origin, { connect, connections: null, pipelining: 1, ...tuning });
+    open.add(dispatcher);
+    return dispatcher;
+  };
+  /** What is under way on the connections of old finishes there. */
+  const retire = (dispatcher: Dispatcher) => void dispatcher.close().finally(() => open.delete(dispatcher));
+
+  const dispatcherOf = (origin: string): Dispatcher => {
+    const seconds = connectSeconds();
+    const pool = pools.get(origin);
+    if (pool?.connectSeconds === seconds) return pool.dispatcher;
+    const dispatcher = opened(origin, seconds * 1000);
+    pools.set(origin, { dispatcher, connectSeconds: seconds });
+    if (pool) retire(pool.dispatcher);
+    return dispatcher;
+  };
+  const watch = watcher(clock);
+  const asked = (method: Method, request: UpstreamRequest): Promise<Answering> => {
+    const dispatcher = dispatcherOf(request.url.origin);
+    return ask(dispatcher, method, request, watch).catch((error: unknown) => {
+      // Nothing of an answer has begun: asked once more, on a fresh connection.
+      if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
+        return ask(dispatcher, method, request, watch);
+      throw error;
+    });
+  };
+  return {
+    post: (request) => asked('POST', request),
+    get: (request) => asked('GET', { ...request, body: '' }),
+    async close() {
+      await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
+    },
+  };
+}
+
+stepOverContinue();
+
+const tuning = { keepAliveTimeout: 30_000, keepAliveMaxTimeout: 60_000, maxHeaderSize: 65_536, headersTimeout: 0, bodyTimeout: 0 };
+
+type Method = 'GET' | 'POST';
+
+function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, watch: Watch): Promise<Answering> {
+  return new Promise((resolve, reject) => {
+    const answering = new Answering(request, watch, resolve, reject);
+    dispatcher.dispatch({ origin: request.url.origin, path: request.path, method, headers: request.headers, body: request.body }, answering);
+  });
+}
+
+/** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */
+function watcher(clock: Clock): Watch {
+  const open = new OpenList<Answering>();
+  let armed = false;
+  const look = () => {
+    armed = false;
+    const now = clock.monotonic();
+    open.forEach((one) => {
+      if (!one.paused && now - one.lastAt > one.patience) one.stop(new UpstreamError(one.status === 0 ? 'slow-head' : 'slow-body'));
+    });
+    if (open.size > 0) arm();
+  };
+  const arm = () => {
+    armed = true;
+    clock.after(250, look);
+  };
+  return {
+    clock,
+    add(answering) {
+      open.add(answering);
+      if (!armed) arm();
+    },
+    delete: (answering) => open.delete(answering),
+  };
+}

@@ -1,0 +1,20 @@
+import type { Clock } from '#kit/async/clock';
+import type { Allowance, Progress } from '#core/generate';
+import { secondsToNextMonth } from '#core/plan';
+import type { Claim } from './local-lease.ts';
+
+/** Notes what is left of the tightest limits of requests and of tokens, for the answer's headers. */
+export function noteAllowances(progress: Progress, claims: readonly Claim[], clock: Clock): void {
+  const now = clock.monotonic();
+  let requests: Allowance | undefined;
+  let tokens: Allowance | undefined;
+  for (const { holding } of claims) {
+    const { account, limit, minute } = holding;
+    if (account.kind === 'usd' || account.kind === 'streams') continue;
+    const remaining = Math.max(0, holding.room(now));
+    if (minute && !(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute.reset(now) };
+    if (!minute && !(tokens && tokens.remaining <= remaining)) tokens = { limit, remaining, reset: secondsToNextMonth(clock.now()) };
+  }
+  if (requests) progress.requests = requests;
+  if (tokens) progress.tokens = tokens;
+}

@@ -1,0 +1,40 @@
+import { isConversation } from '#core/call';
+import { promptSize } from '#core/measure';
+import { costOfCounts, hasCountRates, tokensOfCounts } from '#core/price';
+import type { RoutedCall } from '#core/routed-call';
+
+/** What a call may cost at most: in tokens, and what costs by another unit. */
+export interface Most {
+  /** Tokens beside the prompt's text, at most. */
+  readonly fixed: number;
+  /** The same, as they are estimated. */
+  readonly likely: number;
+  /** Of the prompt's text, UTF-8. */
+  readonly bytes: number;
+  /** Output tokens of one candidate; undefined: nobody knows how much the model can say. */
+  readonly output: number | undefined;
+  /** Can the model not say more than that, whichever of its targets answers? */
+  readonly isLimit: boolean;
+  /** US dollars for pictures, seconds and characters, beside the tokens. */
+  readonly usd: number;
+  /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is there. */
+  readonly isWhole: boolean;
+}
+
+/** The one place that says what a call may cost at most: a conversation its prompt and its maximum or all that its model can say, an errand what it tells of itself. */
+export function mostOf(call: RoutedCall): Most {
+  const { fixed, bytes } = promptSize(call);
+  const { route } = call;
+  if (!isConversation(call) && call.most) {
+    const { most, counts } = call;
+    const stands = counts ? tokensOfCounts(counts) : { output: 0 };
+    const usd = counts && route.price && hasCountRates(route.price) ? costOfCounts(route.price, counts) : 0;
+    return { fixed: Math.max(fixed, most.input), likely: fixed, bytes, output: Math.max(most.output, stands.output), isLimit: true, usd, isWhole: true };
+  }
+  const { maxTokens } = call.sampling;
+  const { output } = route.limits;
+  const { longestOutput = output } = route;
+  const known = { fixed, likely: fixed, bytes, isLimit: longestOutput === output, usd: 0 };
+  if (maxTokens === undefined) return { ...known, output, isWhole: false };
+  return { ...known, output: Math.min(maxTokens, longestOutput ?? Infinity), isWhole: true };
+}

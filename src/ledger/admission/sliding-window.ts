@@ -1,0 +1,66 @@
+import type { Ask } from '#core/lease';
+
+const minute = 60_000;
+
+/** Milliseconds: requests that are told to the source together count as the last of them. */
+const together = 50;
+
+/** Requests of the last 60 seconds, whichever 60 seconds: a queue of their times, on a clock that never jumps. */
+export class Minute {
+  #times: number[] = [];
+  #first = 0;
+  /** Requests before this place in the queue have been told to the source. */
+  #told = 0;
+
+  /** How many requests there were in the minute before `now`. */
+  used(now: number): number {
+    this.#forget(now - minute);
+    return this.#times.length - this.#first;
+  }
+
+  add(now: number): void {
+    this.#times.push(now);
+  }
+
+  /** Seconds until one more request is allowed, from 1 to 60. */
+  wait(limit: number, now: number): number {
+    const freed = this.#times[this.#times.length - limit] ?? now;
+    return Math.min(60, Math.max(1, Math.ceil((freed + minute - now) / 1000)));
+  }
+
+  /** Seconds until the oldest of them counts no more. */
+  reset(now: number): number {
+    const oldest = this.#times[this.#first];
+    return oldest === undefined ? 0 : Math.ceil((oldest + minute - now) / 1000);
+  }
+
+  /** What the source has not been told yet, with ages. */
+  untold(now: number): NonNullable<Ask['used']> {
+    const told: { count: number; ageSeconds: number }[] = [];
+    for (let place = this.#told; place < this.#times.length;) {
+      const start = place;
+      while (place < this.#times.length && this.#times[place]! - this.#times[start]! <= together) place++;
+      told.push({ count: place - start, ageSeconds: (now - this.#times[place - 1]!) / 1000 });
+    }
+    return told;
+  }
+
+  get untoldCount(): number {
+    return this.#times.length - this.#told;
+  }
+
+  /** The source has been told of so many more. */
+  told(count: number): void {
+    this.#told += count;
+  }
+
+  #forget(before: number): void {
+    while (this.#first < this.#times.length && this.#times[this.#first]! <= before) this.#first++;
+    const gone = Math.min(this.#first, this.#told);
+    if (gone > 1024 && gone * 2 > this.#times.length) {
+      this.#times = this.#times.slice(gone);
+      this.#first -= gone;
+      this.#told -= gone;
+    }
+  }
+}

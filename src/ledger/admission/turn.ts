@@ -1,0 +1,42 @@
+import type { Clock } from '#kit/async/clock';
+import type { Fault } from '#core/fault';
+import type { Accounts } from './accounts.ts';
+import type { Claim } from './local-lease.ts';
+
+/** The waiting of one call for its turn in line, for so many milliseconds or until its caller leaves. */
+export class Turn {
+  isOver = false;
+  readonly #signal: AbortSignal;
+  readonly #cancel: () => void;
+  #wake: () => void = () => undefined;
+  #fail: (reason: unknown) => void = () => undefined;
+  readonly #left = () => this.#fail(this.#signal.reason);
+
+  constructor(clock: Clock, signal: AbortSignal, milliseconds: number) {
+    this.#signal = signal;
+    this.#cancel = clock.after(milliseconds, () => {
+      this.isOver = true;
+      this.#wake();
+    });
+    signal.addEventListener('abort', this.#left);
+  }
+
+  /** Resolves when its turn may have come or its time is over. @throws what the source throws; why its caller left */
+  next(claims: readonly Claim[], accounts: Accounts): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#wake = resolve;
+      this.#fail = reject;
+      if (this.#signal.aborted) return reject(this.#signal.reason);
+      accounts.queue(
+        claims,
+        () => this.#wake(),
+        (fault: Fault) => this.#fail(fault),
+      );
+    });
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#signal.removeEventListener('abort', this.#left);
+  }
+}

@@ -1,0 +1,41 @@
+import { accountName, type Account, type Owner } from '#core/account';
+import { monthOf } from '#core/plan';
+import type { UsageRow } from '#core/usage-row';
+
+/** So much was settled of an account. */
+export interface Booked {
+  readonly account: Account;
+  readonly amount: number;
+}
+
+/** What the rows of a journal come to by account. Places only grow, so that a row counts once however often it is read. */
+export class Bookings {
+  readonly #sums = new Map<string, { readonly account: Account; amount: number }>();
+  #to = 0;
+
+  /** @param to the place behind the row */
+  book({ userId, teamIds, balance, planTokens, costUsd, at }: UsageRow, to: number): void {
+    if (to <= this.#to) return;
+    this.#to = to;
+    const month = monthOf(at);
+    const owners: Owner[] = [`user:${userId}`, ...teamIds.map((id): Owner => `team:${id}`)];
+    for (const owner of owners) {
+      this.#add({ owner, kind: balance, month }, planTokens);
+      if (costUsd) this.#add({ owner, kind: 'usd', month }, costUsd);
+    }
+  }
+
+  /** What was booked since this was last called. */
+  take(): readonly Booked[] {
+    const taken = [...this.#sums.values()];
+    this.#sums.clear();
+    return taken;
+  }
+
+  #add(account: Account, amount: number): void {
+    const name = accountName(account);
+    const sum = this.#sums.get(name);
+    if (sum) sum.amount += amount;
+    else this.#sums.set(name, { account, amount });
+  }
+}

@@ -1,0 +1,396 @@
+import { describe, expect, test } from 'vitest';
+import { Fault } from '#core/fault';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { testDisk } from '../../../test/support/fakes/disk.ts';
+import { began, chanceOf, inShort, pass, settled } from '../../../test/support/fakes/journals.ts';
+import { testBooks } from '../../../test/support/fakes/shipped-books.ts';
+import { adoptJournals } from './adopt.ts';
+import { openJournal } from '../journal/journal.ts';
+import { openShipper } from './shipper.ts';
+
+const away = () => ({ instead: new Fault('overloaded', 'The database is away.') });
+
+async function house({ disk = testDisk(), books = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
+  const told: string[] = [];
+  const mendings: string[] = [];
+  const log = (problem: string) => void told.push(problem);
+  const mended = (what: string) => void mendings.push(what);
+  const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log, mended });
+  const journal = await write(writer);
+  const shipper = openShipper({ books, disk, clock, folder: 'journal', holder, own: journal, log, mended });
+  const booked = () => [...books.rows.values()].map(inShort).toSorted();
+  return { disk, books, clock, journal, shipper, told, mendings, booked, write };
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`);
+const completed = (ids: readonly string[]) => ids.map((id) => `${id}/0 completed 5`).toSorted();
+
+describe('shipping', () => {
+  test('brings a settled row into the books within 250 ms, once, and asks nothing of them while there is nothing', async () => {
+    const { books, clock, journal, shipper, booked } = await house();
+    journal.began(began('a'));
+    await pass(clock, 2000);
+    expect(books.batches).toHaveLength(0);
+    journal.settled(settled(began('a')));
+    expect(shipper.pendingRows).toBe(1);
+    await pass(clock, 250);
+    await pass(clock, 2000);
+    expect(booked()).toEqual(['a/0 completed 5']);
+    expect(books.batches).toHaveLength(1);
+    expect(shipper.pendingRows).toBe(0);
+  });
+
+  test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
+    const { books, clock, disk, journal, told } = await house();
+    await books.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
+    journal.settled({ ...settled(began('a')), outputTokens: 99 });
+    journal.settled(settled(began('b')));
+    await pass(clock, 1000);
+    expect(told).toEqual(['Another row is booked under the request a and its step 0: this one is left out, and kept in journal/refused.jsonl.']);
+    expect(JSON.parse(disk.bytes('journal/refused.jsonl').toString())).toMatchObject({ requestId: 'a', outputTokens: 99 });
+  });
+
+  test('rows of workers that the database does not take count as pending until it does', async () => {
+    const { books, clock, shipper, write } = await house();
+    const worker = await write('w1');
+    worker.settled(settled(began('first')));
+    await pass(clock, 1000);
+    expect(shipper.pendingRows).toBe(0);
+    books.fails = away;
+    for (const id of names(3)) worker.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(shipper.pendingRows).toBe(3);
+    books.fails = () => undefined;
+    await pass(clock, 10_500);
+    expect(shipper.pendingRows).toBe(0);
+  });
+
+  test('a row is exactly what was settled', async () => {
+    const { books, clock, journal } = await house();
+    const row = settled(began('a', { model: 'ä€😀' }));
+    journal.settled(row);
+    await pass(clock, 250);
+    expect(books.rows.get('a 0')).toEqual(row);
+  });
+
+  test('removes files when all in them is in the books, but none that knows of a running call', async () => {
+    const { disk, clock, journal, books } = await house();
+    journal.began(began('long'));
+    for (const id of names(60)) journal.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(disk.paths[0]).toBe('journal/h1/main.00000000');
+    journal.settled(settled(began('long')));
+    for (const id of names(120).slice(60)) journal.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(disk.paths.length).toBeLessThanOrEqual(2);
+    expect(books.rows.size).toBe(121);
+  });
+
+  test('a database that is away costs no row, one line when it goes and one when it is back, and is asked less and less often', async () => {
+    const { books, clock, journal, shipper, told, mendings, booked } = await house();
+    let asked = 0;
+    books.fails = () => (asked++, away());
+    const ids = names(700);
+    for (const [n, id] of ids.entries()) {
+      journal.settled(settled(began(id)));
+      if (n % 100 === 0) await pass(clock, 5000);
+    }
+    await pass(clock, 25_000);
+    expect(asked).toBeLessThan(20);
+    expect(shipper.pendingRows).toBe(700);
+    books.fails = () => undefined;
+    await pass(clock, 10_500);
+    expect(booked()).toEqual(completed(ids));
+    expect([told, mendings]).toEqual([[expect.stringMatching(/cannot be shipped/)], [expect.stringMatching(/is shipped again/)]]);
+  });
+
+  test('a file that was overtaken while it was made ready is not used: its rows would never be found', async () => {
+    const { disk, clock, journal, booked } = await house();
+    const ids = names(200);
+    for (const id of ids.slice(0, 10)) journal.settled(settled(began(id)));
+    disk.before = (act) => {
+      if (act !== 'fill') return;
+      disk.before = () => {};
+      for (const id of ids.slice(10, 60)) journal.settled(settled(began(id)));
+    };
+    for (const id of ids.slice(60)) {
+      await pass(clock, 100);
+      journal.settled(settled(began(id)));
+    }
+    await pass(clock, 500);
+    expect(booked()).toEqual(completed(ids));
+  });
+
+  test('a database that was put back to an earlier day gets all that is still there', async () => {
+    const { books, clock, journal, booked } = await house();
+    for (const id of names(10)) {
+      journal.settled(settled(began(id)));
+      await pass(clock, 250);
+    }
+    (books.rows as Map<string, unknown>).clear();
+    books.positions.clear();
+    journal.settled(settled(began('r10')));
+    await pass(clock, 2000);
+    expect(booked()).toEqual(completed(names(11)));
+  });
+
+  test('one row that can never be written is left out, told, and kept in a file; all others are there', async () => {
+    const { books, disk, clock, journal, told, booked } = await house();
+    books.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';
+    for (const id of names(60)) journal.settled(settled(began(id)));
+    await pass(clock, 1000);
+    expect(booked()).toEqual(completed(names(60).filter((id) => id !== 'r13' && id !== 'r59')));
+    expect(told).toEqual([expect.stringMatching(/left out/), expect.stringMatching(/left out/)]);
+    expect(
+      disk
+        .bytes('journal/refused.jsonl')
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).requestId),
+    ).toEqual(['r13', 'r59']);
+    expect([...books.positions.values()]).toEqual([books.batches.at(-1)!.to]);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6])(
+    'books every row once with batches refused, answers lost, files removed and positions quarrelled about: seed %i',
+    async (seed) => {
+      const chance = chanceOf(seed);
+      const { books, clock, journal, booked } = await house();
+      books.fails = () => {
+        const dice = chance();
+        if (dice < 0.2) return away();
+        if (dice < 0.4) return { answer: new Fault('overloaded', 'The answer was lost.') };
+        return dice < 0.45 ? { instead: new Fault('conflict', 'Somebody else was here.') } : undefined;
+      };
+      const ids = names(300);
+      for (const id of ids) {
+        journal.began(began(id));
+        journal.settled(settled(began(id)));
+        if (chance() < 0.2) await pass(clock, 200);
+      }
+      books.fails = () => undefined;
+      await pass(clock, 11_000);
+      expect(booked()).toEqual(completed(ids));
+    },
+  );
+});
+
+describe('the end and a new start', () => {
+  test('an orderly end ships everything, gives back the leases and leaves nothing', async () => {
+    const { books, disk, journal, shipper, booked } = await house();
+    for (const id of names(40)) journal.settled(settled(began(id)));
+    await journal.close();
+    expect(await shipper.flush(5000)).toBe(true);
+    expect(booked()).toEqual(completed(names(40)));
+    expect([disk.paths, books.closed]).toEqual([[], ['h1']]);
+  });
+
+  test('an end without a database does not last for ever, and the next start ships what was left', async () => {
+    const first = await house();
+    first.books.fails = away;
+    first.journal.settled(settled(began('a')));
+    await first.journal.close();
+    const ended = first.shipper.flush(3000);
+    await pass(first.clock, 4000);
+    expect(await ended).toBe(false);
+    first.books.fails = () => undefined;
+    const second = await house({ ...first, holder: 'h2' });
+    await pass(second.clock, 500);
+    expect(second.booked()).toEqual(['a/0 completed 5']);
+    expect(first.books.closed).toEqual(['h1']);
+    expect(second.disk.paths.some((path) => path.startsWith('journal/h1/'))).toBe(false);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6])('after kill after kill every answered call is booked once, every cut one as died: seed %i', async (seed) => {
+    const chance = chanceOf(seed);
+    let disk = testDisk();
+    const books = testBooks();
+    const expected: string[] = [];
+    for (let boot = 0; boot < 8; boot++) {
+      const { clock, journal } = await house({ disk, books, holder: `boot${boot}` });
+      books.fails = () => (chance() < 0.3 ? away() : undefined);
+      const running: string[] = [];
+      for (let n = 0; n < 40; n++) {
+        const id = `b${boot}r${n}`;
+        journal.began(began(id));
+        if (chance() < 0.8) {
+          journal.settled(settled(began(id)));
+          expected.push(`${id}/0 completed 5`);
+        } else running.push(id);
+        if (chance() < 0.3) await pass(clock, 100);
+      }
+      expected.push(...running.map((id) => `${id}/0 gateway-died 0`));
+      disk = disk.processDied();
+    }
+    books.fails = () => undefined;
+    const { clock, booked } = await house({ disk, books, holder: 'last' });
+    await pass(clock, 1000);
+    expect(booked()).toEqual(expected.toSorted());
+    expect(new Set(books.closed).size).toBe(8);
+    expect(disk.paths.every((path) => path.startsWith('journal/last/'))).toBe(true);
+  });
+
+  test('a crash before or behind any act on disk and database leaves every answered call booked once, and every other as died', async () => {
+    let crash = 1;
+    for (let crashed = true; crashed; crash++) {
+      crashed = false;
+      let acts = 0;
+      const books = testBooks();
+      const first = await house({ books });
+      const shipped = books.ship;
+      const act = () => {
+        if (crashed || ++acts < crash) return;
+        crashed = true;
+        next = first.disk.processDied();
+      };
+      let next = first.disk;
+      first.disk.before = act;
+      const never = new Promise<never>(() => {});
+      books.ship = async (batch) => {
+        act();
+        if (crashed) return never;
+        const leftOut = await shipped(batch);
+        act();
+        return crashed ? never : leftOut;
+      };
+      const expected: string[] = [];
+      for (let n = 0; n < 45 && !crashed; n++) {
+        first.journal.began(began(`r${n}`));
+        expected[n] = `r${n}/0 gateway-died 0`;
+        if (n % 7 === 0) continue;
+        if (!crashed) first.journal.settled(settled(began(`r${n}`)));
+        expected[n] = `r${n}/0 completed 5`;
+        if (n % 5 === 0) await pass(first.clock, 100);
+      }
+      if (!crashed) await pass(first.clock, 500);
+      const inFlight = crashed ? expected.pop()!.split('/')[0]! : 'nobody';
+      if (!crashed) next = first.disk.processDied();
+      books.ship = shipped;
+      const second = await house({ books, disk: next, holder: 'h2' });
+      await pass(second.clock, 500);
+      expect(
+        second.booked().filter((row) => !row.startsWith(`${inFlight}/`)),
+        `crash at act ${crash}`,
+      ).toEqual(expected.toSorted());
+    }
+  });
+
+  test('a power cut that took what the books have already takes nothing from the books and adds nothing', async () => {
+    const first = await house();
+    for (const id of names(10)) first.journal.began(began(id));
+    await pass(first.clock, 100);
+    const disk = first.disk.copy();
+    for (const id of names(10)) first.journal.settled(settled(began(id)));
+    await pass(first.clock, 500);
+    expect(first.booked()).toEqual(completed(names(10)));
+    const second = await house({ books: first.books, disk: disk.powerCut(() => 0.9), holder: 'h2' });
+    await pass(second.clock, 500);
+    expect(second.booked()).toEqual(completed(names(10)));
+    expect(second.books.closed).toEqual(['h1']);
+    expect(second.told).toEqual([]);
+  });
+
+  test('more than a batch of calls that died is booked whole, also when the books stop in the middle and another start goes on', async () => {
+    const first = await house();
+    for (const id of names(1200)) first.journal.began(began(id, { step: 1, promptTokens: 3 }));
+    first.journal.spoke('r7', 1, 8);
+    const second = await house({ ...first, disk: first.disk.processDied(), holder: 'h2' });
+    let batches = 0;
+    second.books.fails = ({ rows }) => (rows !== '' && ++batches > 1 ? away() : undefined);
+    await pass(second.clock, 500);
+    expect(second.books.rows.size).toBe(500);
+    second.books.fails = () => undefined;
+    const third = await house({ ...second, disk: second.disk.processDied(), holder: 'h3' });
+    await pass(third.clock, 500);
+    expect(third.books.rows.size).toBe(1200);
+    expect(third.books.rows.get('r7 1')).toMatchObject({
+      end: 'gateway-died',
+      status: 500,
+      provenance: 'partial',
+      inputTokens: 3,
+      outputTokens: 8,
+      planTokens: 19,
+      costUsd: 27e-6,
+      teamIds: [3],
+      balance: 'inference',
+    });
+  });
+
+  test('folders and files that are no journals are let be', async () => {
+    const disk = testDisk();
+    disk.put('journal/lost+found/x', Buffer.from('x'));
+    disk.put('journal/readme.txt', Buffer.from('mine'));
+    disk.put('journal/old/notes', Buffer.from('mine'));
+    const { clock, told } = await house({ disk });
+    await pass(clock, 1000);
+    expect(told).toEqual([]);
+    expect(disk.paths).toEqual(expect.arrayContaining(['journal/lost+found/x', 'journal/old/notes', 'journal/readme.txt']));
+  });
+});
+
+describe('adoption', () => {
+  test("a dead worker's calls are booked, what it settled is told by account, once, and its journal goes", async () => {
+    const { disk, clock, shipper, booked, write } = await house();
+    const worker = await write('w1');
+    for (const id of names(100)) worker.began(began(id));
+    for (const id of names(99)) {
+      worker.settled(settled(began(id)));
+      await pass(clock, 25);
+    }
+    await pass(clock, 500);
+    const [before] = shipper.takeSettled();
+    expect(before).toMatchObject({ writer: 'w1', isAll: true });
+    expect(before!.settled.map(({ amount }) => amount)).toEqual([99 * 20, expect.closeTo(99 * 0.001), 99 * 20, expect.closeTo(99 * 0.001)]);
+    expect(shipper.takeSettled()).toEqual([{ writer: 'w1', settled: [], isAll: true }]);
+    let told: unknown;
+    void shipper.adoptWriter('w1').then((booked) => (told = booked));
+    await pass(clock, 500);
+    expect(booked()).toEqual([...completed(names(99)), 'r99/0 gateway-died 0'].toSorted());
+    expect(told).toEqual(
+      (['user:12', 'team:3'] as const).flatMap((owner) => [
+        { account: { owner, kind: 'inference', month: '2026-11' }, amount: 10 },
+        { account: { owner, kind: 'usd', month: '2026-11' }, amount: expect.closeTo(10e-6) },
+      ]),
+    );
+    expect(disk.paths.filter((path) => path.includes('/w1.'))).toEqual([]);
+  });
+
+  test('another machine’s journals come in under its name, its leases are freed, its files stay, and a second time changes nothing', async () => {
+    const theirs = await house({ holder: 'theirs' });
+    theirs.books.fails = away;
+    for (const id of names(30)) theirs.journal.began(began(id));
+    for (const id of names(20)) theirs.journal.settled(settled(began(id)));
+    const disk = theirs.disk.processDied();
+    const books = testBooks();
+    let held = 0;
+    const claim = () => (held++, () => void held--);
+    const parts = { books, disk, folder: 'journal', refused: 'mine/refused.jsonl', log: () => {} };
+    const paths = disk.paths;
+    expect(await adoptJournals(parts, claim)).toEqual([{ holder: 'theirs', rows: 30 }]);
+    const batches = books.batches.length;
+    expect(await adoptJournals(parts, claim)).toEqual([{ holder: 'theirs', rows: 0 }]);
+    expect([books.rows.size, books.batches.length, books.closed, disk.paths, held]).toEqual([30, batches, ['theirs', 'theirs'], paths, 0]);
+    expect(books.batches.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
+  });
+
+  test('a holder that left no journal, for its workers had closed theirs, is closed as well', async () => {
+    const { disk, books, journal } = await house({ holder: 'theirs' });
+    await journal.close();
+    expect(disk.paths).toEqual([]);
+    const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };
+    expect(await adoptJournals(parts, () => () => {})).toEqual([{ holder: 'theirs', rows: 0 }]);
+    expect(books.closed).toEqual(['theirs']);
+  });
+
+  test('is refused while the server of that folder runs, and where there is no journal', async () => {
+    const { disk, books } = await house();
+    const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };
+    const taken = () => {
+      throw new Fault('conflict', 'The data folder is in use.');
+    };
+    await expect(adoptJournals(parts, taken)).rejects.toMatchObject({ code: 'conflict' });
+    expect(books.closed).toEqual([]);
+    await expect(adoptJournals({ ...parts, folder: 'elsewhere' }, () => () => {})).rejects.toMatchObject({ code: 'not-found' });
+  });
+});

@@ -1,0 +1,132 @@
+import { encodeBatchEmbed, encodePredict } from '#dialects/gemini/embed-request';
+import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dialects/gemini/embed-result';
+import { decodeFault } from '#dialects/gemini/faults';
+import type { EmbedCall, Embedded } from '#core/embed';
+import { Fault } from '#core/fault';
+import type { TargetContext } from '#core/generate';
+import type { JsonObject } from '#core/json';
+import { ask, refusalText, whole } from '../shared/post.ts';
+import type { Place } from './generate-content.ts';
+import { parsed } from '../shared/read-answer.ts';
+
+/** Vectors on the content generation wire. */
+export type EmbeddingPlace = Pick<Place, 'url' | 'path' | 'model' | 'headers' | 'credentials' | 'upstreams'> & {
+  /** By which operation vectors are asked for, and how many texts and bytes of them go into one request of it. */
+  readonly operation: EmbedOperation;
+};
+
+interface EmbedOperation {
+  readonly name: string;
+  readonly most: { readonly texts: number; readonly bytes: number };
+  encode(texts: readonly string[], call: EmbedCall, purposes: EmbedCall['purposes'], model: string): JsonObject;
+  decode(body: unknown, count: number): Vectors;
+}
+
+/** Of the Gemini API. Its batches have at most 100 texts. */
+export const batchEmbed: EmbedOperation = {
+  name: 'batchEmbedContents',
+  most: { texts: 100, bytes: 750_000 },
+  encode: encodeBatchEmbed,
+  decode: decodeBatchEmbedResult,
+};
+
+/** Of the platform: at most 250 texts and 20,000 tokens, and a model of the Gemini family takes one text at a time. */
+export const predict = (model: string): EmbedOperation => ({
+  name: 'predict',
+  most: { texts: /(^|\/)gemini-/.test(model) ? 1 : 250, bytes: 60_000 },
+  encode: encodePredict,
+  decode: decodePredictResult,
+});
+
+/** Requests that are under way for one call. */
+const atATime = 4;
+
+/** The vectors of texts, asked for in as many requests as it takes. @throws Fault of the first that failed */
+export async function embedContent(place: EmbeddingPlace, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+  const ignored = call.user === undefined ? [] : ['user: this wire has no place for it'];
+  if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'user' });
+  const batches = inBatches(textsOf(call), place.operation.most);
+  const answers = await inParallel(batches, (batch) => asked(place, call, batch, context));
+  const told = answers.map(({ tokens }) => tokens);
+  const isTold = told.every((tokens) => tokens !== undefined);
+  return {
+    model: place.model,
+    ignored,
+    ...(isTold ? { usage: { input: told.reduce((sum, tokens) => sum + tokens, 0), output: 0, source: 'provider' } } : {}),
+    answer: { vectors: answers.flatMap(({ vectors }) => vectors) },
+  };
+}
+
+/** Some at a time, in order. After one has failed no other is begun, and those under way are waited for. */
+async function inParallel<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const failures: unknown[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < items.length && failures.length === 0; at = next++) {
+      try {
+        results[at] = await work(items[at]!);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atATime, items.length) }, worker));
+  if (failures.length > 0) throw failures[0];
+  return results;
+}
+
+function textsOf({ inputs }: EmbedCall): readonly string[] {
+  return inputs.map((input) => {
+    if (typeof input === 'string') return input;
+    throw new Fault('invalid', 'input must be text: this model does not read tokens.', { field: 'input' });
+  });
+}
+
+/** Texts that go into one request, and where in the call the first of them stands. */
+interface Batch {
+  readonly from: number;
+  readonly texts: readonly string[];
+}
+
+function inBatches(texts: readonly string[], most: EmbedOperation['most']): readonly Batch[] {
+  const batches: { from: number; texts: string[] }[] = [];
+  let bytes = 0;
+  for (const [from, text] of texts.entries()) {
+    const size = Buffer.byteLength(text);
+    const last = batches.at(-1);
+    if (last && last.texts.length < most.texts && bytes + size <= most.bytes) {
+      last.texts.push(text);
+      bytes += size;
+    } else {
+      batches.push({ from, texts: [text] });
+      bytes = size;
+    }
+  }
+  return batches;
+}
+
+/** Asks with one credential after the other until one is taken. */
+async function asked(
+  { url, path, model, headers, credentials: all, upstreams, operation }: EmbeddingPlace,
+  call: EmbedCall,
+  batch: Batch,
+  context: TargetContext,
+) {
+  if (path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
+  const { from, texts } = batch;
+  const body = JSON.stringify(operation.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
+  const credentials = [...all()];
+  for (let credential = credentials.shift(); ; credential = credentials.shift()) {
+    const signed = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...headers };
+    const answering = await ask(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
+    try {
+      if (answering.status === 200) return operation.decode(parsed(await whole(answering, context)), texts.length);
+      const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
+      if (fault.details.key) credential?.refused();
+      if (!fault.details.key || credentials.length === 0) throw fault;
+    } finally {
+      answering.leave();
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { encodeRequest, type Quirks } from '#dialects/gemini/encode-request';
+import { decoder } from '#dialects/gemini/events';
+import { decodeFault } from '#dialects/gemini/faults';
+import { decodeResult } from '#dialects/gemini/result';
+import { dialect } from '#dialects/gemini/wire';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import type { GenerateCall } from '#core/call';
+import { isWebSearch } from '#core/conversation';
+import { Fault } from '#core/fault';
+import type { Said, TargetContext } from '#core/generate';
+import { own } from '#core/json';
+import { ask, awaitingWords, refusalText } from '../shared/post.ts';
+import type { KnownQuirks } from '../shared/known-quirks.ts';
+import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
+import type { Signatures } from './signatures.ts';
+import { written } from '../shared/write-request.ts';
+
+/** One way to sign in. */
+export interface Credential {
+  /** @throws Fault; or the signal's reason */
+  headers(signal: AbortSignal): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
+  /** It was not accepted. */
+  refused(): void;
+}
+
+/** Where a model of the content generation wire is asked for. */
+export interface Place {
+  readonly url: URL;
+  /** The path of the model, to which the operation is added; absent for a name that can have none. */
+  readonly path: string | undefined;
+  readonly model: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** To be tried one after the other. */
+  readonly credentials: () => readonly Credential[];
+  readonly upstreams: Upstreams;
+  readonly quirks: KnownQuirks<Quirks>;
+  /** How the provider differs, whatever the model. */
+  readonly always: Quirks;
+  readonly signatures: Signatures;
+  readonly clock: Clock;
+}
+
+/** Asks for content, and hands on what is said. @throws Fault */
+export async function* generateContent(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
+  const { answering, ignored } = await answered(place, call, context);
+  const { model, clock, signatures } = place;
+  try {
+    if (!(call.stream && isEventStream(answering))) {
+      const said = decodeResult(await wholeJson(answering, context), model, ignored);
+      signatures.note(said);
+      yield said;
+      return;
+    }
+    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
+      signatures.note(said);
+      yield said;
+    }
+  } finally {
+    answering.leave();
+  }
+}
+
+/** Asks with one credential after the other until one is taken; otherwise than before where the model refused something of ours, which is remembered if that helps. */
+async function answered(place: Place, call: GenerateCall, context: TargetContext) {
+  const { url, model, upstreams, quirks, always, signatures } = place;
+  if (place.path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
+  const path = `${place.path}${call.stream ? ':streamGenerateContent?alt=sse' : ':generateContent'}`;
+  const credentials = [...place.credentials()];
+  let known = { ...always, ...quirks.of(model) };
+  let learned = false;
+  for (let credential = credentials.shift(); ;) {
+    const { body, ignored } = encodeRequest(call, known, signatures.of);
+    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
+    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...place.headers };
+    const json = written(call, body);
+    const answering = await ask(upstreams, { url, path, headers, body: typeof json === 'string' ? json : await json }, context);
+    if (answering.status === 200) {
+      if (learned) quirks.keep(model, known);
+      return { answering, ignored };
+    }
+    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
+    const quirk = quirkOf(fault, call, known);
+    if (quirk) {
+      known = quirk;
+      learned = true;
+    } else {
+      if (fault.details.key) credential?.refused();
+      if (!fault.details.key || credentials.length === 0) throw fault;
+      credential = credentials.shift();
+    }
+  }
+}
+
+/** What a refusal may teach. What a client of this wire wrote itself about its thinking is between it and the provider. */
+function quirkOf(fault: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const { field, reason } = fault.details;
+  if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
+  const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
+  if (reason !== 'field-unknown') {
+    // A value was refused: other callers have better ones.
+    const { refusedEfforts = [] } = known;
+    const effort = call.reasoning?.effort;
+    if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;
+    return { ...known, refusedEfforts: [...refusedEfforts, effort] };
+  }
+  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
+  return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
+}
+
+/** Most models take no search beside functions; a client of this wire knows what it asks for. */
+export const searches = ({ tools }: GenerateCall): boolean =>
+  !tools.some(({ type }) => type === 'function') || tools.some((tool) => isWebSearch(tool) && tool.type === 'foreign' && tool.dialect === dialect);
+
+const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** A part of an address. @returns undefined for what cannot be one: nothing in it can lead elsewhere */
+export const inPath = (word: string): string | undefined => (segment.test(word) ? encodeURIComponent(word) : undefined);

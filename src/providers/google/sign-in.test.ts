@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { renewed } from './sign-in.ts';
+
+const waits = new AbortController().signal;
+
+/** An office that gives tokens good for an hour, one after the other, when it is told to. */
+function office() {
+  const asked: { give: (value: string) => void; refuse: (error: Error) => void }[] = [];
+  const fetchToken = () =>
+    new Promise<{ value: string; seconds: number }>((resolve, reject) => asked.push({ give: (value) => resolve({ value, seconds: 3600 }), refuse: reject }));
+  return { asked, fetchToken };
+}
+
+test('all who wait for a token wait for the same one, and who leaves takes it from nobody', async () => {
+  const { asked, fetchToken } = office();
+  const credential = renewed(fetchToken, testClock());
+  const leaving = new AbortController();
+  const left = Promise.resolve(credential.headers(leaving.signal));
+  const others = [credential.headers(waits), credential.headers(waits)];
+  leaving.abort(new Error('I left.'));
+  await expect(left).rejects.toThrow('I left.');
+  asked[0]!.give('one');
+  expect(await Promise.all(others.map(async (one) => one))).toEqual([{ authorization: 'Bearer one' }, { authorization: 'Bearer one' }]);
+  expect(asked).toHaveLength(1);
+});
+
+test('a token is renewed before it ends, while the old one is used', async () => {
+  const clock = testClock();
+  const { asked, fetchToken } = office();
+  const credential = renewed(fetchToken, clock);
+  const first = credential.headers(waits);
+  asked[0]!.give('one');
+  await first;
+  clock.advance(3_200_000);
+  await credential.headers(waits);
+  expect(asked).toHaveLength(1);
+  clock.advance(200_000);
+  expect(await credential.headers(waits)).toEqual({ authorization: 'Bearer one' });
+  expect(await credential.headers(waits)).toEqual({ authorization: 'Bearer one' });
+  expect(asked).toHaveLength(2);
+  asked[1]!.give('two');
+  await expect.poll(() => credential.headers(waits)).toEqual({ authorization: 'Bearer two' });
+});
+
+test('a renewal that fails is told to those who need it, and tried again', async () => {
+  const { asked, fetchToken } = office();
+  const credential = renewed(fetchToken, testClock());
+  const first = Promise.resolve(credential.headers(waits));
+  asked[0]!.refuse(new Error('secret detail'));
+  await expect(first).rejects.toMatchObject({ code: 'upstream-failed', message: expect.not.stringContaining('secret') as string });
+  const second = credential.headers(waits);
+  asked[1]!.give('two');
+  expect(await second).toEqual({ authorization: 'Bearer two' });
+});

@@ -1,0 +1,77 @@
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import { Fault } from '#core/fault';
+import type { Credential } from './generate-content.ts';
+import type { CredentialSettings } from '../shared/provider.ts';
+import { fileToken, metadataToken, wellKnownFile, type Token } from './tokens.ts';
+
+/** A token is renewed so many seconds before it ends, while the old one is still used; one that has fewer left than the second number is waited for. */
+const renewSeconds = 300;
+const leastSeconds = 30;
+
+/** The way to sign in that the settings name: a key, a token, the file of an account, or whatever the machine itself has. */
+export function signIn(settings: CredentialSettings = {}, upstreams: Upstreams, clock: Clock): Credential {
+  const { apiKey, accessToken, serviceAccountFile: file } = settings;
+  if (apiKey !== undefined) return { headers: () => ({ 'x-goog-api-key': apiKey }), refused: () => {} };
+  if (accessToken !== undefined) return { headers: () => bearer(accessToken), refused: () => {} };
+  return renewed(async (signal) => {
+    const source = file ?? wellKnownFile();
+    return source === undefined ? metadataToken(signal) : fileToken(source, { upstreams, clock, signal });
+  }, clock);
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** One renewal for all who wait, and none of them can break it off for the others. */
+export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
+  let kept: { readonly token: Token; readonly at: number } | undefined;
+  let renewing: Promise<Token> | undefined;
+
+  const renew = (): Promise<Token> => (renewing ??= renewal());
+  const renewal = (): Promise<Token> => {
+    const controller = new AbortController();
+    const cancel = clock.after(longestMilliseconds, () => controller.abort(new Fault('upstream-failed', notRenewed)));
+    return fetchToken(controller.signal)
+      .then((token) => {
+        kept = { token, at: clock.monotonic() };
+        return token;
+      })
+      .catch((error: unknown) => {
+        throw new Fault('upstream-failed', notRenewed, { cause: error });
+      })
+      .finally(() => {
+        cancel();
+        renewing = undefined;
+      });
+  };
+
+  return {
+    async headers(signal) {
+      if (kept) {
+        const { token, at } = kept;
+        const left = token.seconds - (clock.monotonic() - at) / 1000;
+        if (left > leastSeconds) {
+          if (left < Math.min(renewSeconds, token.seconds / 4)) renew().catch(() => {}); // whoever needs it then is told
+          return bearer(token.value);
+        }
+      }
+      return bearer((await unless(signal, renew())).value);
+    },
+    refused() {
+      kept = undefined; // it may have been withdrawn
+    },
+  };
+}
+
+const longestMilliseconds = 10_000;
+const notRenewed = 'The credentials for the provider could not be renewed.';
+
+/** Waits no longer than the caller does. */
+function unless<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason as Error);
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}

@@ -1,0 +1,110 @@
+import { createSign } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '#kit/async/clock';
+import { parseJson } from '#kit/json/scan';
+import type { Upstreams } from '#kit/upstream/pool';
+import { isObject, textOf } from '#core/json';
+
+/** Access tokens of Google's platform, from where accounts are kept. https://google.aip.dev/auth */
+export interface Token {
+  readonly value: string;
+  /** How long it is good. */
+  readonly seconds: number;
+}
+
+interface Asking {
+  readonly upstreams: Upstreams;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const scope = 'https://www.googleapis.com/auth/cloud-platform';
+const tokenAddress = 'https://oauth2.googleapis.com/token';
+const assertionSeconds = 3600;
+
+/** A token for the account of a key file: of a service account, or of a user as `gcloud auth application-default login` leaves it. Read anew each time, since keys are changed. */
+export async function fileToken(file: string, asking: Asking): Promise<Token> {
+  const account: unknown = parseJson(await readFile(file));
+  if (!isObject(account)) throw new Error('The key file of the account is no JSON object.');
+  const text = (name: string): string => {
+    const value = textOf(account[name]);
+    if (value === '') throw new Error(`The key file of the account has no ${name}.`);
+    return value;
+  };
+  switch (account['type']) {
+    case 'authorized_user':
+      return exchanged(
+        tokenAddress,
+        { grant_type: 'refresh_token', client_id: text('client_id'), client_secret: text('client_secret'), refresh_token: text('refresh_token') },
+        asking,
+      );
+    case undefined:
+    case 'service_account': {
+      const address = textOf(account['token_uri']) || tokenAddress;
+      const assertion = signed(
+        { alg: 'RS256', typ: 'JWT', ...(account['private_key_id'] ? { kid: text('private_key_id') } : {}) },
+        { iss: text('client_email'), scope, aud: address, iat: seconds(asking.clock), exp: seconds(asking.clock) + assertionSeconds },
+        text('private_key'),
+      );
+      return exchanged(address, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }, asking);
+    }
+    default:
+      throw new Error('The key file is of a type that is not known here: service_account and authorized_user are.');
+  }
+}
+
+const seconds = (clock: Clock) => Math.floor(clock.now() / 1000);
+
+/** https://www.rfc-editor.org/rfc/rfc7519 */
+function signed(header: object, claims: object, key: string): string {
+  const said = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${said}.${createSign('RSA-SHA256').update(said).sign(key, 'base64url')}`;
+}
+
+async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: Asking): Promise<Token> {
+  const url = new URL(address);
+  const answering = await upstreams.post({
+    url,
+    path: url.pathname + url.search,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'accept-encoding': 'identity' },
+    body: new URLSearchParams(form).toString(),
+    signal,
+    headSeconds: 10,
+    quietSeconds: 10,
+  });
+  try {
+    return tokenIn(answering.status, await answering.whole(mostBytes));
+  } finally {
+    answering.leave();
+  }
+}
+
+const mostBytes = 65_536;
+
+function tokenIn(status: number, bytes: Uint8Array): Token {
+  if (status !== 200) throw new Error(`The address for tokens answered ${status}.`);
+  const said: unknown = parseJson(bytes);
+  const value = isObject(said) ? textOf(said['access_token']) : '';
+  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
+  const told = isObject(said) ? said['expires_in'] : undefined;
+  return { value, seconds: typeof told === 'number' && told > 0 ? told : 300 };
+}
+
+/** Where `gcloud` leaves the credentials of a developer's machine. */
+export function wellKnownFile(): string | undefined {
+  const file = join(homedir(), '.config', 'gcloud', 'application_default_credentials.json');
+  return existsSync(file) ? file : undefined;
+}
+
+/** On the platform's own machines the machine is asked. Never through a proxy: the address is one of the machine itself. */
+export async function metadataToken(signal: AbortSignal): Promise<Token> {
+  const answer = await fetch('http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token', {
+    headers: { 'metadata-flavor': 'Google' },
+    redirect: 'error',
+    signal,
+  });
+  return tokenIn(answer.status, await answer.bytes());
+}

@@ -1,0 +1,95 @@
+import { withoutEnd } from '#kit/text/trim-end';
+import type { Quirks } from '#dialects/gemini/encode-request';
+import { decodeFault } from '#dialects/gemini/faults';
+import { honoursOf } from '#dialects/gemini/capabilities';
+import type { Target } from '#core/target';
+import { generateContent, inPath, searches } from './generate-content.ts';
+import { embedContent, predict } from './embed-content.ts';
+import { knownQuirks } from '../shared/known-quirks.ts';
+import type { Maker } from '../shared/provider.ts';
+import { probe } from '../shared/probe.ts';
+import { openSignatures } from './signatures.ts';
+import { signIn } from './sign-in.ts';
+
+/** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
+export const vertex: Maker = (name, settings, upstreams, clock) => {
+  const { dialect, baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
+  const projectWord = inProject(project ?? '');
+  if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
+  const credential = signIn(settings.credentials, upstreams, clock);
+  const shared = {
+    headers,
+    credentials: () => [credential],
+    upstreams,
+    quirks: knownQuirks<Quirks>(clock),
+    always: { withoutIds: true },
+    signatures: openSignatures(dialect),
+    clock,
+  };
+  const lists = Object.keys(residency);
+  const places = regions.map((entry) => {
+    const region = typeof entry === 'string' ? entry : entry.name;
+    const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
+    return {
+      region,
+      url,
+      lists: lists.filter((list) => residency[list]?.includes(region)),
+      base: `${withoutEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
+    };
+  });
+  return {
+    probes(model) {
+      const inside = model === undefined ? undefined : modelPath(model, publisher);
+      if (inside === undefined) return [];
+      // counting tokens costs nothing and takes the same rights as generating
+      const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] });
+      return places.map(({ region, url, base }) =>
+        probe({
+          region,
+          upstreams,
+          clock,
+          url,
+          path: `${base}/${inside}:countTokens`,
+          body,
+          refusal: decodeFault,
+          headers: async (signal) => ({ 'content-type': 'application/json', ...(await credential.headers(signal)), ...headers }),
+        }),
+      );
+    },
+    targets(model) {
+      const inside = modelPath(model, publisher);
+      const operation = predict(model);
+      const [target, ...others] = places.map(({ region, url, base, lists }): Target => {
+        const place = { ...shared, url, path: inside && `${base}/${inside}`, model };
+        return {
+          name: `${name}/${region}/${model}`,
+          provider: name,
+          region,
+          model,
+          thoughts: 'summary',
+          residency: lists,
+          get honours() {
+            return honoursOf(shared.quirks.of(model));
+          },
+          generate: (call, context) => generateContent(place, call, context),
+          embed: (call, context) => embedContent({ ...place, operation }, call, context),
+          searches,
+        };
+      });
+      return target && { target, others, order };
+    },
+  };
+};
+
+/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; the models of another publisher need a provider of their own. */
+function modelPath(model: string, publisher: string): string | undefined {
+  const match = /^(?:publishers\/([^/]+)\/models\/|([^/]+)\/)?([^/]+)$/.exec(model);
+  if (!match) return undefined;
+  const [, platform, short, name] = match;
+  if ((platform ?? short ?? publisher) !== publisher) return undefined;
+  const [publisherWord, modelWord] = [inPath(publisher), inPath(name!)];
+  return publisherWord === undefined || modelWord === undefined ? undefined : `publishers/${publisherWord}/models/${modelWord}`;
+}
+
+/** Ids of projects of a domain have a colon: `example.com:shop`. */
+const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_-]{0,127}$/i.test(project) ? encodeURIComponent(project) : undefined);

@@ -1,0 +1,88 @@
+import { withoutEnd } from '#kit/text/trim-end';
+import { honours } from '#dialects/openai/responses/capabilities';
+import { decodeFault } from '#dialects/openai/faults';
+import { decoder } from '#dialects/openai/responses/decoder';
+import { encodeRequest, type Quirks } from '#dialects/openai/responses/encode-request';
+import { decodeResult } from '#dialects/openai/responses/result';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import type { GenerateCall } from '#core/call';
+import type { Said, TargetContext } from '#core/generate';
+import { ask, awaitingWords } from '../shared/post.ts';
+import { keyRing, type KeyRing } from '../shared/keys.ts';
+import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
+import { oneTarget, type Maker } from '../shared/provider.ts';
+import { probesByKey } from '../shared/probe.ts';
+import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
+import { answered } from '../shared/attempt.ts';
+
+/** Anything that speaks OpenAI's responses wire. Nothing is kept there: each request brings the whole conversation. */
+export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
+  if (!baseUrl) return undefined;
+  const url = new URL(baseUrl);
+  const base = withoutEnd(url.pathname, '/');
+  const azure = kind === 'azure';
+  const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
+  const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
+  const list = path.replace(/\/responses(?=\?|$)/, '/models');
+  const probes = () => probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: decodeFault }));
+  const provider = oneTarget(probes, (model) => ({
+    name: `${name}/${model}`,
+    provider: name,
+    model,
+    thoughts: 'summary',
+    honours,
+    generate: (call, context) => generate({ ...shared, model }, call, context),
+    searches: () => true,
+  }));
+  return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
+};
+
+interface Place {
+  readonly url: URL;
+  readonly path: string;
+  /** The key has a header of its own there. */
+  readonly azure: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly upstreams: Upstreams;
+  readonly keys: KeyRing;
+  readonly quirks: KnownQuirks<Quirks>;
+  readonly clock: Clock;
+  readonly model: string;
+}
+
+async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
+  const { url, path, upstreams, model } = place;
+  const { answering, ignored } = await answered<Quirks>(
+    {
+      ...place,
+      call,
+      encode: (known) => encodeRequest(call, model, known),
+      send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
+      refusal: decodeFault,
+      // Encrypted thoughts are not asked for where the model has none.
+      quirkOf: (fault, known) => (fault.details.field === 'include' && known?.encrypted !== false ? { encrypted: false } : undefined),
+    },
+    context,
+  );
+  try {
+    if (call.stream && isEventStream(answering)) {
+      yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
+      return;
+    }
+    yield decodeResult(await wholeJson(answering, context), place.model, ignored);
+  } finally {
+    answering.leave();
+  }
+}
+
+function headersOf({ azure, headers }: Pick<Place, 'azure' | 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
+  const beta = context?.headers['openai-beta'];
+  return {
+    'content-type': 'application/json',
+    'accept-encoding': 'identity',
+    ...(key === undefined ? {} : azure ? { 'api-key': key } : { authorization: `Bearer ${key}` }),
+    ...(beta === undefined ? {} : { 'openai-beta': beta }),
+    ...headers,
+  };
+}

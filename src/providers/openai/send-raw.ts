@@ -1,0 +1,87 @@
+import { splice } from '#kit/json/scan';
+import { isCount } from '#dialects/shared/read-fields';
+import type { Usage } from '#core/event';
+import type { Said, TargetContext } from '#core/generate';
+import { isObject } from '#core/json';
+import type { PassBody, PassCall } from '#core/raw-request';
+import type { Counts } from '#core/price';
+import { awaitingWords, upstreamFault } from '../shared/post.ts';
+import { passing } from '../shared/passing.ts';
+import { post, type Place } from './endpoint.ts';
+
+/** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
+const tailBytes = 16_384;
+const bytesPerToken = 4;
+
+/** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
+export async function* pass(place: Place, call: PassCall, context: TargetContext): AsyncGenerator<Said> {
+  const { body, contentType } = await bodyOf(call.body, place.model);
+  const answering = await post(place, call.operation, body, context, contentType);
+  let size = 0;
+  let told = 0;
+  let tail = Buffer.alloc(0);
+  const give = (bytes: Uint8Array): boolean => {
+    size += bytes.length;
+    tail = bytes.length >= tailBytes ? Buffer.from(bytes.subarray(-tailBytes)) : Buffer.concat([tail, bytes]).subarray(-tailBytes);
+    return call.write(bytes);
+  };
+  const untold = () => {
+    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - told;
+    told += fresh;
+    return fresh;
+  };
+  try {
+    const awaiting = awaitingWords(answering, context.patience, place.clock);
+    const first = await awaiting.take();
+    yield [
+      { type: 'started', model: place.model, ignored: [] },
+      { type: 'passed', tokens: 0 },
+    ];
+    awaiting.spoke();
+    call.open(answering.headers['content-type'] ?? 'application/octet-stream', []);
+    if (first && !give(first)) await call.drained();
+    yield* passing(answering, place.clock, { give, drained: () => call.drained(), untold });
+  } catch (error) {
+    if (size > 0) yield [{ type: 'passed', tokens: untold() }];
+    throw upstreamFault(error, size > 0);
+  } finally {
+    answering.leave();
+  }
+  const counted = toldIn(tail.toString('latin1'));
+  const usage = counted && usageOf(counted);
+  if (usage) yield [{ type: 'usage', usage }];
+  else yield [{ type: 'passed', tokens: untold(), ...(counted ? secondsIn(counted) : {}) }];
+}
+
+async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
+  if (body.type === 'json') return { body: splice(body.bytes, body.places, { model: JSON.stringify(model) }), contentType: 'application/json' };
+  body.form.set('model', model);
+  const written = new Response(body.form);
+  return { body: await written.bytes(), contentType: written.headers.get('content-type')! };
+}
+
+/** The last usage that an answer tells, whole or as events. */
+function toldIn(tail: string): Readonly<Record<string, unknown>> | undefined {
+  const told = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
+  if (told === undefined) return undefined;
+  try {
+    const usage: unknown = JSON.parse(told);
+    return isObject(usage) ? usage : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** In tokens: `{"input_tokens": …, "output_tokens": …}` with details inside. */
+function usageOf(told: Readonly<Record<string, unknown>>): Usage | undefined {
+  const [input, output] = [told['input_tokens'] ?? told['prompt_tokens'], told['output_tokens'] ?? told['completion_tokens'] ?? 0];
+  return isCount(input) && isCount(output) ? { input, output, source: 'provider' } : undefined;
+}
+
+/** In seconds of the recording: `{"type": "duration", "seconds": 9}`. */
+function secondsIn({ seconds }: Readonly<Record<string, unknown>>): { readonly counts?: Counts } {
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { counts: { heardSeconds: seconds } } : {};
+}
+
+/** Seconds: a day of sound, which no request can hold. */
+const longest = 86_400;

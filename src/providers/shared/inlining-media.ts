@@ -1,0 +1,120 @@
+import { QueueFull } from '#kit/async/fair-semaphore';
+import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
+import type { GenerateCall } from '#core/call';
+import type { MediaPart, Part, Turn } from '#core/conversation';
+import { Fault, queueFull } from '#core/fault';
+import type { Said, TargetContext } from '#core/generate';
+import type { Target, TargetGroup } from '#core/target';
+import { upstreamFault } from './post.ts';
+
+/** Of one call. */
+const mostAddresses = 64;
+const mostBytesEach = 20_971_520;
+const mostBytes = 41_943_040;
+
+/** What was fetched for a call: the targets that are tried for it one after the other share it. */
+const known = new WeakMap<GenerateCall, Map<string, Promise<Inline>>>();
+
+type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
+
+/**
+ * Fetches media that a provider cannot be given by address, and gives it the content.
+ *
+ * @param needed is that so for this part?
+ */
+export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
+  const wrapped = (target: Target): Target => ({
+    ...target,
+    get honours() {
+      return target.honours; // it learns
+    },
+    generate: (call, context) => {
+      const parts = mediaOf(call.turns, needed);
+      return parts.length === 0 ? target.generate(call, context) : fetchedFirst(door, target, call, context, parts);
+    },
+  });
+  return { ...group, target: wrapped(group.target), ...(group.others ? { others: group.others.map(wrapped) } : {}) };
+}
+
+/** Is a part given by an address that anybody could be asked for? */
+export const isByAddress = ({ url = '' }: MediaPart): boolean => /^https?:/i.test(url);
+
+const none: readonly MediaPart[] = [];
+
+/** Those media of turns, and of the results of tools in them, that are needed: nearly always none, and then nothing is made. */
+function mediaOf(turns: readonly Turn[], needed: (part: MediaPart) => boolean): readonly MediaPart[] {
+  let found: MediaPart[] | undefined;
+  for (const { parts } of turns)
+    for (const part of parts) {
+      if (part.type === 'media' && needed(part)) (found ??= []).push(part);
+      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media' && needed(inner)) (found ??= []).push(inner);
+    }
+  return found ?? none;
+}
+
+async function* fetchedFirst(
+  door: GuardedFetch,
+  target: Target,
+  call: GenerateCall,
+  context: TargetContext,
+  parts: readonly MediaPart[],
+): AsyncGenerator<Said> {
+  const inline = new Map<MediaPart, MediaPart>();
+  if (new Set(parts.map(({ url }) => url)).size > mostAddresses)
+    throw new Fault('invalid', `A request must not name more than ${mostAddresses} addresses of media that are to be fetched for the provider.`);
+  const before = known.get(call);
+  const fetched = before ?? new Map<string, Promise<Inline>>();
+  if (!before) known.set(call, fetched);
+  let bytes = 0;
+  for (const part of parts) {
+    const { url = '', ...bare } = part;
+    const key = `${part.kind} ${url}`;
+    let content = fetched.get(key);
+    if (!content) fetched.set(key, (content = fetchedMedia(door, part, context)));
+    const { base64 = '', mediaType } = await content;
+    bytes += base64.length * 0.75;
+    if (bytes > mostBytes) throw new Fault('too-large', 'The media of the request is too large when it is fetched for the provider.');
+    inline.set(part, { ...bare, base64, ...(mediaType === undefined ? {} : { mediaType }) });
+  }
+  const replaced = <Any extends Part>(part: Any): Any | MediaPart => (part.type === 'media' ? (inline.get(part) ?? part) : part);
+  const turns = call.turns.map((turn): Turn => ({
+    ...turn,
+    parts: turn.parts.map((part) => (part.type === 'tool-result' ? { ...part, parts: part.parts.map(replaced) } : replaced(part))),
+  }));
+  const { lane: _, ...heard } = call; // the client's own bytes have the address in them
+  yield* target.generate({ ...heard, turns }, context);
+}
+
+/** @throws Fault `invalid`, with the same text whatever stands at the address */
+async function fetchedMedia(door: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
+  const { kind, url = '' } = part;
+  const { signal, caller, memory } = context;
+  try {
+    const takes = (type: string) => type === '' || type === 'application/octet-stream' || isOfKind(kind, type);
+    const { bytes, type } = await door.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
+    const mediaType = kind === 'image' ? imageTypeOf(bytes) : isOfKind(kind, type) ? type : part.mediaType;
+    if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('It is not of its kind.'));
+    return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };
+  } catch (error) {
+    if (error instanceof QueueFull) throw queueFull(error);
+    if (!(error instanceof NotFetched)) throw upstreamFault(error);
+    throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or is not of that kind. Send its content as base64.`, { cause: error });
+  }
+}
+
+function isOfKind(kind: MediaPart['kind'], type: string): boolean {
+  if (kind === 'file') return /^(?:application\/(?:pdf|json|xml|rtf|msword|vnd\.[\w.+-]+)|text\/[\w.+-]+)$/.test(type);
+  return type.startsWith(`${kind}/`) && /^[\w.+/-]{1,100}$/.test(type);
+}
+
+/** The first bytes decide what an image is, not who serves it. */
+function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, 16)).toString('latin1');
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (/^GIF8[79]a/.test(head)) return 'image/gif';
+  if (/^RIFF[^]{4}WEBP/.test(head)) return 'image/webp';
+  const brand = /^[^]{4}ftyp([^]{4})/.exec(head)?.[1];
+  if (brand === 'avif') return 'image/avif';
+  return brand !== undefined && /^(?:hei[cx]|mif1)$/.test(brand) ? 'image/heic' : undefined;
+}

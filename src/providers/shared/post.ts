@@ -1,0 +1,97 @@
+import { UpstreamError, type Answering, type UpstreamRequest } from '#kit/upstream/response';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import { Fault, noRoom } from '#core/fault';
+import type { Patience, TargetContext } from '#core/generate';
+
+/** Bytes of a whole answer, and of a refusal's body. */
+const wholeBytes = 67_108_864;
+const refusalBytes = 65_536;
+
+/** POSTs to a provider and waits for the head. @throws Fault with what failover needs to know, or the signal's reason */
+export async function ask(
+  upstreams: Upstreams,
+  request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>,
+  context: TargetContext,
+): Promise<Answering> {
+  const { signal, patience } = context;
+  try {
+    return await upstreams.post({ ...request, signal, headSeconds: patience.head, quietSeconds: patience.firstByte });
+  } catch (error) {
+    throw upstreamFault(error);
+  }
+}
+
+/** The whole body of an answer. */
+export async function whole(answering: Answering, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> {
+  try {
+    return await answering.whole(wholeBytes, memory);
+  } catch (error) {
+    throw upstreamFault(error, true);
+  }
+}
+
+/** The body of a stream. Until it speaks, all of it together may take `firstByte` seconds from now on: comments and empty events are no answer. */
+export interface AwaitingWords {
+  /** The next bytes; undefined at the end. @throws UpstreamError `slow-body` */
+  take(): Promise<Uint8Array | undefined>;
+  /** From now on only silence counts: `idle` seconds between two reads. */
+  spoke(): void;
+  /** Is all said but the end and what it cost? */
+  ends(isEnding: boolean): void;
+}
+
+export function awaitingWords(answering: Answering, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
+  const until = clock.monotonic() + firstByte * 1000;
+  let speaking = false;
+  return {
+    async take() {
+      if (speaking) return answering.take();
+      if (clock.monotonic() >= until) throw new UpstreamError('slow-body');
+      answering.quietSeconds = (until - answering.lastAt) / 1000;
+      return answering.take();
+    },
+    spoke() {
+      if (speaking) return;
+      speaking = true;
+      answering.quietSeconds = idle;
+    },
+    ends: (isEnding) => void (answering.isEnding = isEnding),
+  };
+}
+
+/** The body of a refusal as text, as far as it is worth reading. */
+export async function refusalText(answering: Answering): Promise<string> {
+  try {
+    return Buffer.from(await answering.whole(refusalBytes)).toString('utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** A broken connection in the words of the house. */
+export function upstreamFault(error: unknown, begun = false): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  const details = { cause: error, elsewhere: true };
+  switch (error.problem) {
+    case 'refused':
+      return new Fault('overloaded', 'The provider cannot be reached.', details);
+    case 'broken':
+      return begun
+        ? new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' })
+        : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
+    case 'slow-head':
+    case 'slow-body':
+      return new Fault('timed-out', 'The provider was silent for too long.', details);
+    case 'garbled':
+      return new Fault('upstream-failed', 'The answer of the provider is not HTTP that we take.', details);
+    case 'too-large':
+      return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
+    case 'no-room':
+      return noRoom(error);
+    case 'encoding':
+      return new Fault('upstream-failed', 'The answer of the provider cannot be decoded.', details);
+    default:
+      return error.problem satisfies never;
+  }
+}

@@ -1,0 +1,96 @@
+import { UpstreamError, type Answering } from '#kit/upstream/response';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import { Fault } from '#core/fault';
+import { refusalText } from './post.ts';
+import type { Probe, Probed } from './provider.ts';
+
+/** What is asked, and how its refusals are read. */
+interface Question {
+  readonly region?: string;
+  /** `key 2 of 3`; absent where there is only one, or none. */
+  readonly credential?: string | undefined;
+  readonly upstreams: Upstreams;
+  readonly clock: Clock;
+  readonly url: URL;
+  readonly path: string;
+  /** @throws Fault where we cannot sign in */
+  readonly headers: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
+  /** Absent: it is a GET. */
+  readonly body?: string;
+  readonly refusal: (status: number, text: string, headers: Answering['headers']) => Fault;
+}
+
+/** A question for each key; one without any where there is none. */
+export function probesByKey(keys: readonly string[], ask: (key: string | undefined) => Omit<Question, 'credential'>): readonly Probe[] {
+  if (keys.length < 2) return [probe(ask(keys[0]))];
+  return keys.map((key, at) => probe({ ...ask(key), credential: `key ${at + 1} of ${keys.length}` }));
+}
+
+/** One question, asked the way that calls go: the same connections, proxy and certificates. */
+export function probe(question: Question): Probe {
+  const { region, credential } = question;
+  return {
+    ...(region === undefined ? {} : { region }),
+    ...(credential === undefined ? {} : { credential }),
+    async ask(signal) {
+      try {
+        return await asked(question, signal);
+      } catch (error) {
+        return { state: 'failed', says: whyNot(error) };
+      }
+    },
+  };
+}
+
+/** Failover's own deadlines have nothing to do with it: the signal ends it. */
+const patience = { headSeconds: 60, quietSeconds: 60 };
+
+async function asked({ upstreams, clock, url, path, headers, body, refusal }: Question, signal: AbortSignal): Promise<Probed> {
+  const signedIn = await headers(signal);
+  const startedAt = clock.monotonic();
+  const request = { url, path, headers: { 'accept-encoding': 'identity', ...signedIn }, signal, ...patience };
+  const answering = await (body === undefined ? upstreams.get(request) : upstreams.post({ ...request, body }));
+  try {
+    const milliseconds = clock.monotonic() - startedAt;
+    const date = Date.parse(answering.headers.date ?? '');
+    const { status } = answering;
+    const said = status < 300 ? undefined : refusal(status, await refusalText(answering), answering.headers);
+    return { ...judged(status, said), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
+  } finally {
+    answering.leave();
+  }
+}
+
+function judged(status: number, fault: Fault | undefined): Pick<Probed, 'state' | 'says'> {
+  if (!fault) return { state: 'ok', says: 'answers' };
+  if (fault.details.key) return { state: 'failed', says: `refuses what we sign in with (${status})` };
+  if (status === 429) return { state: 'warning', says: 'answers, and is busy (429)' };
+  if (fault.details.reason === 'model') return { state: 'warning', says: `answers, but does not have the model (${status})` };
+  if (status >= 500) return { state: 'failed', says: `answers with an error (${status})` };
+  return { state: 'warning', says: `answers, but does not take this question (${status})` };
+}
+
+/** For operators: codes of the system and of TLS, never the text of an error, which may repeat what is secret. */
+function whyNot(error: unknown): string {
+  if (error instanceof UpstreamError) return `${problems[error.problem]}${codeIn(error)}`;
+  if (error instanceof Fault) return `the credentials cannot be had${codeIn(error)}`;
+  return 'did not answer in time';
+}
+
+const problems: Readonly<Record<UpstreamError['problem'], string>> = {
+  refused: 'cannot be reached',
+  broken: 'closes the connection without an answer',
+  'slow-head': 'does not answer',
+  'slow-body': 'does not answer',
+  garbled: 'does not answer with HTTP',
+  'too-large': 'answers with too much',
+  'no-room': 'answers with too much',
+  encoding: 'answers with what cannot be decoded',
+};
+
+function codeIn(error: unknown): string {
+  for (let one = error; one instanceof Error; one = one.cause)
+    if ('code' in one && typeof one.code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(one.code)) return ` (${one.code})`;
+  return '';
+}

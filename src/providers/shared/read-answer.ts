@@ -1,0 +1,82 @@
+import type { Decoder } from '#dialects/shared/decoder';
+import type { Answering } from '#kit/upstream/response';
+import { splitter } from '#kit/upstream/sse';
+import { speaks, type GenerateEvent } from '#core/event';
+import { Fault } from '#core/fault';
+import { BadJson } from '#kit/json/scan';
+import { largeBytes, readLargeJson } from '#kit/json/large';
+import type { Said, TargetContext } from '#core/generate';
+import { upstreamFault, whole, type AwaitingWords } from './post.ts';
+
+/** The reading of an answer, whatever its dialect. */
+
+/** Bytes of one frame. */
+export const maxLine = 1_048_576;
+
+/**
+ * The events of a stream.
+ *
+ * @param first bytes that were read already
+ * @throws Fault
+ */
+export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Said> {
+  const lines = splitter({ maxLine });
+  try {
+    for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
+      yield* decoded(lines.push(bytes), frames, awaiting);
+    }
+    yield* decoded(lines.end(), frames, awaiting);
+    yield frames.end();
+  } catch (error) {
+    const usage = frames.counted();
+    if (usage) yield [{ type: 'usage', usage: { ...usage, source: 'partial' } }];
+    throw upstreamFault(error, true);
+  }
+}
+
+/** What these lines say, at once. What came before a bad line is said before its fault is thrown. */
+function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Said> {
+  const said: GenerateEvent[] = [];
+  try {
+    for (const line of lines) said.push(...frames.decode(line));
+  } finally {
+    if (said.some(speaks)) awaiting.spoke();
+    awaiting.ends(frames.mayEnd());
+    if (said.length > 0) yield said;
+  }
+}
+
+/** A stream without a type is believed to be one. */
+export function isEventStream({ headers }: Answering): boolean {
+  const type = headers['content-type'];
+  return type === undefined || type.toLowerCase().startsWith('text/event-stream');
+}
+
+/** The JSON of a whole answer. @throws Fault `upstream-failed` */
+export async function wholeJson(answering: Answering, context: Pick<TargetContext, 'memory'>): Promise<unknown> {
+  const bytes = await whole(answering, context);
+  return bytes.length > largeBytes ? parsedLarge(bytes) : parsed(bytes);
+}
+
+/** The same of bytes that are there. Without the cause: what JSON.parse says repeats a piece of the text. @throws Fault `upstream-failed` */
+export function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  } catch {
+    throw notJson();
+  }
+}
+
+/** The same of bytes that are too many to be read at once. @throws Fault `upstream-failed` */
+export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
+  try {
+    return (await readLargeJson(bytes, { maxTokens: mostValues })).value;
+  } catch (error) {
+    throw error instanceof BadJson ? notJson() : error;
+  }
+}
+
+/** Values and names in a whole answer that is large. */
+const mostValues = 500_000;
+
+const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or more of it than can be read.', { elsewhere: true });

@@ -1,0 +1,33 @@
+import type { Exchange } from '#http/exchange';
+import type { Sent } from '#http/response-recorder';
+
+/** An answer that is given again. */
+export interface Kept extends Sent {
+  /** Id of the request that it was the answer to, as it stands in the books. */
+  readonly requestId: string;
+}
+
+/** → its bytes at rest: a line of JSON, then the body as it is. */
+export function pack({ body, ...head }: Kept): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
+}
+
+export function unpack(packed: Buffer): Kept {
+  const end = packed.indexOf(10);
+  return { ...(JSON.parse(packed.toString('utf8', 0, end)) as Omit<Kept, 'body'>), body: packed.subarray(end + 1) };
+}
+
+/** Gives an answer again, byte for byte. What it said about limits was true then and is left out. */
+export function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: Kept): void {
+  exchange.notes = { replayed: requestId };
+  if (exchange.left) return;
+  const again = [...withoutLimits(headers), 'x-dragoman-replayed', 'true'];
+  if (!streamed) return exchange.send(status, again, body);
+  exchange.open(status, again);
+  exchange.write(body);
+  exchange.end();
+}
+
+function withoutLimits(headers: readonly string[]): string[] {
+  return headers.filter((_, at) => !headers[at - (at % 2)]!.startsWith('x-ratelimit-'));
+}

@@ -1,0 +1,41 @@
+import { Fault } from '#core/fault';
+
+/** Where a list goes on, as clients carry it: a list's name and what its last item is found by. Opaque to them, and good for that list only. */
+export function cursorOf(list: string, place: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
+}
+
+/** The id of the last item seen; 0 at the start. @throws Fault `invalid` where the cursor is not one that this list gave */
+export function idBefore(list: string, cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  const [id, ...rest] = placeOf(list, cursor);
+  if (typeof id !== 'number' || rest.length > 0) throw badCursor();
+  return id;
+}
+
+/** What `cursorOf` was given: texts and safe integers. @throws Fault `invalid` where the cursor is of another list, or none */
+export function placeOf(list: string, cursor: string): readonly (string | number)[] {
+  const [name, ...place] = wordsIn(cursor);
+  if (name !== list || !place.every(isWord)) throw badCursor();
+  return place;
+}
+
+export const badCursor = () => new Fault('invalid', 'cursor must be a nextCursor of this list.', { field: 'cursor' });
+
+const isWord = (word: unknown): word is string | number => typeof word === 'string' || Number.isSafeInteger(word);
+
+function wordsIn(cursor: string): readonly unknown[] {
+  try {
+    const words: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(words) ? words : [];
+  } catch {
+    return [];
+  }
+}
+
+/** A page out of rows that were read with one more than wanted. */
+export function pageOf<Item>(items: readonly Item[], limit: number, cursor: (last: Item) => string): { items: readonly Item[]; nextCursor: string | null } {
+  if (items.length <= limit) return { items, nextCursor: null };
+  const shown = items.slice(0, limit);
+  return { items: shown, nextCursor: cursor(shown.at(-1)!) };
+}

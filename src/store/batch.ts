@@ -1,0 +1,71 @@
+import { Fault } from '#core/fault';
+import type { Clock } from '#kit/async/clock';
+
+export interface TogetherParts<About, Answer> {
+  /** Asks for some in one query; answers in their order. */
+  readonly ask: (about: readonly About[]) => Promise<readonly Answer[]>;
+  readonly clock: Clock;
+  /** Questions of one query. */
+  readonly most: number;
+  /** Milliseconds between the starts of two queries. */
+  readonly apartMilliseconds?: number;
+  /** Bytes of one query, where questions are large; one alone may be larger. */
+  readonly bytes?: { readonly most: number; readonly of: (about: About) => number };
+  readonly mostWaiting: number;
+  /** What those beyond are told. */
+  readonly crowded: string;
+}
+
+interface Question<About, Answer> {
+  readonly about: About;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Asks the same of many at once: one query is under way at a time, and whoever comes meanwhile is in the next one. A lonely question does not wait.
+ *
+ * @throws Fault `overloaded` when too many wait; what `ask` throws, to all of its query
+ */
+export function together<About, Answer>(parts: TogetherParts<About, Answer>): (about: About) => Promise<Answer> {
+  const { ask, clock, most, apartMilliseconds = 0, bytes, mostWaiting, crowded } = parts;
+  let waiting: Question<About, Answer>[] = [];
+  let busy = false;
+  let notBefore = 0;
+
+  const next = (): void => {
+    busy = waiting.length > 0;
+    if (!busy) return;
+    const wait = notBefore - clock.monotonic();
+    if (wait > 0) clock.after(wait, () => void askNow());
+    else void askNow();
+  };
+
+  const askNow = async (): Promise<void> => {
+    const count = howMany();
+    const questions = waiting.slice(0, count);
+    waiting = waiting.slice(count);
+    notBefore = clock.monotonic() + apartMilliseconds;
+    try {
+      const answers = await ask(questions.map(({ about }) => about));
+      for (const [at, { resolve }] of questions.entries()) resolve(answers[at]!);
+    } catch (error) {
+      for (const { reject } of questions) reject(error);
+    }
+    next();
+  };
+
+  const howMany = (): number => {
+    if (!bytes) return most;
+    let sum = 0;
+    const full = waiting.findIndex(({ about }) => (sum += bytes.of(about)) > bytes.most);
+    return full < 0 ? most : Math.min(most, Math.max(1, full));
+  };
+
+  return (about) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= mostWaiting) return reject(new Fault('overloaded', crowded, { retryAfter: 1 }));
+      waiting.push({ about, resolve, reject });
+      if (!busy) next();
+    });
+}

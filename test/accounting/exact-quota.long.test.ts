@@ -1,0 +1,32 @@
+/* Fifty rounds each of what exact-quota.test.ts tries three times. */
+import { describe, inject, onTestFinished, test } from 'vitest';
+import { embedded, onServer, type TestDatabase } from '../support/databases.ts';
+import { stepOver, tenOf200, tenOfATeam, twoMachines } from './exactness.ts';
+import { family } from '../support/cluster.ts';
+import { openHouse } from '../support/server.ts';
+import type { Served } from '../support/members.ts';
+
+const address = inject('postgres');
+const server = onServer(address ?? '');
+const step = 64;
+const yaml = `limits: { reserveOutput: ${step} }\n`;
+
+async function fifty(servers: readonly Served[]): Promise<void> {
+  await tenOf200(servers, 50);
+  await tenOfATeam(servers, 50);
+  for (let round = 0; round < 10; round++) await stepOver(servers, step);
+}
+
+async function house({ place }: TestDatabase): Promise<readonly Served[]> {
+  const open = await openHouse({ ...(await place()), yaml });
+  onTestFinished(open.close);
+  return [open];
+}
+
+test('one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step [Q-01]', async () => fifty(await house(embedded)));
+
+describe.skipIf(!address)('on PostgreSQL', () => {
+  test('one process: the same [Q-01]', async () => fifty(await house(server)));
+  test('two workers: the same [Q-02]', async () => fifty([await family(await server.place(), yaml)]));
+  test('two machines: the same [Q-02]', async () => fifty(await twoMachines(await server.place(), yaml)));
+});

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest';
+import { requestOf, type Face } from '../support/all-faces.ts';
+import { always, failing, on, replay, says, usage } from '../support/fakes/upstream/index.ts';
+import { loggedAs, newMember, type Logged } from '../support/members.ts';
+import { scriptedHouse } from '../support/scripted-server.ts';
+
+const { upstream, house } = await scriptedHouse(({ url }) => ({
+  yaml: `
+providers:
+  one: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: one } }
+  two: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: two } }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [k] }
+models:
+  claude: { targets: [{ provider: claude }], price: { input: 2, output: 10, cached: 0.2, cacheWrite: 2.5, cacheWrite1h: 4 } }
+  gpt: { targets: [{ provider: one }], price: { input: 2, output: 10, cached: 0.1, cacheWrite: 2.5 } }
+  both:
+    targets:
+      - { provider: one, price: { input: 1, output: 2 } }
+      - { provider: two, price: { input: 10, output: 20 } }
+  half-known: { targets: [{ provider: one, price: { input: 1, output: 2 } }, { provider: two }] }
+  drawing: { targets: [{ provider: one }], price: { input: 0, picture: 0.04 } }
+  sketching: { targets: [{ provider: one }], price: { input: 10, output: 40, picture: 0.001 } }
+  speaking: { kind: speech, targets: [{ provider: one }], price: { input: 0, character: 0.00001 } }
+  hearing: { targets: [{ provider: one }], price: { input: 0, second: 0.0001 } }
+routing: { cooldownSeconds: 0 }
+`,
+}));
+
+const rowOf = (answer: Response): Promise<Logged> => loggedAs(house, answer.headers.get('x-request-id')!);
+
+async function asked(face: Face, model: string, stream = false): Promise<{ readonly text: string; readonly row: Logged }> {
+  const more = face === 'chat' && stream ? { stream_options: { include_usage: true } } : {};
+  const { path, body } = requestOf(face, { model, content: 'hello', stream, more });
+  const answer = await house.ask(path, body);
+  return { text: await answer.text(), row: await rowOf(answer) };
+}
+
+describe('what is written into the cache of a provider', () => {
+  const claude = {
+    input_tokens: 100,
+    cache_read_input_tokens: 1000,
+    cache_creation_input_tokens: 100_500,
+    cache_creation: { ephemeral_5m_input_tokens: 500, ephemeral_1h_input_tokens: 100_000 },
+  };
+  const frames = [
+    { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], usage: { ...claude, output_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Yes.' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ];
+
+  test.each<[Face, RegExp]>([
+    ['messages', /"cache_creation_input_tokens":100500.*"ephemeral_1h_input_tokens":100000/],
+    ['chat', /"cache_write_tokens":100500/],
+    ['responses', /"cache_write_tokens":100500/],
+  ])('costs its own price and is shown to a client of %s', async (face, shown) => {
+    upstream.script(replay(frames.map((frame) => JSON.stringify(frame))));
+    const { text, row } = await asked(face, 'claude', true);
+    expect(text).toMatch(shown);
+    expect(row).toMatchObject({ provenance: 'provider', inputTokens: 101_600, cachedTokens: 1000, cacheWriteTokens: 500, cacheWrite1hTokens: 100_000 });
+    expect(row.costUsd! * 1e6).toBeCloseTo(100 * 2 + 1000 * 0.2 + 500 * 2.5 + 100_000 * 4 + 5 * 10);
+  });
+
+  test('counts where an answer passes in its own wire, too', async () => {
+    const chunk = (choices: readonly object[], more: object) =>
+      JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more });
+    const told = { prompt_tokens: 5000, completion_tokens: 1, total_tokens: 5001, prompt_tokens_details: { cached_tokens: 1000, cache_write_tokens: 3000 } };
+    upstream.script(replay([chunk([{ index: 0, delta: { role: 'assistant', content: 'Yes' }, finish_reason: 'stop' }], {}), chunk([], { usage: told })]));
+    const { text, row } = await asked('chat', 'gpt', true);
+    expect(text).toContain('"cache_write_tokens":3000');
+    expect(row).toMatchObject({ inputTokens: 5000, cachedTokens: 1000, cacheWriteTokens: 3000 });
+    expect(row.costUsd! * 1e6).toBeCloseTo(1000 * 2 + 1000 * 0.1 + 3000 * 2.5 + 10);
+  });
+});
+
+describe('a model whose targets differ in price', () => {
+  test('costs what the target costs that answered', async () => {
+    upstream.script(usage({ input: 1000, output: 100 }));
+    expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(1200);
+    upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, usage({ input: 1000, output: 100 })));
+    expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(12_000);
+  });
+
+  test('is open to who may spend US dollars, by the dearest of them', async () => {
+    const body = { model: 'both', messages: [{ role: 'user', content: 'hello' }], max_tokens: 100 };
+    upstream.script(usage({ input: 10, output: 1 }));
+    expect((await (await newMember(house, { monthlyUsd: 1 })).ask(body)).status).toBe(200);
+    // a hundred tokens are 0.0002 at the cheaper one
+    expect((await (await newMember(house, { monthlyUsd: 0.001 })).ask(body)).status).toBe(429);
+  });
+
+  test('has no price where that of one is not known, and the row that of the other', async () => {
+    const body = { model: 'half-known', messages: [{ role: 'user', content: 'hello' }] };
+    expect((await (await newMember(house, { monthlyUsd: 1 })).ask(body)).status).toBe(403);
+    upstream.script(usage({ input: 1000, output: 100 }));
+    expect((await asked('chat', 'half-known')).row.costUsd! * 1e6).toBeCloseTo(1200);
+    upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, usage({ input: 1000, output: 100 })));
+    expect((await asked('chat', 'half-known')).row.costUsd).toBeNull();
+  });
+});
+
+describe('what is not counted in tokens', () => {
+  const root = '/server/chatcompat/v1';
+
+  test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
+    upstream.script(says(/images/, 'application/json', '{"data":[]}'));
+    const answer = await house.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
+    await answer.text();
+    const row = await rowOf(answer);
+    expect(row).toMatchObject({ outputTokens: 10_000, provenance: 'estimated' });
+    expect([row.costUsd, row.planTokens >= 10_000]).toEqual([0.4, true]);
+  });
+
+  test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing, and give nothing back: %s', async (model) => {
+    upstream.script(always(failing(500)));
+    const answer = await house.ask(`${root}/images/generations`, { model, prompt: 'a cat', n: 10 });
+    expect(answer.status).toBe(502);
+    expect(await rowOf(answer)).toMatchObject({ end: 'upstream-failed', planTokens: 0, costUsd: 0 });
+  });
+
+  test('speech costs by its characters, and twenty plan tokens for a second of fifteen of them', async () => {
+    upstream.script(says(/speech/, 'audio/mpeg', Buffer.alloc(100)));
+    const answer = await house.ask(`${root}/audio/speech`, { model: 'speaking', input: 'x'.repeat(1500), voice: 'alloy' });
+    await answer.arrayBuffer();
+    const row = await rowOf(answer);
+    expect(row.outputTokens).toBe(2000);
+    expect(row.costUsd).toBeCloseTo(0.015);
+  });
+
+  test('a transcript costs by the seconds that the provider tells, or by those of the recording', async () => {
+    const form = new FormData();
+    form.set('model', 'hearing');
+    form.set('file', new File([Buffer.alloc(80_000)], 'a.mp3'));
+    const costs: (number | null)[] = [];
+    for (const told of ['{"text":"hello","usage":{"type":"duration","seconds":600}}', '{"text":"hello"}']) {
+      upstream.script(says(/transcriptions/, 'application/json', told));
+      const answer = await fetch(`${house.url}${root}/audio/transcriptions`, { method: 'POST', body: form, headers: { authorization: `Bearer ${house.key}` } });
+      await answer.text();
+      const row = await rowOf(answer);
+      expect(row.inputTokens).toBe(told.includes('600') ? 12_000 : 200);
+      costs.push(row.costUsd);
+    }
+    expect(costs).toEqual([0.06, 0.001]);
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { body, errorEvent, html, ok, secretWord, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { chat, openHouse, type House } from '../../support/server.ts';
+
+let upstream: Upstream;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({ upstream: upstream.url, yaml: 'routing: { cooldownSeconds: 0 }\n' });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] };
+const tools = [
+  { type: 'function', function: { name: 'f', parameters: { type: 'object' } } },
+  { type: 'custom', custom: { name: 'c' } },
+];
+const named = { type: 'function', function: { name: 'f' } };
+
+/** What arrives upstream, byte for byte. */
+async function arrived(more: object): Promise<string> {
+  upstream.script(ok());
+  const answer = await house.ask(chat, { ...request, ...more });
+  await answer.text();
+  expect(answer.status).toBe(200);
+  return upstream.requests[0]!.body.toString();
+}
+
+describe('what arrives at the provider', () => {
+  test.each([
+    ['"auto"', 'auto'],
+    ['"none"', 'none'],
+    ['"required"', 'required'],
+    ['a function', named],
+    ['a custom tool', { type: 'custom', custom: { name: 'c' } }],
+    ['allowed tools', { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named] } }],
+  ])('is the same bytes with a tool_choice that is %s', async (_name, tool_choice) => {
+    expect(await arrived({ tools, tool_choice })).toBe(JSON.stringify({ ...request, tools, tool_choice }));
+  });
+
+  test("names a tool in the provider's words where the client wrote its bare name", async () => {
+    expect(JSON.parse(await arrived({ tools, tool_choice: 'f' }))).toEqual({ ...request, tools, tool_choice: named });
+    upstream.reset();
+    expect(JSON.parse(await arrived({ tools, tool_choice: 'c' }))).toMatchObject({ tool_choice: { type: 'custom', custom: { name: 'c' } } });
+  });
+
+  test.each(['auto', 'none'])('has no tool_choice %s without tools', async (tool_choice) => {
+    expect(JSON.parse(await arrived({ tool_choice }))).toEqual(request);
+  });
+
+  test('has no null that the client sent for absent', async () => {
+    expect(JSON.parse(await arrived({ tool_choice: null, temperature: null, max_tokens: 7 }))).toEqual({ ...request, max_tokens: 7 });
+  });
+});
+
+describe('a stream whose JSON has spaces', () => {
+  const loose = (value: object) => JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, ' ');
+  const chunk = (delta: object, finish_reason: string | null) =>
+    loose({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta, finish_reason }] });
+  const usage = loose({
+    id: 'x',
+    object: 'chat.completion.chunk',
+    model: 'm',
+    choices: [],
+    usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+  });
+  const spaced = [chunk({ role: 'assistant', content: 'one' }, null), chunk({ content: ' two' }, null), chunk({}, 'stop'), usage, '[DONE]'];
+
+  test('arrives whole, without the usage that nobody asked for', async () => {
+    upstream.script(body(spaced.map((line) => `data: ${line}\n\n`).join(''), 'text/event-stream'));
+    const answer = await house.ask(chat, { ...request, stream: true });
+    const text = await answer.text();
+    expect(text).toContain(' two');
+    expect(text).not.toContain('prompt_tokens');
+    expect(text).not.toContain('"error"');
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+});
+
+describe('an answer to a stream request that is no stream', () => {
+  test('but a page is a 502 without its words', async () => {
+    upstream.script(html());
+    const answer = await house.ask(chat, { ...request, stream: true });
+    expect(answer.status).toBe(502);
+    expect(await answer.text()).not.toContain(secretWord);
+  });
+
+  test('but a page that says it is one is a 502', async () => {
+    upstream.script(body(`<html>${secretWord}</html>`, 'text/event-stream'));
+    const answer = await house.ask(chat, { ...request, stream: true });
+    expect(answer.status).toBe(502);
+    expect(await answer.text()).not.toContain(secretWord);
+  });
+
+  test.each(['application/json', 'text/event-stream'])('but a JSON error in a 200 of type %s is that error or a 502', async (type) => {
+    upstream.script(body('{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}', type));
+    const answer = await house.ask(chat, { ...request, stream: true });
+    expect(answer.status).toBe(type === 'application/json' ? 429 : 502);
+  });
+
+  test('but an error event first has the status of the error', async () => {
+    upstream.script(errorEvent({ status: 503 }));
+    const answer = await house.ask(chat, { ...request, stream: true });
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+  });
+});

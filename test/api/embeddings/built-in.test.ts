@@ -1,0 +1,72 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openHouse, type House } from '../../support/server.ts';
+
+const path = '/server/chatcompat/v1/embeddings';
+let house: House;
+
+beforeAll(async () => {
+  house = await openHouse();
+});
+afterAll(() => house.close());
+
+interface List {
+  readonly data: readonly { readonly embedding: readonly number[] }[];
+  readonly model: string;
+  readonly usage: { readonly prompt_tokens: number };
+}
+
+async function vectorsOf(body: object): Promise<List> {
+  const answer = await house.ask(path, body);
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as List;
+}
+
+const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, number, at) => sum + number * b[at]!, 0);
+
+test('without any provider every name is answered by the built-in model, which says so and has 512 dimensions', async () => {
+  const answer = await house.ask(path, { model: 'text-embedding-3-small', input: ['a cat', 'a dog'] });
+  expect(answer.headers.get('x-dragoman-warnings')).toBe('model: text-embedding-3-small is no embedding model here, built-in-embedding answers');
+  const { model, data, usage } = (await answer.json()) as List;
+  expect(model).toBe('built-in-embedding');
+  expect(usage.prompt_tokens).toBe(4);
+  for (const { embedding } of data) expect([embedding.length, Math.hypot(...embedding)]).toEqual([512, expect.closeTo(1, 5)]);
+});
+
+test('what means the same is near, without a word in common', async () => {
+  const { data } = await vectorsOf({ model: 'built-in-embedding', input: ['How old are you?', 'What is your age?', 'The bank raised interest rates.'] });
+  const [old, age, bank] = data.map(({ embedding }) => embedding);
+  expect(dot(old!, age!)).toBeGreaterThan(dot(old!, bank!) + 0.3);
+});
+
+test('a text has the same vector, alone and among others, and as base64', async () => {
+  const [alone, among] = [await vectorsOf({ input: 'a text' }), await vectorsOf({ input: ['another, much longer one '.repeat(10), 'a text'] })];
+  expect(among.data[1]!.embedding).toEqual(alone.data[0]!.embedding);
+  const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+  const { data } = await client.embeddings.create({ model: 'built-in-embedding', input: 'a text' });
+  expect(Array.from(data[0]!.embedding)).toEqual(alone.data[0]!.embedding);
+});
+
+test('a long text is read in pieces, and no further than to a bound, which is said', async () => {
+  const answer = await house.ask(path, { model: 'built-in-embedding', input: 'word '.repeat(10_000) });
+  expect(answer.headers.get('x-dragoman-warnings')).toBe('input[0]: its first 32768 characters are read');
+});
+
+test('fewer dimensions are the first ones, made of length 1 again; more are refused', async () => {
+  const { data } = await vectorsOf({ model: 'built-in-embedding', input: 'a', dimensions: 100 });
+  expect([data[0]!.embedding.length, Math.hypot(...data[0]!.embedding)]).toEqual([100, expect.closeTo(1, 5)]);
+  const answer = await house.ask(path, { model: 'built-in-embedding', input: 'a', dimensions: 513 });
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({ error: { param: 'dimensions' } });
+});
+
+test.each([[' '], ['\0'], ['\ud800'], ['😀'], ['\ufdfa'.repeat(2000)], ['日本語'], ['__proto__ constructor']])('%j has a vector', async (input) => {
+  const { data } = await vectorsOf({ model: 'built-in-embedding', input });
+  expect(data[0]!.embedding.every((number) => Number.isFinite(number))).toBe(true);
+});
+
+test('tokens are refused, naming the field: it reads text', async () => {
+  const answer = await house.ask(path, { model: 'built-in-embedding', input: [1, 2] });
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({ error: { param: 'input' } });
+});

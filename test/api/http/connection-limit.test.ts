@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { connectRaw, type Raw } from '../../support/fakes/raw.ts';
+import { always, hang, startUpstream, times, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { chat, openHouse, type House } from '../../support/server.ts';
+
+let upstream: Upstream;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({ upstream: upstream.url, yaml: 'limits: { maxConnections: 50 }\nrouting: { cooldownSeconds: 0 }\n' });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+const question = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] });
+const asked = (key: string) =>
+  `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: ${Buffer.byteLength(question)}\r\n\r\n${question}`;
+
+/** So many connections at once, closed with the test. */
+async function flood(url: string, many: number): Promise<Raw[]> {
+  const all = await Promise.all(Array.from({ length: many }, () => connectRaw(url)));
+  onTestFinished(() => all.forEach((raw) => raw.close()));
+  return all;
+}
+
+/** Asks on a connection of its own. */
+async function over(url: string, bytes: string) {
+  const raw = await connectRaw(url);
+  raw.send(bytes);
+  try {
+    return await raw.answer();
+  } finally {
+    raw.close();
+  }
+}
+
+const health = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n';
+
+async function connections(url: string): Promise<number> {
+  const { text } = await over(url, 'GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  return Number(/^dragoman_client_connections (\d+)$/m.exec(text)![1]);
+}
+
+describe('more connections than there are places', () => {
+  test('of which none says anything: health and chat are answered all the while, and at no time are there many more than places [H-03]', async () => {
+    for (let round = 0; round < 3; round++) {
+      await flood(house.url, 200);
+      expect(await connections(house.url)).toBeLessThanOrEqual(50 + 64);
+      expect((await over(house.url, health)).status).toBe(200);
+      await expect.poll(async () => (await over(house.url, asked(house.key))).status).toBe(200); // within a moment a silent one has made room
+    }
+  });
+
+  test('that all wait for an answer: health answers, others are told 503 with Retry-After, and all is well afterwards [H-03]', async () => {
+    upstream.script(always(hang()));
+    const waiting = await flood(house.url, 60);
+    for (const raw of waiting) raw.send(asked(house.key));
+    await expect.poll(() => upstream.requests.length).toBe(50);
+    expect((await over(house.url, health)).status).toBe(200);
+    const refused = await over(house.url, asked(house.key));
+    expect({ status: refused.status, wait: refused.header('retry-after'), connection: refused.header('connection') }).toEqual({
+      status: 503,
+      wait: '1',
+      connection: 'close',
+    });
+    expect(JSON.parse(refused.text)).toMatchObject({ error: { type: 'server_error' } });
+
+    const crowd = await flood(house.url, 300);
+    expect((await over(house.url, health)).status).toBe(200);
+    expect(waiting.filter((raw) => raw.received.length > 0)).toHaveLength(10); // those who were told that there was no place
+    for (const raw of [...waiting, ...crowd]) raw.close();
+    await upstream.until((requests) => requests.every(({ closedEarlyAt }) => closedEarlyAt) || undefined);
+    upstream.reset();
+    await expect.poll(async () => (await over(house.url, asked(house.key))).status).toBe(200);
+  });
+});
+
+test('a process that may open few files keeps some for itself: the flood takes none that an answer needs [H-03]', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-crowd-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const settings = `providers: { p: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" } }\nmodels: { gpt-4o-mini: { targets: [{ provider: p }] } }\n`;
+  await writeFile(join(folder, 'dragoman.yaml'), settings);
+  const key = 'k'.repeat(64);
+  const env = { ...process.env, PORT: '0', DRAGOMAN_DATA: join(folder, 'data'), DRAGOMAN_CONFIG: join(folder, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key };
+  const program = new URL('../../../bin/dragoman.js', import.meta.url).pathname;
+  const child = spawn('sh', ['-c', `ulimit -n 700; exec "${process.execPath}" "${program}"`], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  let said = '';
+  for await (const text of child.stdout.setEncoding('utf8')) if ((said += text).includes('curl')) break;
+  const url = /http:\/\/[^/]+/.exec(said)![0];
+
+  upstream.script(times(100, hang()));
+  const waiting = await flood(url, 100);
+  for (const raw of waiting) raw.send(asked(key));
+  await expect.poll(() => upstream.requests.length, { timeout: 10_000 }).toBe(100);
+  await flood(url, 1500);
+  expect((await over(url, health)).status).toBe(200);
+  for (const raw of waiting.splice(0, 50)) raw.close();
+  await expect.poll(async () => (await over(url, asked(key))).status).toBe(200);
+  child.kill('SIGTERM');
+  for (const raw of waiting) raw.close();
+  expect((await ended)[0]).toBe(0);
+});

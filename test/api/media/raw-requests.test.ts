@@ -1,0 +1,240 @@
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { always, cut, failing, ok, says, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { openHouse, providerKey, type House } from '../../support/server.ts';
+import { loggedAs } from '../../support/members.ts';
+
+const root = '/server/chatcompat/v1';
+let house: House;
+let offline: House;
+let upstream: Upstream;
+let client: OpenAI;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const more = ['voice', 'whisper-1', 'omni-moderation-latest', 'gpt-image-1'].map(
+    (name) => `  ${name}: { targets: [{ provider: fake, model: up-${name} }] }\n`,
+  );
+  house = await openHouse({ upstream: upstream.url, yaml: more.join('') });
+  offline = await openHouse();
+  client = new OpenAI({ apiKey: house.key, baseURL: house.url + root, maxRetries: 0 });
+});
+beforeEach(() => upstream.reset());
+afterAll(async () => {
+  await house.close();
+  await offline.close();
+  await upstream.close();
+});
+
+describe('what passes to the provider', () => {
+  test('speech: the bytes of the sound come back under their type', async () => {
+    const sound = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
+    upstream.script(says(/audio\/speech/, 'audio/mpeg', sound));
+    const answer = await client.audio.speech.create({ model: 'voice', input: 'hello', voice: 'alloy' });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(sound)).toBe(true);
+    expect(answer.headers.get('content-type')).toBe('audio/mpeg');
+    expect(upstream.requests[0]).toMatchObject({ path: '/v1/audio/speech', key: providerKey, json: { model: 'up-voice', input: 'hello', voice: 'alloy' } });
+  });
+
+  test('a transcription: the recording arrives whole, under the model of the provider', async () => {
+    upstream.script(says(/audio\/transcriptions/, 'application/json', '{"text":"hello"}'));
+    const answer = await client.audio.transcriptions.create({ model: 'whisper-1', file: await toFile(Buffer.from('RIFF\0\r\n--x'), 'a.wav'), language: 'en' });
+    expect(answer.text).toBe('hello');
+    const { body, headers } = upstream.requests[0]!;
+    // oxlint-disable-next-line typescript/no-deprecated -- a small one, of our own
+    const form = await new Response(body, { headers: { 'content-type': String(headers['content-type']) } }).formData();
+    expect([form.get('model'), form.get('language')]).toEqual(['up-whisper-1', 'en']);
+    expect(await (form.get('file') as File).text()).toBe('RIFF\0\r\n--x');
+  });
+
+  test('a moderation without a model goes to the usual one', async () => {
+    upstream.script(says(/moderations/, 'application/json', '{"id":"m","model":"x","results":[]}'));
+    await client.moderations.create({ input: ['a', 'b'] });
+    expect(upstream.requests[0]?.json).toEqual({ model: 'up-omni-moderation-latest', input: ['a', 'b'] });
+  });
+
+  test('a picture, streamed as it comes', async () => {
+    upstream.script(says(/images\/generations/, 'text/event-stream', 'event: a\ndata: {"x":1}\n\n'));
+    const answer = await house.ask(`${root}/images/generations`, { model: 'gpt-image-1', prompt: 'a cat', stream: true });
+    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    expect(await answer.text()).toBe('event: a\ndata: {"x":1}\n\n');
+  });
+
+  test('a refusal of the provider is worded by us', async () => {
+    upstream.script(always(failing(500)));
+    const answer = await house.ask(`${root}/moderations`, { input: 'a' });
+    expect(answer.status).toBe(502);
+    expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: 'upstream_error' } });
+  });
+
+  test('a plan without tokens refuses each with 429, and the upstream sees nothing', async () => {
+    const poor = await openHouse({ upstream: upstream.url, yaml: `  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 0 } }\n` });
+    const form = new FormData();
+    form.set('file', new File(['a'], 'a.wav'));
+    try {
+      const answers = [
+        await poor.ask(`${root}/moderations`, { input: 'a' }),
+        await poor.ask(`${root}/audio/speech`, { input: 'a' }),
+        await poor.ask(`${root}/images/generations`, { prompt: 'a' }),
+        await poor.ask(`${root}/completions`, { model: 'x', prompt: 'a' }),
+        await sendForm(poor, form),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([429, 429, 429, 429, 429]);
+      expect(upstream.requests).toEqual([]);
+    } finally {
+      await poor.close();
+    }
+  });
+
+  test('the headers of a whole answer say what is left after it, and pictures that cannot be paid are advised about as pictures', async () => {
+    const some = await openHouse({
+      upstream: upstream.url,
+      yaml: `  "*": { targets: [{ provider: fake }] }\n  drawn: { targets: [{ provider: fake }], price: { picture: 0.04 } }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
+    });
+    try {
+      upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":700}}')));
+      const said = await some.ask(`${root}/chat/completions`, { model: 'x', messages: [{ role: 'user', content: 'hello' }] });
+      const { usage } = (await said.json()) as { usage: { total_tokens: number } };
+      expect(said.headers.get('x-ratelimit-remaining-tokens')).toBe(String(100_000 - usage.total_tokens));
+      const answer = await some.ask(`${root}/images/generations`, { model: 'drawn', prompt: 'a', n: 2 });
+      await answer.text();
+      const { costUsd } = await loggedAs(some, answer.headers.get('x-request-id')!);
+      expect(costUsd).toBeCloseTo(0.08);
+      await some.change(`  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 1000 } }\n`);
+      const refused = await some.ask(`${root}/images/generations`, { prompt: 'a', n: 2 });
+      expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('ask for fewer or smaller pictures')]);
+    } finally {
+      await some.close();
+    }
+  });
+
+  test('what it costs is taken from the plan: as the provider told, or as the text is long', async () => {
+    const some = await openHouse({
+      upstream: upstream.url,
+      yaml: `  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
+    });
+    try {
+      upstream.script(
+        says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":700,"input_tokens_details":{"text_tokens":5}}}'),
+      );
+      upstream.script(always(says(/moderations/, 'application/json', '{"results":[]}')));
+      const left = async (path: string, body: object) => {
+        const answer = await some.ask(root + path, body);
+        await answer.text();
+        return Number(answer.headers.get('x-ratelimit-remaining-tokens'));
+      };
+      await left('/images/generations', { prompt: 'a' });
+      const first = await left('/moderations', { input: 'a'.repeat(400) });
+      const second = await left('/moderations', { input: 'a'.repeat(400) });
+      expect(first).toBeLessThanOrEqual(100_000 - 705);
+      expect(first - second).toBe(100);
+    } finally {
+      await some.close();
+    }
+  });
+});
+
+const sendForm = (to: House, body: FormData | string, type?: string) =>
+  fetch(`${to.url}${root}/audio/transcriptions`, {
+    method: 'POST',
+    body,
+    headers: { authorization: `Bearer ${to.key}`, ...(type === undefined ? {} : { 'content-type': type }) },
+  });
+
+describe('refused', () => {
+  test.each([
+    ['/moderations', { input: '' }, 'input'],
+    ['/moderations', {}, 'input'],
+    ['/audio/speech', { input: 5 }, 'input'],
+    ['/audio/speech', { model: 'a\nb', input: 'a' }, 'model'],
+    ['/images/generations', { prompt: 'a', n: 99 }, 'n'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: ['a', 'b'] }, 'prompt'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: 'a', echo: true }, 'echo'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: 'a', suffix: 'x' }, 'suffix'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: 'a', logprobs: 1 }, 'logprobs'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: 'a', best_of: 3 }, 'best_of'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: 'a', temperature: 3 }, 'temperature'],
+    ['/completions', { prompt: 'a' }, 'model'],
+  ])('%s %j with 400, naming the field', async (path, body, param) => {
+    const answer = await house.ask(root + path, body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { param } });
+    expect(upstream.requests).toEqual([]);
+  });
+
+  test('a form that is none with 400, another type with 415, a field given twice with 400', async () => {
+    const twice = new FormData();
+    twice.set('file', new File(['a'], 'a.wav'));
+    twice.append('model', 'a');
+    twice.append('model', 'b');
+    const text = new FormData();
+    text.set('file', 'not a file');
+    const asked = [
+      await sendForm(house, 'nonsense', 'multipart/form-data; boundary=x'),
+      await sendForm(house, 'nonsense', 'multipart/form-data; charset=x'),
+      await sendForm(house, '{}', 'application/json'),
+      await sendForm(house, twice),
+      await sendForm(house, text),
+      await sendForm(house, new FormData()),
+    ];
+    expect(asked.map(({ status }) => status)).toEqual([400, 400, 415, 400, 400, 400]);
+    expect(upstream.requests).toEqual([]);
+  });
+
+  test('a form of half a million parts with 400, at once', async () => {
+    const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
+    const answer = await sendForm(house, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 100 parts.' } });
+  });
+
+  test('with 501, in clear words, where no provider has it', async () => {
+    for (const [path, body] of [
+      ['/moderations', { input: 'a' }],
+      ['/audio/speech', { input: 'a' }],
+      ['/images/generations', { prompt: 'a' }],
+    ] as const) {
+      const answer = await offline.ask(root + path, body);
+      expect(answer.status).toBe(501);
+      expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: `No provider here answers ${path} for this model.` } });
+    }
+  });
+});
+
+describe('older completions', () => {
+  test('are answered by a chat model, whole', async () => {
+    const answer = await client.completions.create({ model: 'gpt-4o-mini', prompt: 'hello there' });
+    expect(answer).toMatchObject({
+      object: 'text_completion',
+      model: 'gpt-4o-mini',
+      choices: [{ index: 0, text: 'You said: hello there', finish_reason: 'stop', logprobs: null }],
+    });
+    expect(answer.usage!.total_tokens).toBeGreaterThan(0);
+    expect(upstream.requests[0]?.json).toMatchObject({ messages: [{ role: 'user', content: 'hello there' }] });
+  });
+
+  test('are streamed, with usage where it was asked for', async () => {
+    const stream = await client.completions.create({ model: 'gpt-4o-mini', prompt: 'hello', stream: true, stream_options: { include_usage: true } });
+    let text = '';
+    let usage = 0;
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.text ?? '';
+      usage = chunk.usage?.total_tokens ?? usage;
+    }
+    expect(text).toBe('You said: hello');
+    expect(usage).toBeGreaterThan(0);
+  });
+
+  test('are answered by the built-in model too', async () => {
+    expect(await (await offline.ask(`${root}/completions`, { model: 'built-in', prompt: 'Say exactly: it works' })).json()).toMatchObject({
+      choices: [{ text: 'it works' }],
+    });
+  });
+
+  test('that break off end with an error, not with an end', async () => {
+    upstream.script(cut({ afterEvents: 3 }, ok()));
+    const text = await (await house.ask(`${root}/completions`, { model: 'gpt-4o-mini', prompt: 'hello there you', stream: true })).text();
+    expect(text).toContain('"error"');
+    expect(text).not.toContain('[DONE]');
+  });
+});

@@ -1,0 +1,33 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openHouse, type House } from '../../support/server.ts';
+
+const path = '/server/chatcompat/v1/models';
+let house: House;
+
+beforeAll(async () => {
+  house = await openHouse();
+});
+afterAll(() => house.close());
+
+test('models are listed with id, object, created and owner [models.200] [models.answer-object] [models.answer-data]', async () => {
+  const answer = await house.ask(path);
+  expect(answer.status).toBe(200);
+  const model = { object: 'model', created: expect.any(Number) as number, owned_by: 'dragoman' };
+  expect(await answer.json()).toEqual({
+    object: 'list',
+    data: [
+      { id: 'built-in', ...model },
+      { id: 'built-in-embedding', ...model },
+    ],
+  });
+});
+
+test('a standard client lists them', async () => {
+  const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+  expect((await client.models.list()).data.map(({ id }) => id)).toContain('built-in-embedding');
+});
+
+test('without a key, or with a bad one, the answer is 401 [models.401]', async () => {
+  for (const authorization of ['', 'Bearer nonsense']) expect((await house.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
+});

@@ -1,7 +1,0 @@
-import type { GenerateEvent } from '#model/event';
-import type { Said } from '#model/generate';
-
-/** The events one by one, however they came. */
-export async function* eachOf(answer: AsyncIterable<Said>): AsyncGenerator<GenerateEvent> {
-  for await (const said of answer) yield* said;
-}

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openSite, type Site } from '../support/fakes/web.ts';
+import { chat, openHouse, type House } from '../support/server.ts';
+
+/** What a provider cites is cited in every interface, in its words. */
+
+let provider: Site;
+let house: House;
+
+const text = 'Far 🌙 away.';
+const cited = '🌙 away';
+const url = 'https://moon.example/a';
+const title = 'The moon';
+const bytes = (piece: string) => Buffer.byteLength(piece);
+
+/** An answer of each wire that cites. */
+const answers: Readonly<Record<string, object>> = {
+  '/v1/chat/completions': {
+    id: 'x',
+    object: 'chat.completion',
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: text, annotations: [{ type: 'url_citation', url_citation: { start_index: 4, end_index: 10, url, title } }] },
+        finish_reason: 'stop',
+      },
+    ],
+  },
+  '/v1/responses': {
+    id: 'resp_x',
+    object: 'response',
+    model: 'm',
+    status: 'completed',
+    output: [
+      {
+        id: 'msg_x',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text, annotations: [{ type: 'url_citation', start_index: 4, end_index: 10, url, title }] }],
+      },
+    ],
+  },
+  '/v1/messages': {
+    id: 'msg_x',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [
+      { type: 'text', text: 'Far ' },
+      { type: 'text', text: cited, citations: [{ type: 'web_search_result_location', url, title, cited_text: 'c', encrypted_index: 'e' }] },
+      { type: 'text', text: '.' },
+    ],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+  '/v1beta/models/gemini:generateContent': {
+    candidates: [
+      {
+        content: { role: 'model', parts: [{ text, thoughtSignature: 'c2ln' }] },
+        finishReason: 'STOP',
+        groundingMetadata: {
+          webSearchQueries: ['moon'],
+          groundingChunks: [{ web: { uri: url, title } }],
+          groundingSupports: [{ segment: { startIndex: bytes('Far '), endIndex: bytes(`Far ${cited}`), text: cited }, groundingChunkIndices: [0] }],
+        },
+      },
+    ],
+    modelVersion: 'm',
+  },
+};
+
+beforeAll(async () => {
+  provider = await openSite();
+  provider.answer((request, response) => {
+    const body = answers[request.url!.replace(/:streamGenerateContent\?alt=sse$/, ':generateContent')];
+    response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}));
+  });
+  const at = `http://127.0.0.1:${provider.port}`;
+  house = await openHouse({
+    yaml: `
+providers:
+  chat: { dialect: openai-chat, baseUrl: "${at}/v1" }
+  responses: { dialect: openai-responses, baseUrl: "${at}/v1" }
+  messages: { dialect: anthropic-messages, baseUrl: "${at}" }
+  gemini: { dialect: gemini, baseUrl: "${at}/v1beta" }
+models:
+  chat: { targets: [{ provider: chat }] }
+  responses: { targets: [{ provider: responses }] }
+  messages: { targets: [{ provider: messages }] }
+  gemini: { targets: [{ provider: gemini }] }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await provider.close();
+});
+
+/** Each JSON object in an answer, whole or streamed. */
+function* objects(answer: string): Generator<Loose> {
+  const texts = answer.startsWith('{') ? [answer] : answer.split(/\r?\n/).flatMap((line) => (line.startsWith('data: {') ? [line.slice(6)] : []));
+  for (const one of texts) yield* within(JSON.parse(one) as unknown);
+}
+function* within(value: unknown): Generator<Loose> {
+  if (value === null || typeof value !== 'object') return;
+  if (!Array.isArray(value)) yield value as Loose;
+  for (const one of Object.values(value)) yield* within(one);
+}
+type Loose = Readonly<Record<string, unknown>>;
+
+const turns = [{ role: 'user', content: 'How far?' }];
+
+/** How each interface is asked, and what it must say. */
+const faces: Readonly<
+  Record<string, { readonly ask: (model: string, stream: boolean) => readonly [string, object]; readonly cites: (object: Loose) => boolean }>
+> = {
+  chat: {
+    ask: (model, stream) => [chat, { model, messages: turns, stream }],
+    cites: (one) => one['start_index'] === 4 && one['end_index'] === 10 && one['url'] === url && one['title'] === title,
+  },
+  responses: {
+    ask: (model, stream) => ['/server/chatcompat/v1/responses', { model, input: 'How far?', stream }],
+    cites: (one) => one['type'] === 'url_citation' && one['url'] === url && Number(one['end_index']) - Number(one['start_index']) === 6,
+  },
+  messages: {
+    ask: (model, stream) => [
+      '/server/messages/v1/messages',
+      { model, max_tokens: 10, messages: turns, stream, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+    ],
+    cites: (one) => one['type'] === 'web_search_result_location' && one['url'] === url && [cited, 'c'].includes(String(one['cited_text'])),
+  },
+  gemini: {
+    ask: (model, stream) => [
+      `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+      { contents: [{ role: 'user', parts: [{ text: 'How far?' }] }], tools: [{ googleSearch: {} }] },
+    ],
+    cites: (one) => one['startIndex'] === bytes('Far ') && one['endIndex'] === bytes(`Far ${cited}`) && one['text'] === cited,
+  },
+};
+
+describe.each(Object.keys(faces))('in the interface of %s', (face) => {
+  test.each(['chat', 'responses', 'messages', 'gemini'].flatMap((model) => [false, true].map((stream) => ({ model, stream }))))(
+    'what a provider of $model says is cited once (stream: $stream)',
+    async ({ model, stream }) => {
+      const { ask, cites } = faces[face]!;
+      const [path, body] = ask(model, stream);
+      const answer = await house.ask(path, body);
+      const said = await answer.text();
+      expect(answer.status).toBe(200);
+      const found = [...objects(said)].filter(cites);
+      // A stream of responses says it when it comes, and again in the part, the item and the response that are done.
+      expect([said, found.length]).toEqual([said, face === 'responses' && stream ? 4 : 1]);
+    },
+  );
+});

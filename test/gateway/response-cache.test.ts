@@ -1,0 +1,333 @@
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { askFace, everyWay, faces, type AskingFace, type Face } from '../support/all-faces.ts';
+import { cut, errorEvent, failing, ok, on, always, pace, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
+import { openHouse, type House } from '../support/server.ts';
+import { administrate, askWith, loggedBy, newMember, type Member } from '../support/members.ts';
+
+let upstream: Upstream;
+let house: House;
+let member: Member;
+
+const model = 'kept';
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({
+    upstream: upstream.url,
+    yaml: `  kept: { targets: [{ provider: fake, model: kept-up }], aliases: [held] }
+  named: { targets: [{ provider: fake, model: named-up }], aliases: [called] }
+  brief: { targets: [{ provider: fake, model: brief-up }] }
+  vectors: { kind: embedding, targets: [{ provider: fake, model: vectors-up }] }
+cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, called: { ttlSeconds: 600 } }
+routing: { cooldownSeconds: 0 }
+`,
+  });
+  member = await newMember(house);
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+let questions = 0;
+/** Words that no test has asked before. */
+const fresh = () => `question ${questions++}`;
+const face = (one: Face, asking: Partial<AskingFace>, key = member.keys[0]!) =>
+  askFace({ url: house.url, key }, one, { model, content: fresh(), stream: false, ...asking });
+const cacheOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-dragoman-cache');
+const ask = (content: string, more: object = {}, headers: Record<string, string> = {}) =>
+  member.ask({ model, messages: [{ role: 'user', content }], ...more }, { headers });
+
+describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
+  test('the same request of the same user is answered again without asking anybody', async () => {
+    const content = fresh();
+    const first = await face(one, { content, stream });
+    const second = await face(one, { content, stream });
+    expect([cacheOf(first), cacheOf(second)]).toEqual(['miss', 'hit']);
+    expect(upstream.requests).toHaveLength(1);
+    expect(second).toMatchObject({ status: 200, complete: true, text: `You said: ${content}` });
+    expect(second.text).toBe(first.text);
+    expect(second.headers.get('x-dragoman-provider')).toBeNull();
+  });
+
+  test('what is kept whole can be streamed, and the other way round', async () => {
+    const content = fresh();
+    const first = await face(one, { content, stream });
+    const second = await face(one, { content, stream: !stream });
+    expect([cacheOf(first), cacheOf(second)]).toEqual(['miss', 'hit']);
+    expect(second).toMatchObject({ status: 200, complete: true, text: first.text });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('an answer that failed is not kept', async () => {
+    const content = fresh();
+    upstream.script(failing(500), ok({ text: 'good' }));
+    expect((await face(one, { content, stream })).status).toBe(502);
+    expect(await face(one, { content, stream })).toMatchObject({ status: 200, text: 'good' });
+  });
+});
+
+describe.each(faces)('%s', (one) => {
+  test("another user's identical request is asked for by itself [T-09]", async () => {
+    const content = fresh();
+    const other = await newMember(house);
+    const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0])];
+    expect([cacheOf(mine), cacheOf(theirs)]).toEqual(['miss', 'miss']);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  test('a stream that was cut is not kept', async () => {
+    const content = fresh();
+    upstream.script(cut({ afterEvents: 3 }), errorEvent({ afterEvents: 3 }), ok({ text: 'all of it' }));
+    expect((await face(one, { content, stream: true })).complete).toBe(false);
+    expect((await face(one, { content, stream: true })).complete).toBe(false);
+    expect(await face(one, { content, stream: true })).toMatchObject({ complete: true, text: 'all of it' });
+    expect(upstream.requests).toHaveLength(3);
+  });
+});
+
+test('a chat completion comes again exactly as the provider said it', async () => {
+  const content = fresh();
+  const [first, second] = [await face('chat', { content }), await face('chat', { content })];
+  expect(cacheOf(second)).toBe('hit');
+  expect(JSON.parse(second.raw)).toEqual(JSON.parse(first.raw));
+  const lane = await face('chat', { content, headers: { 'x-dragoman-cache': 'no-store' } }); // its bytes pass unread
+  const saidBy = ({ raw, text }: { readonly raw: string; readonly text: string }) => {
+    const { model, usage } = JSON.parse(raw) as Record<string, unknown>;
+    return { text, model, usage };
+  };
+  expect(saidBy(lane)).toEqual(saidBy(second));
+});
+
+describe('equal', () => {
+  test.each([
+    ['a field of the sampling', { temperature: 0.5 }],
+    ['the maximum', { max_tokens: 99 }],
+    ['a field that is only carried', { service_tier: 'flex' }],
+    ['a tool', { tools: [{ type: 'function', function: { name: 'f' } }] }],
+    ['the form of the answer', { response_format: { type: 'json_object' } }],
+    ['another candidate', { n: 2 }],
+  ])('are not requests that differ in %s', async (_name, more) => {
+    const content = fresh();
+    await (await ask(content)).text();
+    expect(cacheOf(await ask(content, more))).toBe('miss');
+    expect(cacheOf(await ask(content, more))).toBe('hit');
+    expect(cacheOf(await ask(`${content} `))).toBe('miss');
+  });
+
+  test('are not requests of which one must be honoured in full', async () => {
+    const content = fresh();
+    await (await ask(content)).text();
+    expect(cacheOf(await ask(content, {}, { 'x-dragoman-strict': 'true' }))).toBe('miss');
+  });
+});
+
+describe('kept are', () => {
+  test('thoughts and tool calls with their ids', async () => {
+    const content = fresh();
+    upstream.script(thinking('let me see', 'seen'), toolCalls([{ name: 'f', json: '{"a":1}' }]));
+    const thought = [await ask(content), await ask(content)];
+    expect(await thought[1]!.text()).toContain('let me see');
+    const tools = { tools: [{ type: 'function', function: { name: 'f' } }] };
+    const call = async () => {
+      const answer = await ask(content, tools);
+      return [cacheOf(answer), ((await answer.json()) as { choices: { message: { tool_calls: unknown } }[] }).choices[0]!.message.tool_calls];
+    };
+    const [[first, calls], [second, again]] = [await call(), await call()];
+    expect([first, second]).toEqual(['miss', 'hit']);
+    expect(again).toEqual(calls);
+  });
+
+  test.each(['length', 'content_filter'])('no answers that ended with %s', async (finish) => {
+    const content = fresh();
+    upstream.script(ok({ finish }), ok({ finish }));
+    expect([cacheOf(await ask(content)), cacheOf(await ask(content))]).toEqual(['miss', 'miss']);
+  });
+
+  test('no answers whose reader left before the end', async () => {
+    const content = fresh();
+    upstream.script(pace(50, ok({ text: 'one two three four five six seven eight nine ten' })));
+    const leaving = new AbortController();
+    const answer = await member.ask({ model, stream: true, messages: [{ role: 'user', content }] }, { signal: leaving.signal });
+    await answer.body!.getReader().read();
+    leaving.abort();
+    await upstream.closed(0);
+    expect(cacheOf(await ask(content))).toBe('miss');
+  });
+
+  test('no answers of more than a megabyte', async () => {
+    const content = fresh();
+    upstream.script(ok({ text: 'long '.repeat(300_000) }));
+    await (await ask(content)).text();
+    expect(cacheOf(await ask(content))).toBe('miss');
+  });
+
+  test('no embeddings', async () => {
+    upstream.script(always(on({ path: /embeddings/ }, vectors())));
+    const embed = () => house.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input: 'x' }, { headers: { 'x-dragoman-cache': '60' } });
+    for (let turn = 0; turn < 2; turn++) {
+      const answer = await embed();
+      expect([answer.status, cacheOf(answer)]).toEqual([200, null]);
+    }
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  test('stored responses under an id of their own each', async () => {
+    const content = fresh();
+    const respond = async () => {
+      const answer = await house.ask('/server/chatcompat/v1/responses', { model, input: content, store: true });
+      return { cache: cacheOf(answer), ...((await answer.json()) as { id: string; output: unknown[] }) };
+    };
+    const [first, second] = [await respond(), await respond()];
+    expect([first.cache, second.cache]).toEqual(['miss', 'hit']);
+    expect(second.id).not.toBe(first.id);
+    for (const { id } of [first, second]) expect((await house.ask(`/server/chatcompat/v1/responses/${id}`)).status).toBe(200);
+  });
+});
+
+describe('how long', () => {
+  test('is off where neither settings nor request say so', async () => {
+    const content = fresh();
+    const answer = async () => cacheOf(await ask(content, { model: 'gpt-4o-mini' }));
+    expect([await answer(), await answer()]).toEqual([null, null]);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  test('is up to a request where the settings say nothing', async () => {
+    const content = fresh();
+    const answer = async (seconds: string) => cacheOf(await ask(content, { model: 'gpt-4o-mini' }, { 'x-dragoman-cache': seconds }));
+    expect([await answer('60'), await answer('60'), await answer('no-store'), await answer('0')]).toEqual(['miss', 'hit', null, null]);
+    expect(upstream.requests).toHaveLength(3);
+  });
+
+  test('is up to a request where the settings say something', async () => {
+    const content = fresh();
+    for (const header of ['no-store', '0']) expect(cacheOf(await ask(content, {}, { 'x-dragoman-cache': header }))).toBeNull();
+    expect(cacheOf(await ask(content))).toBe('miss');
+    expect(cacheOf(await ask(content))).toBe('hit');
+  });
+
+  test('is up to a request in the background too', async () => {
+    const path = '/server/chatcompat/v1/responses';
+    const content = fresh();
+    const answer = async (headers: Record<string, string>) => {
+      const { id } = (await (await house.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
+      const status = async () => ((await (await house.ask(`${path}/${id}`)).json()) as { status: string }).status;
+      await expect.poll(status, { timeout: 10_000 }).toBe('completed');
+      return upstream.requests.length;
+    };
+    const none = { 'x-dragoman-cache': 'no-store' };
+    expect([await answer(none), await answer(none), await answer({}), await answer({})]).toEqual([1, 2, 3, 3]);
+  });
+
+  test('is up to the model that answers, by whichever of its names the settings have it', async () => {
+    const answer = async (asked: string, headers: Record<string, string> = {}) => cacheOf(await ask(fresh(), { model: asked }, headers));
+    expect([await answer('held'), await answer('named'), await answer('called')]).toEqual(['miss', 'miss', 'miss']);
+    const choosing = (targets: string) => ({ 'x-dragoman-targets': targets });
+    expect(await answer('kept', choosing('gpt-4o-mini'))).toBeNull();
+    expect(await answer('gpt-4o-mini', choosing('kept'))).toBe('miss');
+  });
+
+  test('has an end', async () => {
+    const content = fresh();
+    const answer = async () => cacheOf(await ask(content, { model: 'brief' }));
+    expect(await answer()).toBe('miss');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(await answer()).toBe('miss');
+  });
+
+  test.each(['soon', '-1', '1.5', '99999999999', '1e3'])('cannot be %s, which is 400 and names the header, on every interface', async (header) => {
+    for (const one of faces) {
+      const answer = await face(one, { headers: { 'x-dragoman-cache': header } });
+      expect(answer.status).toBe(400);
+      expect(answer.raw).toContain('x-dragoman-cache');
+    }
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test('ends with new settings, behind which another model may stand', async () => {
+    const own = await openHouse({ upstream: upstream.url, yaml: 'cache: { "*": { ttlSeconds: 600 } }\n' });
+    onTestFinished(own.close);
+    const answer = async () => cacheOf(await askWith(own, own.key, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] }));
+    expect([await answer(), await answer()]).toEqual(['miss', 'hit']);
+    await own.change('cache: { gpt-4o-mini: { ttlSeconds: 600 } }\n');
+    expect([await answer(), await answer()]).toEqual(['miss', 'hit']);
+    await own.change('');
+    expect(await answer()).toBeNull();
+  });
+
+  test('ends with new settings for an answer that was under way then', async () => {
+    const yaml = 'cache: { "*": { ttlSeconds: 600 } }\n';
+    const own = await openHouse({ upstream: upstream.url, yaml });
+    onTestFinished(own.close);
+    const answer = () => askWith(own, own.key, { model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'hello' }] });
+    upstream.script(pace(100, ok({ text: 'one two three four' })));
+    const early = await answer();
+    await own.change(`${yaml}routing: { cooldownSeconds: 0 }\n`);
+    expect(await early.text()).toContain('[DONE]');
+    const late = await answer();
+    await late.text();
+    expect([cacheOf(early), cacheOf(late)]).toEqual(['miss', 'miss']);
+  });
+});
+
+describe('the books', () => {
+  test('have a row for a cached answer, which costs nothing and says so [Q-13]', async () => {
+    const someone = await newMember(house, { monthlyTokens: 1_000_000, requestsPerMinute: 1000 });
+    const content = fresh();
+    const body = { model, messages: [{ role: 'user', content }] };
+    const remaining = async () => Number((await someone.ask(body)).headers.get('x-ratelimit-remaining-tokens'));
+    await remaining();
+    const [second, third] = [await remaining(), await remaining()];
+    expect(third).toBe(second);
+    expect(third).toBeLessThan(1_000_000);
+    await expect.poll(async () => (await loggedBy(house, someone.id)).length, { timeout: 10_000 }).toBe(3);
+    const [miss, ...hits] = await loggedBy(house, someone.id);
+    expect(miss!.planTokens).toBeGreaterThan(0);
+    expect(miss!.provenance).toBe('provider');
+    for (const hit of hits) expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
+  });
+
+  test('ask no quota of a cached answer', async () => {
+    const someone = await newMember(house, { monthlyTokens: 1_000_000 });
+    const content = fresh();
+    const body = { model, messages: [{ role: 'user', content }] };
+    expect((await someone.ask(body)).status).toBe(200);
+    await administrate(house, 'PATCH', `/users/${someone.id}`, { monthlyTokens: 0 });
+    await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 5000 }).toBe(429);
+    const hit = await someone.ask(body);
+    expect([hit.status, cacheOf(hit)]).toEqual([200, 'hit']);
+  });
+});
+
+test('a key that is narrowed to other models is not given what its user has kept', async () => {
+  const content = fresh();
+  const { key: narrow } = await administrate<{ key: string }>(house, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['gpt-4o-mini'] });
+  const { key: fitting } = await administrate<{ key: string }>(house, 'POST', `/users/${member.id}/keys`, { name: 'fitting', models: [model] });
+  await (await ask(content)).text();
+  const with_ = (key: string) => askWith(house, key, { model, messages: [{ role: 'user', content }] });
+  expect((await with_(narrow)).status).toBe(404);
+  expect(cacheOf(await with_(fitting))).toBe('hit');
+});
+
+test('checks see a cached answer as they see every other, and what they mask is asked for masked', async () => {
+  const checks = (action: string) =>
+    `cache: { "*": { ttlSeconds: 600 } }\nguard: { checks: [{ name: mail, when: [before, after], kind: pii, entities: [email], action: ${action} }] }\n`;
+  const own = await openHouse({ upstream: upstream.url, yaml: checks('mask') });
+  onTestFinished(own.close);
+  upstream.script(ok({ text: 'It is ann@example.com.' }));
+  const answer = async (content: string) => {
+    const said = await askWith(own, own.key, { model: 'gpt-4o-mini', messages: [{ role: 'user', content }] });
+    return [cacheOf(said), ((await said.json()) as { choices: { message: { content: string } }[] }).choices[0]!.message.content];
+  };
+  expect(await answer('whose is a@example.com?')).toEqual(['miss', 'It is [EMAIL].']);
+  expect(await answer('whose is b@example.com?')).toEqual(['hit', 'It is [EMAIL].']);
+});
+
+test('the same requests at the same time may each go up, and all are answered', async () => {
+  const content = fresh();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(content)));
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+  expect(cacheOf(await ask(content))).toBe('hit');
+});

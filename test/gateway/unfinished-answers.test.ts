@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { askFace, faces } from '../support/all-faces.ts';
+import { on, replay, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { loggedAs } from '../support/members.ts';
+import { everyWire, scriptedHouse } from '../support/scripted-server.ts';
+
+const { upstream, house } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream) }));
+
+type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
+type Frame = Readonly<Record<string, unknown>>;
+
+const begun = (id = 'msg_1') => ({
+  type: 'message_start',
+  message: { id, type: 'message', role: 'assistant', model: 'm', content: [], usage: { input_tokens: 9, output_tokens: 1 } },
+});
+const block = (index: number, content: object) => ({ type: 'content_block_start', index, content_block: content });
+const tool = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
+const piece = (index: number, partial: string) => ({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: partial } });
+const words = (index: number, text: string) => ({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } });
+const stopped = (index: number) => ({ type: 'content_block_stop', index });
+const over = (reason: string) => [
+  { type: 'message_delta', delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 7 } },
+  { type: 'message_stop' },
+];
+const text = [block(0, { type: 'text', text: '' }), words(0, 'Well. '), stopped(0)];
+
+const chunk = (delta: object, finish: string | null = null, id = 'c1') => ({
+  id,
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, delta, finish_reason: finish }],
+});
+const calling = { role: 'assistant', content: null, tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] };
+const args = (json: string) => ({ tool_calls: [{ index: 0, function: { arguments: json } }] });
+
+const created = (id = 'resp_1') => ({ type: 'response.created', response: { id, model: 'm', status: 'in_progress', output: [] } });
+const item = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '' };
+const added = { type: 'response.output_item.added', output_index: 0, item };
+const argument = (delta: string) => ({ type: 'response.function_call_arguments.delta', output_index: 0, item_id: 'fc_1', delta });
+const completed = (output: readonly object[] = []) => ({
+  type: 'response.completed',
+  response: { id: 'resp_1', model: 'm', status: 'completed', output, usage: null },
+});
+
+const candidate = (parts: readonly object[], more: object = {}, responseId = 'g1') => ({
+  candidates: [{ content: { role: 'model', parts }, index: 0, ...more }],
+  modelVersion: 'm',
+  responseId,
+});
+const goesOn = { functionCall: { name: 'look', willContinue: true, partialArgs: [{ jsonPath: '$.at', stringValue: 'Lon', willContinue: true }] } };
+
+const half = '{"at": "Lond';
+
+const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Frame[]])[] = [
+  ['a second message_start in the middle of a call', 'messages', [begun(), ...text, block(1, tool), piece(1, half), begun('msg_2'), ...over('tool_use')]],
+  ['a call that is stopped before its arguments are whole', 'messages', [begun(), ...text, block(1, tool), piece(1, half), stopped(1), ...over('tool_use')]],
+  ['a call that is never stopped', 'messages', [begun(), ...text, block(1, tool), piece(1, '{}'), ...over('tool_use')]],
+  ['a text that is never stopped', 'messages', [begun(), block(0, { type: 'text', text: '' }), words(0, 'Well'), ...over('end_turn')]],
+  ['the end of a block that never began', 'messages', [begun(), ...text, stopped(1), ...over('end_turn')]],
+  [
+    'a block that begins where another has not ended',
+    'messages',
+    [begun(), block(0, tool), piece(0, half), block(0, tool), piece(0, '{}'), stopped(0), ...over('tool_use')],
+  ],
+  [
+    'another message in the middle of a call',
+    'chat',
+    [chunk(calling), chunk(args(half)), chunk({ role: 'assistant', content: 'Well' }, null, 'c2'), chunk({}, 'tool_calls', 'c2')],
+  ],
+  [
+    'a call whose arguments are not whole',
+    'chat',
+    [chunk({ role: 'assistant', content: 'Well. ' }), chunk(calling), chunk(args(half)), chunk({}, 'tool_calls')],
+  ],
+  ['a call whose arguments are not whole, as if it had only spoken', 'chat', [chunk(calling), chunk(args(half)), chunk({}, 'stop')]],
+  ['a second response.created', 'responses', [created(), added, argument(half), created('resp_2'), completed()]],
+  [
+    'a call whose arguments are not whole',
+    'responses',
+    [created(), added, argument(half), { type: 'response.output_item.done', output_index: 0, item }, completed()],
+  ],
+  ['a call that is never done', 'responses', [created(), added, argument('{}'), completed()]],
+  ['another responseId', 'gemini', [candidate([{ text: 'Well. ' }]), candidate([{ text: 'Yes.' }], { finishReason: 'STOP' }, 'g2')]],
+  ['a call whose arguments go on', 'gemini', [candidate([{ text: 'Well. ' }]), candidate([goesOn]), candidate([], { finishReason: 'STOP' })]],
+  ['a call within a call', 'gemini', [candidate([goesOn]), candidate([{ functionCall: { name: 'look', args: {} } }], { finishReason: 'STOP' })]],
+];
+
+const lines = (frames: readonly Frame[]) => frames.map((frame) => JSON.stringify(frame));
+
+describe.each(faces)('a client of %s', (face) => {
+  test.each(broken)('is told of %s that a provider of %s sends, and never that the answer is complete', async (_, model, frames) => {
+    upstream.script(replay(lines(frames)));
+    const { complete, error, status, headers } = await askFace(house, face, { model, content: 'hello', stream: true });
+    expect(complete).toBe(false);
+    expect(status === 200 ? error : 'refused').not.toBe('');
+    expect((await loggedAs(house, headers.get('x-request-id')!)).end).toMatch(/^upstream-(cut|failed)$/);
+  });
+
+  const cutShort: readonly (readonly [Wire, readonly Frame[]])[] = [
+    ['messages', [begun(), ...text, block(1, tool), piece(1, half), stopped(1), ...over('max_tokens')]],
+    ['chat', [chunk({ role: 'assistant', content: 'Well. ' }), chunk(calling), chunk(args(half)), chunk({}, 'length')]],
+  ];
+  test.each(cutShort)('gets what a provider of %s had said of a call when its maximum of tokens ended it', async (model, frames) => {
+    upstream.script(replay(lines(frames)));
+    const { headers } = await askFace(house, face, { model, content: 'hello', stream: true });
+    expect(await loggedAs(house, headers.get('x-request-id')!)).toMatchObject({ end: 'length', status: 200 });
+  });
+});
+
+test('a message_start that is said twice at the beginning does no harm', async () => {
+  upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
+  expect(await askFace(house, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
+});
+
+test('ids and roles that come with each piece of an answer do no harm', async () => {
+  const spoken = ['Well', '. Yes'].map((content, at) => chunk({ role: 'assistant', content }, null, at === 0 ? 'c1' : 'c1'));
+  const numbered = ['Well', '. Yes'].map((content, at) => chunk({ content }, null, `c${at}`));
+  for (const frames of [spoken, numbered]) {
+    upstream.script(replay(lines([...frames, chunk({}, 'stop')])));
+    expect(await askFace(house, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
+  }
+});
+
+test.each(faces)('a whole answer with half a call does not go to a client of %s', async (face) => {
+  const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: half } }] };
+  const body = JSON.stringify({ id: 'c1', object: 'chat.completion', model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
+  upstream.script(whole(body));
+  expect((await askFace(house, face, { model: 'chat', content: 'hello', stream: false })).status).toBe(502);
+});
+
+const whole = (body: string): Behaviour => on({}, { name: 'whole', answer: () => ({ ...pieces([body]), headers: { 'content-type': 'application/json' } }) });

@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { chat, openHouse, type House } from '../support/server.ts';
+
+const main = new URL('../../src/main.ts', import.meta.url).pathname;
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly errors: string;
+}
+
+/** Runs a command in a folder where a settings file may stand; its data folder is `data`. */
+async function ran(home: string, ...args: string[]): Promise<Ran> {
+  const child = start(home, args);
+  let [out, errors] = ['', ''];
+  child.stdout.on('data', (text: Buffer) => (out += text.toString()));
+  child.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, out, errors };
+}
+
+function start(home: string, args: readonly string[]) {
+  const { PATH, HOME } = process.env;
+  return spawn(process.execPath, ['--conditions=source', main, ...args], { cwd: home, env: { PATH, HOME }, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+const json = ({ out }: Ran) => JSON.parse(out) as Record<string, unknown>;
+
+const folder = () => {
+  const home = mkdtempSync(join(tmpdir(), 'dragoman-line-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+};
+
+describe('at a running server', () => {
+  let house: House;
+  let home: string;
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), 'dragoman-line-'));
+    house = await openHouse({ folder: home, yaml: 'plans: { free: { monthlyTokens: 1000 }, team: {} }\n' });
+  });
+  afterAll(async () => {
+    await house.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  test('a user is added, gets a key that works, is given another plan and suspended', async () => {
+    const added = await ran(home, 'user', 'add', '--email', 'Ada@example.org', '--json');
+    expect(added).toMatchObject({ code: 0, errors: '' });
+    expect(added.out).toBe('{"id":2,"email":"ada@example.org","plan":"free","role":"user"}\n');
+    const made = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'laptop', '--scopes', 'passthrough,query', '--json'));
+    expect(Object.keys(made)).toEqual(['id', 'name', 'key', 'scopes']);
+    expect(made).toMatchObject({ name: 'laptop', scopes: ['passthrough', 'query'] });
+    const headers = { authorization: `Bearer ${String(made['key'])}` };
+    const say = async () =>
+      (await house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], max_tokens: 5 }, { headers })).status;
+    expect(await say()).toBe(200);
+
+    const keys = await ran(home, 'key', 'list', '--email', 'ada@example.org');
+    expect(keys.out).toMatch(/^ID {2}NAME .*\n *\d+ {2}laptop {2}dgm_\w{3}…\w{4} {2}passthrough, query {2}all /);
+    expect(keys.out).not.toContain(made['key']);
+    expect(json(await ran(home, 'user', 'set-plan', '--email', 'ada@example.org', '--plan', 'team', '--json'))).toMatchObject({ plan: 'team' });
+    expect((await ran(home, 'user', 'suspend', '--email', 'ada@example.org')).out).toBe('ada@example.org is suspended: their keys are refused from now on.\n');
+    expect(await say()).toBe(401);
+    expect(json(await ran(home, 'user', 'list', '--query', 'ada@', '--json'))).toEqual({
+      items: [{ id: 2, email: 'ada@example.org', plan: 'team', role: 'user', status: 'suspended' }],
+    });
+    expect((await ran(home, 'user', 'suspend', '--email', 'ada@example.org', '--undo')).code).toBe(0);
+    expect(await say()).toBe(200);
+    const revoked = await ran(home, 'key', 'revoke', '--email', 'ada@example.org', '--id', String(made['id']));
+    expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('is revoked') as string });
+    expect(await say()).toBe(401);
+    expect((await ran(home, 'key', 'list', '--email', 'ada@example.org')).out).toBe('ada@example.org has no keys.\n');
+    const trail = (await (await house.ask('/server/admin/audit')).json()) as { items: { action: string; actor: object; address: string | null }[] };
+    expect(trail.items.map(({ action }) => action)).toEqual([
+      'key.revoke',
+      'user.change',
+      'user.change',
+      'user.change',
+      'key.create',
+      'user.add',
+      'key.create', // of the first start
+      'user.add',
+    ]);
+    for (const { actor, address } of trail.items.slice(0, 6)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
+    expect(JSON.stringify(trail)).not.toContain(made['key']);
+
+    await expect.poll(async () => ((await (await house.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
+    const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
+    expect(out.split('\n')).toMatchObject([
+      expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN +MS +APP$/),
+      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +200 +completed +2 +built-in +built-in +\d+ +\d+ +\d+ +\d+ +laptop$/),
+      expect.anything(),
+      '',
+    ]);
+  }, 120_000);
+
+  test('logs -f shows requests as they come', async () => {
+    const child = start(home, ['logs', '-f', '--json']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let out = '';
+    child.stdout.on('data', (text: Buffer) => (out += text.toString()));
+    const ask = () => house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
+    await ask();
+    await expect.poll(() => out, { timeout: 10_000 }).toContain('"app":"followed"');
+    await ask();
+    await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 10_000 }).toBe(2);
+    for (const line of out.trim().split('\n')) JSON.parse(line);
+  }, 60_000);
+
+  test('with the key of an administrator it may be named from elsewhere, and with no other', async () => {
+    const elsewhere = folder();
+    const listed = await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', house.key, '--json');
+    expect(json(listed)).toMatchObject({ items: [{ email: 'admin@localhost' }, {}] });
+    const made = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'other', '--json'));
+    const refused = await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', String(made['key']));
+    expect(refused).toMatchObject({ code: 1, out: '', errors: 'dragoman: This is not the key of an administrator.\n' });
+    expect(await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', 'x')).toMatchObject({ code: 1, errors: 'dragoman: The API key is not valid.\n' });
+    const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
+    expect(refused.errors + listed.out).not.toContain(token);
+  }, 60_000);
+
+  test.each([
+    [2, ['user', 'add']],
+    [2, ['user', 'add', '--email', 'nobody']],
+    [2, ['user', 'add', '--email', 'b@example.org', '--plan', 'nothing']],
+    [2, ['user', 'add', '--email', 'b@example.org', '--nonsense']],
+    [2, ['user', 'nonsense']],
+    [2, ['key', 'create', '--email', 'admin@localhost', '--name', 'k', '--scopes', 'root']],
+    [2, ['logs', '--limit', '-1']],
+    [2, ['user', 'list', '--url', 'http://127.0.0.1:9']],
+    [1, ['user', 'list', '--url', 'http://127.0.0.1:1025', '--key', 'x']],
+    [1, ['user', 'add', '--email', 'admin@localhost']],
+    [1, ['user', 'suspend', '--email', 'admin@localhost']],
+    [1, ['user', 'set-plan', '--email', 'who@example.org', '--plan', 'free']],
+    [1, ['key', 'revoke', '--email', 'admin@localhost', '--id', '../../1']],
+    [0, ['user', '--help']],
+    [0, ['key', 'create', '--help']],
+    [0, ['logs', '--help']],
+  ])('ends with %i: %j', async (code, args) => {
+    const { code: ended, out, errors } = await ran(home, ...args);
+    expect([ended, out + errors]).toEqual([code, expect.stringMatching(/\S/)]);
+    expect(code === 0 ? errors : out).toBe('');
+    expect(errors).not.toMatch(/\n {4}at /);
+  });
+});
+
+describe('where no server runs', () => {
+  test('the data folder itself is worked on, and a server that is started then knows', async () => {
+    const home = folder();
+    expect((await ran(home, 'user', 'list')).code).toBe(1);
+    expect(json(await ran(home, 'user', 'add', '--email', 'ada@example.org', '--role', 'admin', '--json'))).toEqual({
+      id: 1,
+      email: 'ada@example.org',
+      plan: 'unlimited',
+      role: 'admin',
+    });
+    const { key } = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'k', '--json'));
+    expect(await ran(home, 'user', 'suspend', '--email', 'ada@example.org')).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('last active') as string,
+    });
+    const house = await openHouse({ folder: home });
+    const answer = await fetch(`${house.url}/server/admin/users`, { headers: { 'x-access-tokens': String(key) } });
+    expect(answer.status).toBe(200);
+    const trail = await fetch(`${house.url}/server/admin/audit`, { headers: { 'x-access-tokens': String(key) } });
+    const here = { actor: { type: 'local', userId: null, keyId: null }, requestId: null, address: null };
+    expect(await trail.json()).toMatchObject({
+      items: [
+        { ...here, action: 'key.create', target: { kind: 'key', id: '1' } },
+        { ...here, action: 'user.add', changed: { email: { to: 'ada@example.org' } } },
+      ],
+      nextCursor: null,
+    });
+    await house.close();
+    expect((await ran(home, 'logs')).out).toBe('No request was booked yet.\n');
+    expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server runs here: there is nothing to follow.\n' });
+  }, 120_000);
+
+  test('what a killed server left behind is not taken for a server; a folder that is in use is not touched', async () => {
+    const home = folder();
+    const house = await openHouse({ folder: home });
+    const left = await readFile(join(home, 'data/server.json'), 'utf8');
+    await rm(join(home, 'data/server.json'));
+    const refused = await ran(home, 'user', 'list');
+    expect(refused).toMatchObject({ code: 1, errors: expect.stringContaining('in use by another Dragoman') as string });
+    await house.close();
+    await writeFile(join(home, 'data/server.json'), left);
+    await writeFile(join(home, 'data/local'), 'dgl_old\n');
+    expect(json(await ran(home, 'user', 'list', '--json'))).toMatchObject({ items: [{ email: 'admin@localhost' }] });
+  }, 120_000);
+});

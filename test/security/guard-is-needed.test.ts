@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { openSite, type Site } from '../support/fakes/web.ts';
+import { chat, openHouse, type House } from '../support/server.ts';
+
+/** The guard taken out: what the tests of the guard count on is counted here. */
+vi.mock('#kit/net/public-addresses', () => ({ isPublic: () => true, isMetadata: () => false }));
+vi.mock('../../src/kit/net/public-addresses.ts', () => ({ isPublic: () => true, isMetadata: () => false }));
+
+let upstream: Upstream;
+let canary: Site;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  canary = await openSite();
+  house = await openHouse({
+    yaml: `
+providers:
+  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
+models:
+  gem: { targets: [{ provider: gemini }] }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await Promise.all([upstream.close(), canary.close()]);
+});
+
+test('without the guard an inner address is reached, so that tests of the guard can fail [N-12]', async () => {
+  const url = `http://127.0.0.1:${canary.port}/x.png`;
+  const answer = await house.ask(chat, { model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
+  expect(answer.status).toBe(200);
+  expect(canary.hits).toBe(1);
+});

@@ -1,0 +1,316 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { openSite, outsideOf, png, publicAddress, sendPng, type Site } from '../support/fakes/web.ts';
+import { chat, openHouse, type House } from '../support/server.ts';
+
+/** Addresses that clients choose: images by address, for providers that are given the content. Everything goes through the public interface. */
+
+let upstream: Upstream;
+/** Lies inside, where nobody may be led. */
+let canary: Site;
+/** Same port as the canary, so that one name can lead to either. */
+let evil: Site;
+let house: House;
+let names: Record<string, () => readonly string[]>;
+let outside: ReturnType<typeof outsideOf>;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  canary = await openSite('127.0.0.1');
+  evil = await openSite('127.0.0.2', canary.port);
+  outside = outsideOf((host) => names[host]?.() ?? [publicAddress], '127.0.0.2');
+  house = await openHouse({
+    outside,
+    yaml: `
+providers:
+  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
+  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
+  local: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", mediaUrls: fetched }
+  open: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" }
+models:
+  gem: { targets: [{ provider: gemini }] }
+  claude-x: { targets: [{ provider: claude }] }
+  llava: { targets: [{ provider: local }] }
+  gpt: { targets: [{ provider: open }] }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await Promise.all([upstream, canary, evil].map((one) => one.close()));
+});
+afterEach(() => {
+  names = {};
+  upstream.reset();
+  canary.reset();
+  evil.reset();
+  outside.asked.length = outside.dialled.length = 0;
+});
+names = {};
+
+const image = (url: string) => ({ type: 'image_url', image_url: { url } });
+const seen = (model: string, ...urls: readonly string[]) => ({
+  model,
+  messages: [{ role: 'user', content: [{ type: 'text', text: 'what is it' }, ...urls.map(image)] }],
+});
+
+async function look(url: string, model = 'gem') {
+  const answer = await house.ask(chat, seen(model, url));
+  const { error } = (await answer.json()) as { error?: { message: string } };
+  return { status: answer.status, message: error?.message };
+}
+
+/** What every refusal says, whatever the reason. */
+const uniform = (url: string) => `The image at ${url.slice(0, 200)} cannot be fetched, or is not of that kind. Send its content as base64.`;
+const at = (host: string, path = '/x.png') => `http://${host}:${canary.port}${path}`;
+
+describe('who is given what', () => {
+  test('a provider of the content generation wire is given the content of an image by address', async () => {
+    expect((await look(at('pictures.example'))).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain(JSON.stringify({ inlineData: { mimeType: 'image/png', data: png.toString('base64') } }));
+    expect(evil.requests[0]!.headers).toMatchObject({ host: `pictures.example:${canary.port}`, 'accept-encoding': 'identity' });
+    for (const name of ['authorization', 'cookie', 'x-goog-api-key']) expect(evil.requests[0]!.headers[name]).toBeUndefined();
+  });
+
+  test('a provider that is said to take no addresses is given the content, though it speaks the same dialect', async () => {
+    expect((await look(at('pictures.example'), 'llava')).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain(`data:image/png;base64,${png.toString('base64')}`);
+  });
+
+  test.each(['gpt', 'claude-x'])('a provider that opens addresses is given the address (%s)', async (model) => {
+    expect((await look(at('pictures.example'), model)).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain(at('pictures.example'));
+    expect(evil.hits).toBe(0);
+  });
+
+  test('an image in the result of a tool, and one that is named twice, is fetched once', async () => {
+    const url = at('pictures.example');
+    const body = {
+      model: 'gem',
+      max_tokens: 10,
+      messages: [
+        { role: 'user', content: [{ type: 'image', source: { type: 'url', url } }] },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'look', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'image', source: { type: 'url', url } }] }] },
+      ],
+    };
+    expect((await house.ask('/server/messages/v1/messages', body)).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json).split(png.toString('base64'))).toHaveLength(3);
+    expect(evil.requests).toHaveLength(1);
+  });
+
+  test('the own files of the provider, and videos that it knows, are not fetched', async () => {
+    const own = `${upstream.url}/v1beta/files/abc`;
+    const contents = [{ role: 'user', parts: [own, 'https://youtu.be/x'].map((fileUri) => ({ fileData: { fileUri } })) }];
+    expect((await house.ask('/server/gencompat/v1beta/models/gem:generateContent', { contents })).status).toBe(200);
+    expect(upstream.requests).toHaveLength(1);
+    for (const url of [own, 'https://youtu.be/x']) expect(JSON.stringify(upstream.requests[0]!.json)).toContain(`"fileUri":"${url}"`);
+  });
+
+  test('more addresses than 64 are refused before one is asked', async () => {
+    const urls = Array.from({ length: 65 }, (_, number) => at('pictures.example', `/${number}.png`));
+    expect((await house.ask(chat, seen('gem', ...urls))).status).toBe(400);
+    expect(evil.hits).toBe(0);
+  });
+});
+
+describe('inner addresses', () => {
+  const spellings = [
+    '127.0.0.1', '127.1', '127.0.1', '127.000.000.001', '0177.0.0.1', '0177.0.0.01', '0x7f.0.0.1', '0x7f.1', '0x7f000001', '2130706433', '017700000001',
+    '127.0.0.1.', '127.1.', '0', '0.0.0.0', '0x0', '00000000', 'localhost', 'LOCALHOST', 'localhost.', 'x.localhost', '127.255.255.254', '127.0.0.2',
+    '１２７.０.０.１', '127。0。0。1', '127．0．0．1', '①②⑦.⓪.⓪.①', '%31%32%37.0.0.1', '127.0.0.%31', '[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::]',
+    '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:0:127.0.0.1]', '[::127.0.0.1]', '[::7f00:1]', '[64:ff9b::127.0.0.1]', '[64:ff9b:1::7f00:1]',
+    '[2002:7f00:1::]', '[2001:0:7f00:1::]', '[fe80::1]', '[fe80::1%25lo]', '[fc00::1]', '[fd00:ec2::254]', '[ff02::1]', '10.0.0.1', '172.16.0.1',
+    '192.168.0.1', '100.64.0.1', '169.254.169.254', '198.18.0.1', '224.0.0.1', '255.255.255.255', '240.0.0.1', 'user@127.0.0.1', 'user:word@pictures.example',
+    '127.0.0.1\t', '127.0\n.0.1', ' 127.0.0.1',
+  ]; // prettier-ignore
+
+  test('no spelling of an inner address is reached, and each is refused with the same words [N-02] [N-03]', async () => {
+    names = { localhost: () => ['127.0.0.1'], 'localhost.': () => ['127.0.0.1'], 'x.localhost': () => ['::1', '127.0.0.1'] };
+    expect(spellings.length).toBeGreaterThanOrEqual(48);
+    for (const spelling of spellings) {
+      const url = at(spelling);
+      const { status, message } = await look(url);
+      expect([spelling, status, message]).toEqual([spelling, 400, uniform(url)]);
+    }
+    expect([canary.hits, evil.hits]).toEqual([0, 0]);
+    expect(outside.dialled).toEqual([]);
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test('what is checked is what is dialled, however an address is written [N-06]', async () => {
+    const { port } = canary;
+    const tricks = [
+      `http://a@127.0.0.1:${port}@pictures.example/`, `http://127.0.0.1:${port}\\@pictures.example/`, `http:///127.0.0.1:${port}/`, `http:127.0.0.1:${port}/`,
+      `http:/127.0.0.1:${port}/`, `http://pictures.example#@127.0.0.1:${port}/`, `http://pictures.example:${port}#@127.0.0.1/`, `http:\\\\127.0.0.1:${port}/`,
+      `http://pictures.example?@127.0.0.1:${port}/`, `HTTP://127.0.0.1:${port}/`, `http://127.0.0.1:${port}:80/`, `http://[::1]:${port}`, 'https://', 'http://',
+      `http://127.0.0.1%00.pictures.example:${port}/`, `http://127.0.0.1%2f@pictures.example:${port}/`, `http://pictures.example:${port}@127.0.0.1:${port}/`,
+    ]; // prettier-ignore
+    for (const url of tricks) {
+      const { status } = await look(url);
+      expect([url, [200, 400].includes(status)]).toEqual([url, true]);
+    }
+    expect(canary.hits).toBe(0);
+    for (const request of evil.requests) expect(request.headers.host).toBe(`pictures.example:${port}`);
+  });
+
+  test('own and metadata addresses are refused, and an exception is for one host [N-09]', async () => {
+    const own = new URL(house.url);
+    const refused = [
+      `${house.url}/metrics`, `http://127.0.0.1:${own.port}/healthz`, `http://169.254.169.254/latest/meta-data/`, 'http://168.63.129.16/', 'http://100.100.100.200/',
+      'http://[fd00:ec2::254]/', 'http://metadata.example/', 'http://127.0.0.1:5432/', 'http://127.0.0.1:6379/',
+    ]; // prettier-ignore
+    names = { 'metadata.example': () => ['169.254.169.254'] };
+    for (const url of refused) expect(await look(url)).toEqual({ status: 400, message: uniform(url) });
+    expect(outside.dialled).toEqual([]);
+    expect(upstream.requests).toHaveLength(0);
+    for (const origin of ['http://*:80', 'http://*', '*', 'http://127.0.0.*:80'])
+      await expect(openHouse({ yaml: `outbound: { allow: ["${origin}"] }\n` })).rejects.toThrow(/outbound\.allow/);
+  });
+
+  test('what is excepted is fetched at that scheme, host and port alone, and never where a name leads to metadata', async () => {
+    const excepted = await openHouse({
+      outside,
+      yaml: `
+outbound: { allow: ["http://127.0.0.1:${canary.port}", "http://inner.example:${canary.port}"] }
+providers:
+  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
+models:
+  gem: { targets: [{ provider: gemini }] }
+`,
+    });
+    const status = async (url: string) => (await excepted.ask(chat, seen('gem', url))).status;
+    names = { 'inner.example': () => ['127.0.0.1'], 'other.example': () => ['127.0.0.1'] };
+    try {
+      expect(await status(at('127.0.0.1'))).toBe(200);
+      expect(await status(at('inner.example'))).toBe(200);
+      expect(canary.hits).toBe(2);
+      names['inner.example'] = () => ['169.254.169.254'];
+      for (const url of [at('other.example'), at('inner.example'), at('127.0.0.2'), `https://127.0.0.1:${canary.port}/`, `${house.url}/x`])
+        expect([url, await status(url)]).toEqual([url, 400]);
+      expect([canary.hits, evil.hits]).toEqual([2, 0]);
+    } finally {
+      await excepted.close();
+    }
+  }, 60_000);
+
+  test('a name is found once, and dialled where it was found: rebinding a thousand times leads nowhere [N-05]', async () => {
+    let turn = 0;
+    names = { 'rebind.example': () => (turn++ % 2 === 0 ? [publicAddress] : ['127.0.0.1']) };
+    const asked: Promise<{ status: number }>[] = [];
+    for (let round = 0; round < 1000; round++) {
+      asked.push(look(at('rebind.example', `/${round}.png`)));
+      if (asked.length % 20 === 0) await Promise.all(asked);
+    }
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(500);
+    expect(outside.asked).toHaveLength(1000);
+    expect(canary.hits).toBe(0);
+    const { host } = evil.requests[0]!.headers;
+    expect(host).toBe(`rebind.example:${canary.port}`);
+  }, 60_000);
+
+  test.each([
+    ['one of them is inside', [publicAddress, '127.0.0.1']],
+    ['the other kind is inside', [publicAddress, '::1']],
+    ['it is IPv4 in disguise', ['64:ff9b::7f00:1']],
+    ['it is mapped', ['::ffff:127.0.0.1']],
+    ['there are none', []],
+    ['it is none', ['not an address']],
+  ])('a name of which %s is refused [N-05]', async (_why, addresses) => {
+    names = { 'mixed.example': () => addresses };
+    expect(await look(at('mixed.example'))).toEqual({ status: 400, message: uniform(at('mixed.example')) });
+    expect([canary.hits, evil.hits]).toEqual([0, 0]);
+  });
+});
+
+describe('redirects', () => {
+  const inside = () => [
+    at('127.0.0.1'), at('[::ffff:127.0.0.1]'), at('2130706433'), at('inner.example'), 'http://169.254.169.254/', upstream.url, `${house.url}/healthz`, 'file:///etc/passwd',
+    'gopher://127.0.0.1:6379/', 'data:image/png;base64,AAAA', 'ftp://pictures.example/', `//127.0.0.1:${canary.port}/`, `http://user@pictures.example:${canary.port}/`, '', 'http://',
+  ]; // prettier-ignore
+
+  test.each([301, 302, 303, 307, 308])('a %d that leads inside is refused at that hop [N-04]', async (status) => {
+    names = { 'inner.example': () => ['127.0.0.1'] };
+    for (const location of inside()) {
+      evil.answer((request, response) => {
+        if (request.url === '/x.png') response.writeHead(status, { location }).end();
+        else sendPng(request, response);
+      });
+      expect([location, await look(at('pictures.example'))]).toEqual([location, { status: 400, message: uniform(at('pictures.example')) }]);
+    }
+    expect(canary.hits).toBe(0);
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test('a short chain is followed, a long one and a loop are not [N-04]', async () => {
+    evil.answer((request, response) => {
+      const left = Number(/\d+/.exec(request.url!)?.[0]);
+      if (left === 0) sendPng(request, response);
+      else response.writeHead(302, { location: `/${left - 1}.png`, 'set-cookie': 'a=b' }).end();
+    });
+    expect((await look(at('pictures.example', '/5.png'))).status).toBe(200);
+    expect(evil.requests.every(({ headers }) => headers.cookie === undefined)).toBe(true);
+    evil.reset();
+    evil.answer((_request, response) => void response.writeHead(302, { location: '/again' }).end());
+    expect((await look(at('pictures.example', '/20.png'))).status).toBe(400);
+    expect(evil.requests).toHaveLength(6);
+  });
+});
+
+describe('what comes back', () => {
+  const mebibyte = Buffer.alloc(1_048_576, 'a');
+
+  test.each<[string, Parameters<Site['answer']>[0]]>([
+    ['says that it is too large', (_, response) => void response.writeHead(200, { 'content-type': 'image/png', 'content-length': 10 ** 10 }).end()],
+    [
+      'never ends',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'image/png' });
+        const more = () => {
+          while (!response.destroyed && response.write(mebibyte));
+        };
+        response.on('drain', more);
+        more();
+      },
+    ],
+    [
+      'is a bomb',
+      (_, response) => void response.writeHead(200, { 'content-type': 'image/png', 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(200_000_000))),
+    ],
+    ['is of another type', (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(png)],
+    ['is no image', (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end('<svg/>')],
+    ['is empty', (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end()],
+    ['is not there', (_, response) => void response.writeHead(404, { 'content-type': 'image/png' }).end(png)],
+    ['is a secret', (_, response) => void response.writeHead(401, { 'www-authenticate': 'Basic' }).end()],
+    ['is cut', (_, response) => void response.writeHead(200, { 'content-type': 'image/png', 'content-length': 5000 }).write(png, () => response.destroy())],
+    ['is no HTTP', (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n')],
+  ])('an answer that %s is not taken [N-08]', async (_name, how) => {
+    evil.answer(how);
+    expect(await look(at('pictures.example'))).toEqual({ status: 400, message: uniform(at('pictures.example')) });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test('a host that says a byte a second is left after ten, and of one user four are asked at a time [N-08]', async () => {
+    let open = 0;
+    let most = 0;
+    evil.answer((_, response) => {
+      most = Math.max(most, ++open);
+      response.writeHead(200, { 'content-type': 'image/png' });
+      const timer = setInterval(() => response.write('a'), 1000);
+      response.on('close', () => {
+        open--;
+        clearInterval(timer);
+      });
+    });
+    const began = performance.now();
+    const asked = await Promise.all(Array.from({ length: 100 }, (_, number) => look(at('pictures.example', `/${number}.png`))));
+    expect(asked.filter(({ status }) => status === 400)).toHaveLength(68); // 4 that are asked, and 64 that wait
+    expect(asked.filter(({ status }) => status === 429)).toHaveLength(32);
+    expect(most).toBe(4);
+    expect(performance.now() - began).toBeLessThan(20_000);
+    evil.reset();
+    expect((await look(at('pictures.example'))).status).toBe(200);
+  }, 60_000);
+});

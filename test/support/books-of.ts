@@ -1,0 +1,50 @@
+import { sql } from 'kysely';
+import { randomText } from '#kit/crypto/ids';
+import type { Owner } from '#core/account';
+import type { UsageRow } from '#core/usage-row';
+import { openLogs, type Logs } from '#resources/usage/logs';
+import { openShipping, type Shipping } from '#resources/usage/ship';
+import { openSums, type Sums } from '#resources/usage/sums';
+import type { Store } from '#store/open';
+
+/** As if each month of the books had been made in its own time, and not by the test a moment ago. */
+export async function asOld({ db }: Pick<Store, 'db'>): Promise<void> {
+  const { rows } = await sql<{
+    name: string;
+  }>`select inhrelid::regclass::text as name from pg_inherits where inhparent = any('{usage,usage_hour,spent}'::regclass[])`.execute(db);
+  for (const { name } of rows) await sql.raw(`comment on table ${name} is null`).execute(db);
+}
+
+/** What has been booked for an owner in a month. */
+export interface Booked {
+  readonly inference: number;
+  readonly train: number;
+  readonly usd: number;
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** All that is to be said of the books in a store, in one place, for tests. */
+export interface Books extends Shipping, Logs, Sums {
+  /** What an owner has spent in a month such as `2026-11`. */
+  spentOf(owner: Owner, month: string): Promise<Booked>;
+  /** Books rows as the journal of a holder that nobody knows. */
+  record(rows: readonly UsageRow[]): Promise<readonly number[]>;
+}
+
+export function booksOf(store: Store): Books {
+  const shipping = openShipping(store);
+  return {
+    ...shipping,
+    ...openLogs(store),
+    ...openSums(store),
+    async spentOf(owner, month) {
+      const { rows } = await sql<Booked>`
+        select inference, train, usd::double precision, requests, input_tokens as "inputTokens", output_tokens as "outputTokens"
+        from spent where owner = ${owner} and month = ${month}`.execute(store.db);
+      return rows[0] ?? { inference: 0, train: 0, usd: 0, requests: 0, inputTokens: 0, outputTokens: 0 };
+    },
+    record: (rows) => shipping.ship({ holder: 'nobody', journal: `nobody/${randomText(16)}`, from: 0, to: 1, rows: JSON.stringify(rows) }),
+  };
+}

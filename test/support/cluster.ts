@@ -1,0 +1,165 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { Agent, request, type IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { chat } from './server.ts';
+import type { Place } from './databases.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const key = 'k'.repeat(64);
+
+/** Dragoman with two workers, as `npm start` runs it. */
+export interface Family {
+  readonly port: number;
+  readonly url: string;
+  /** The first user's key. */
+  readonly key: string;
+  readonly folder: string;
+  readonly databaseUrl: string;
+  readonly launcher: ChildProcess;
+  /** The parent's process. */
+  readonly parent: number;
+  readonly errors: () => string;
+  /** The exit code of what was started. */
+  readonly ended: Promise<number | null>;
+  /** A client whose one connection leads to another worker than those of the given processes. */
+  client(elsewhere?: readonly number[]): Promise<Client>;
+  get(path: string): Promise<Response>;
+}
+
+/** One kept-alive connection. */
+export interface Client {
+  /** The process at its other end. */
+  readonly worker: number;
+  /** A small chat. */
+  ask(body?: object): Promise<Answer>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly id: string;
+  /** Resolves when the first bytes of the body are there. */
+  readonly begun: Promise<void>;
+  /** The whole body. Rejects where the connection is cut. */
+  readonly text: Promise<string>;
+}
+
+export const settingsFile = (folder: string) => join(folder, 'dragoman.yaml');
+
+/** Starts it in a place, which must have a PostgreSQL database, and waits until both workers serve. It ends with the test at the latest. */
+export async function family({ folder, databaseUrl }: Place, yaml = ''): Promise<Family> {
+  const port = await freePort();
+  await writeFile(settingsFile(folder), yaml);
+  const launcher = spawn(process.execPath, [join(root, 'bin/dragoman.js')], {
+    env: {
+      ...process.env,
+      PORT: String(port),
+      DRAGOMAN_CONFIG: settingsFile(folder),
+      DRAGOMAN_DATA: join(folder, 'data'),
+      DATABASE_URL: databaseUrl,
+      DRAGOMAN_WORKERS: '2',
+      DRAGOMAN_ADMIN_API_KEY: key,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let errors = '';
+  launcher.stdout.on('data', (text) => (output += text));
+  launcher.stderr.on('data', (text) => (errors += text));
+  const ended = once(launcher, 'exit').then(([code]) => code as number | null);
+  onTestFinished(async () => {
+    launcher.kill('SIGKILL'); // the rest of the family notices
+    await ended;
+    await until(() => nobodyListens(port));
+  });
+
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}`, connection: 'close' } });
+  const serving = async () => /^dragoman_workers 2$/m.test(await (await get('/metrics')).text());
+  await until(() => {
+    if (launcher.exitCode !== null) throw new Error(`It ended with ${launcher.exitCode}: ${errors}`);
+    return serving().catch(() => false);
+  });
+  await until(() => output.includes('listening'));
+  const { pid: parent } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
+  const workerOf = (id: string) => new RegExp(`"pid":(\\d+),[^\\n]*${id}`).exec(errors)?.[1];
+
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    key,
+    folder,
+    databaseUrl: databaseUrl!,
+    launcher,
+    parent,
+    errors: () => errors,
+    ended,
+    get,
+    async client(elsewhere = []) {
+      for (;;) {
+        const ask = connection(port);
+        const { id, text } = await ask();
+        await text;
+        const worker = await until(() => Number(workerOf(id)));
+        if (!elsewhere.includes(worker)) return { worker, ask };
+      }
+    },
+  };
+}
+
+function connection(port: number): Client['ask'] {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  return async (body = {}) => {
+    const sent = request({ port, host: '127.0.0.1', path: chat, method: 'POST', agent, headers: { authorization: `Bearer ${key}` } });
+    sent.end(JSON.stringify({ model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], ...body }));
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    const begun = once(answer, 'readable').then(() => undefined);
+    const text = answer.toArray().then((pieces) => Buffer.concat(pieces as Buffer[]).toString());
+    text.catch(() => undefined);
+    return { status: answer.statusCode!, id: String(answer.headers['x-request-id']), begun, text };
+  };
+}
+
+/** Waits, 20 s at most, until it is something. */
+export async function until<Found>(what: () => Found | Promise<Found>): Promise<NonNullable<Found>> {
+  for (let tries = 0; tries < 1000; tries++) {
+    const found = await what();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error('It did not happen.');
+}
+
+/** True when the port can be had. */
+export async function nobodyListens(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  await new Promise((resolve) => server.close(resolve));
+  return true;
+}
+
+/** A process that has ended and that nobody has buried yet is not alive. */
+export function isAlive(pid: number): boolean {
+  try {
+    if (process.platform === 'linux' && / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) return false;
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Fault } from '#core/fault';
+import type { UsageRow } from '#core/usage-row';
+import type { Batch, ShippedBooks } from '../../../src/ledger/shipping/usage-sink.ts';
+
+/** A row as the database reads it. */
+export type ShippedRow = UsageRow;
+
+/** The database as the journals see it, in memory. */
+export interface TestBooks extends ShippedBooks {
+  readonly rows: ReadonlyMap<string, ShippedRow>;
+  readonly positions: Map<string, number>;
+  readonly closed: readonly string[];
+  readonly batches: readonly Batch[];
+  /** What it answers instead, if anything; asked before each batch. `answer` is lost on the way back. */
+  fails: (batch: Batch) => { readonly instead?: Error; readonly answer?: Error } | undefined;
+  /** A row that it can never take. */
+  refuses: (row: ShippedRow) => boolean;
+}
+
+export function testBooks(): TestBooks {
+  const rows = new Map<string, ShippedRow>();
+  const positions = new Map<string, number>();
+  const closed: string[] = [];
+  const batches: Batch[] = [];
+  const books: TestBooks = {
+    rows,
+    positions,
+    closed,
+    batches,
+    fails: () => undefined,
+    refuses: () => false,
+    async ship(batch) {
+      await Promise.resolve();
+      const failure = books.fails(batch);
+      if (failure?.instead) throw failure.instead;
+      const stored = positions.get(batch.journal) ?? 0;
+      let leftOut: readonly number[] = [];
+      if (stored < batch.to) {
+        if (stored !== batch.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${batch.from}.`);
+        const given = JSON.parse(batch.rows) as ShippedRow[];
+        if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
+        for (const row of given) if (!rows.has(nameOf(row))) rows.set(nameOf(row), row);
+        leftOut = given.flatMap((row, place) => (isSame(rows.get(nameOf(row))!, row) ? [] : [place]));
+        positions.set(batch.journal, batch.to);
+        batches.push(batch);
+      }
+      if (failure?.answer) throw failure.answer;
+      return leftOut;
+    },
+    async position(journal) {
+      await Promise.resolve();
+      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: '' });
+      if (failure?.instead) throw failure.instead;
+      return positions.get(journal) ?? 0;
+    },
+    async close(holder) {
+      await Promise.resolve();
+      closed.push(holder);
+    },
+  };
+  return books;
+}
+
+const nameOf = ({ requestId, step }: ShippedRow) => `${requestId} ${step}`;
+
+/** That a call died is a guess of whoever has lost the end of the journal. */
+export const isSame = (booked: ShippedRow, given: ShippedRow) => isDeepStrictEqual(booked, given) || (given.end === 'gateway-died' && given.at === booked.at);

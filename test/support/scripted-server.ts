@@ -1,0 +1,36 @@
+import { afterAll, afterEach } from 'vitest';
+import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
+import { openHouse, type House, type HouseSettings } from './server.ts';
+
+/**
+ * A scripted upstream and a server before it, for all tests of a file; what was scripted is forgotten after each of them:
+ * `const { upstream, house } = await scriptedHouse(({ url }) => ({ upstream: url, yaml: 'limits: { … }' }))`
+ *
+ * @param settings those of the server; by default the upstream is its provider `fake`
+ */
+export async function scriptedHouse(
+  settings: (upstream: Upstream) => HouseSettings = ({ url }) => ({ upstream: url }),
+): Promise<{ readonly upstream: Upstream; readonly house: House }> {
+  const upstream = await startUpstream();
+  const house = await openHouse(settings(upstream));
+  afterAll(async () => {
+    await house.close();
+    await upstream.close();
+  });
+  afterEach(() => upstream.reset());
+  return { upstream, house };
+}
+
+/** Settings with the upstream as a provider of each wire, and a model of the same name behind it. @param more of each model, as `price: { … }` */
+export function everyWire({ url }: Pick<Upstream, 'url'>, more = ''): string {
+  const model = (name: string) => `  ${name}: { targets: [{ provider: ${name} }], ${more} }\n`;
+  return `
+providers:
+  chat: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
+  responses: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
+  messages: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [k] }
+  gemini: { dialect: gemini, baseUrl: "${url}/v1beta", apiKeys: [k] }
+models:
+${['chat', 'responses', 'messages', 'gemini'].map(model).join('')}routing: { cooldownSeconds: 0 }
+`;
+}

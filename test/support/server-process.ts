@@ -1,0 +1,84 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { Place } from './databases.ts';
+import { providerYaml } from './server.ts';
+
+/** The whole server as a process of its own, for tests that kill it. */
+export interface ServerProcess {
+  readonly url: string;
+  readonly key: string;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** Writes other settings in place of `yaml` and has them read, which takes a moment. */
+  reload(yaml: string): Promise<void>;
+  /** As kill -9 does. */
+  kill(): Promise<void>;
+  /** As an operator stops it. @returns the exit code */
+  stop(): Promise<number | null>;
+}
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/**
+ * Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings,
+ * `providers` to their providers; `preload` is a module that is loaded before it, which may talk to the test over the channel of the process.
+ */
+export async function startProcess(
+  { folder, databaseUrl }: Place,
+  upstream: string,
+  yaml = '',
+  { providers = '', preload }: { readonly providers?: string; readonly preload?: URL } = {},
+): Promise<ServerProcess> {
+  const key = 'k'.repeat(64);
+  const file = join(folder, 'dragoman.yaml');
+  const data = join(folder, 'data');
+  const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream, providers)}${more}`);
+  await settings(yaml);
+  const child = spawn(process.execPath, ['--conditions=source', ...(preload ? ['--import', preload.href] : []), main], {
+    stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
+    env: {
+      PATH: process.env.PATH,
+      DRAGOMAN_CONFIG: file,
+      DRAGOMAN_DATA: data,
+      DRAGOMAN_ADMIN_API_KEY: key,
+      PORT: '0',
+      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+    },
+  });
+  const ended = once(child, 'exit');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  onTestFinished(kill);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const [code] = (await ended) as [number | null];
+    return code;
+  };
+  const reload = async (changed: string) => {
+    await settings(changed);
+    child.kill('SIGHUP');
+  };
+  for (;;) {
+    const url = await answeringAt(join(data, 'server.json'), child.pid!);
+    if (url !== undefined) return { url, key, pid: child.pid!, child, reload, kill, stop };
+    if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode}.`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** Where the process answers, once it does. */
+async function answeringAt(file: string, pid: number): Promise<string | undefined> {
+  try {
+    const said = JSON.parse(await readFile(file, 'utf8')) as { pid: number; url: string };
+    if (said.pid !== pid) return undefined;
+    return (await fetch(`${said.url}/readyz`)).ok ? said.url : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,97 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readSettings } from '#config/index';
+import type { ByteLimits } from '#kit/memory/byte-budget';
+import { systemClock, type Clock } from '#kit/async/clock';
+import type { Outside } from '#kit/net/guarded-fetch';
+import { openLog, type Log } from '../../src/telemetry/log.ts';
+import { startServer } from '../../src/app/server.ts';
+
+/** The whole server, started in this process from a settings file as an operator would write it. */
+export interface House {
+  readonly url: string;
+  /** The first user's key. */
+  readonly key: string;
+  /** Asks with that key. */
+  ask(path: string, body?: unknown, init?: RequestInit): Promise<Response>;
+  /** Writes its settings anew, as `yaml` gave them, and has them taken over. */
+  change(yaml: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const chat = '/server/chatcompat/v1/chat/completions';
+
+/** Found in no answer and no log: the key that stands in the settings. */
+export const providerKey = 'sk-provider-canary-8f21';
+
+export interface HouseSettings {
+  /** Added to the settings file. */
+  readonly yaml?: string;
+  /** Address of a scripted upstream: it becomes the provider `fake`, asked for `gpt-4o-mini` and for every unknown name. */
+  readonly upstream?: string;
+  readonly databaseUrl?: string;
+  readonly folder?: string;
+  readonly log?: Log;
+  readonly clock?: Clock;
+  readonly outside?: Outside;
+  readonly memory?: ByteLimits;
+}
+
+export async function openHouse({
+  yaml = '',
+  upstream,
+  databaseUrl,
+  folder,
+  log = { ...openLog('silent'), level: () => {} }, // whatever the settings say
+  clock = systemClock,
+  outside,
+  memory,
+}: HouseSettings = {}): Promise<House> {
+  const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
+  const home = folder ?? own!;
+  const file = join(home, 'dragoman.yaml');
+  const write = (more: string) => writeFile(file, `${upstream === undefined ? '' : providerYaml(upstream)}${more}`);
+  await write(yaml);
+  const key = 'k'.repeat(64);
+  const env = {
+    DRAGOMAN_CONFIG: file,
+    PORT: '0',
+    DRAGOMAN_DATA: join(home, 'data'),
+    DRAGOMAN_ADMIN_API_KEY: key,
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+  };
+  const read = () => readSettings({ args: {}, env, cwd: home }).settings;
+  const settings = read();
+  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}), ...(memory ? { memory } : {}) });
+  const close = async () => {
+    await server.close(1);
+    if (own) await rm(own, { recursive: true, force: true });
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    url: server.url,
+    key,
+    ask: (path, body, init = {}) =>
+      fetch(server.url + path, {
+        ...(body === undefined ? {} : { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...init,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
+      }),
+    async change(more) {
+      await write(more);
+      await server.change(read());
+    },
+    close: () => (closing ??= close()),
+  };
+}
+
+/** Settings with a scripted upstream as the provider `fake`, and other providers beside it. */
+export function providerYaml(upstream: string, others = ''): string {
+  return `
+providers:
+  fake: { dialect: openai-chat, baseUrl: "${upstream}/v1", apiKeys: ["${providerKey}"] }
+${others}models:
+  gpt-4o-mini: { targets: [{ provider: fake }] }
+`;
+}

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { BadSettings, readSettings, type Origin, type Reading } from '#config/index';
+
+/** For tests: a folder that is gone when the test is, with this settings file in it. */
+export function folderWith(yaml?: string | Buffer): string {
+  const folder = mkdtempSync(join(tmpdir(), 'dragoman-config-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  if (yaml !== undefined) writeFileSync(join(folder, 'dragoman.yaml'), yaml);
+  return folder;
+}
+
+/** Settings from this file and nothing else, unless said. */
+export const readFrom = (yaml?: string | Buffer, origin: Origin = {}): Reading => readSettings({ cwd: folderWith(yaml), env: {}, ...origin });
+
+/** What is wrong, as it would be printed; nothing if all is well. */
+export function complaint(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof BadSettings)) throw error;
+    return error.message;
+  }
+}

@@ -1,0 +1,37 @@
+import { requestId } from '#kit/crypto/ids';
+import type { UsageRow } from '#core/usage-row';
+
+/** A row of the books with what a test says of it. */
+export function usageRow(said: Partial<UsageRow> = {}): UsageRow {
+  return {
+    requestId: requestId(),
+    step: 0,
+    at: Date.UTC(2026, 10, 21, 12),
+    userId: 1,
+    teamIds: [],
+    keyId: 1,
+    app: 'app',
+    face: 'chatcompat',
+    model: 'gpt-4o-mini',
+    servedModel: 'gpt-4o-mini-2024-07-18',
+    provider: 'openai',
+    region: '',
+    attempts: [{ provider: 'openai', model: 'gpt-4o-mini', milliseconds: 212 }],
+    status: 200,
+    end: 'completed',
+    inputTokens: 7,
+    outputTokens: 3,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
+    thoughtTokens: 0,
+    provenance: 'provider',
+    planTokens: 10,
+    balance: 'inference',
+    costUsd: null,
+    queueMs: 0.5,
+    firstTokenMs: 200,
+    totalMs: 300,
+    ...said,
+  };
+}

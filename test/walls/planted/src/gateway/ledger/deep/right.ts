@@ -1,4 +1,0 @@
-import '../planted.ts';
-import '../../planted.ts';
-import '../../../model/planted.ts';
-import '#gateway/planted';

@@ -1,3 +1,0 @@
-import '#kit/planted';
-import './planted.ts';
-import 'node:fs';

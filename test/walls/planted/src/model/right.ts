@@ -1,3 +1,0 @@
-import '#model/planted';
-import './planted.ts';
-import 'node:fs';
