@@ -139,8 +139,8 @@ async function openDragoman(name: Name, { folder, upstreamPort, postgres, databa
     DRAGOMAN_ADMIN_API_KEY: key,
     ...(url && { DATABASE_URL: url, DRAGOMAN_WORKERS: String(workers) }),
   };
-  const house = join(import.meta.dirname, '..');
-  const words = inspector ? [...inspecting(inspector), '--conditions=source', join(house, 'src/main.ts')] : [join(house, 'bin/dragoman.js')];
+  const dragoman = join(import.meta.dirname, '..');
+  const words = inspector ? [...inspecting(inspector), '--conditions=source', join(dragoman, 'src/main.ts')] : [join(dragoman, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,
     words: [...words, 'serve'],

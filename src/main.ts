@@ -8,12 +8,12 @@ import { journalCommand } from './cli/journal-command.ts';
 import { keyCommands } from './cli/key-commands.ts';
 import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
-import { Refused } from './cli/cli-error.ts';
+import { CliError } from './cli/cli-error.ts';
 import { WrongMasterKey } from './store/master-key.ts';
 import { userCommands } from './cli/user-commands.ts';
 import { version } from './app/version.ts';
 
-const isWrongUsage = (error: unknown) => (error instanceof Refused || error instanceof Fault) && error.status === 400;
+const isWrongUsage = (error: unknown) => (error instanceof CliError || error instanceof Fault) && error.status === 400;
 
 /** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
 async function main(): Promise<void> {

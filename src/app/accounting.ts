@@ -4,13 +4,13 @@ import type { Settings } from '#config/index';
 import { owned, type Database } from './database.ts';
 import { holdersIn } from '#ledger/shipping/adopt';
 import { keepContact } from '#ledger/admission/contact';
-import type { ShippedBooks } from '#ledger/shipping/usage-sink';
+import type { UsageSink } from '#ledger/shipping/usage-sink';
 import { systemDisk } from '#ledger/journal/disk';
 import { openJournal, type Journal } from '#ledger/journal/journal';
 import { openShipper } from '#ledger/shipping/shipper';
 import type { Settled, WorkerSettled } from '#ledger/sharing/sub-leases';
 import type { Clock } from '#kit/async/clock';
-import { allInTurn } from '#kit/async/run-all';
+import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
 import { operatorHere } from './local-token.ts';
 import { Fault } from '#core/fault';
@@ -29,7 +29,7 @@ import type { Access, Store } from '#store/open';
 import { databaseNow } from '#store/database-clock';
 
 /** What a process that serves needs of the books. */
-export interface Books {
+export interface Accounting {
   readonly source: LeaseSource;
   readonly journal: Journal;
   /** The name of this machine's boot. */
@@ -41,7 +41,7 @@ export interface Books {
 }
 
 /** The books of a machine, in the one process that has the data folder. */
-export interface MachineBooks {
+export interface MachineAccounting {
   readonly source: LeaseSource;
   /** By this name the machine holds leases, until it ends. */
   readonly holder: string;
@@ -53,7 +53,7 @@ export interface MachineBooks {
   close(): Promise<void>;
 }
 
-export interface BooksParts {
+export interface BooksDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
@@ -72,7 +72,7 @@ const shippingSeconds = 5;
 const orphanSeconds = 1;
 
 /** The books of a house of one process. */
-export async function openBooks(parts: BooksParts): Promise<Books> {
+export async function openAccounting(parts: BooksDeps): Promise<Accounting> {
   const { settings, clock, log } = parts;
   const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
   return {
@@ -82,12 +82,12 @@ export async function openBooks(parts: BooksParts): Promise<Books> {
     get pending() {
       return machine.pending;
     },
-    close: () => allInTurn([() => journal.close(), () => machine.close()]),
+    close: () => runAll([() => journal.close(), () => machine.close()]),
   };
 }
 
 /** The books of a house of several processes, in the one that leads them: the others write journals of their own. */
-export async function openMachineBooks(parts: BooksParts): Promise<MachineBooks> {
+export async function openMachineAccounting(parts: BooksDeps): Promise<MachineAccounting> {
   return (await openMachine(parts, async () => undefined)).machine;
 }
 
@@ -98,7 +98,7 @@ export function openJournalOf({
   log,
   holder,
   writer,
-}: Pick<BooksParts, 'settings' | 'clock' | 'log'> & { holder: string; writer: string }): Promise<Journal> {
+}: Pick<BooksDeps, 'settings' | 'clock' | 'log'> & { holder: string; writer: string }): Promise<Journal> {
   return openJournal({
     disk: systemDisk,
     clock,
@@ -110,9 +110,9 @@ export function openJournalOf({
 }
 
 async function openMachine<Own extends Journal | undefined>(
-  { database: { store }, settings, clock, log, lost }: BooksParts,
+  { database: { store }, settings, clock, log, lost }: BooksDeps,
   openOwn: (holder: string) => Promise<Own>,
-): Promise<{ journal: Own; machine: MachineBooks }> {
+): Promise<{ journal: Own; machine: MachineAccounting }> {
   const { data, databaseUrl } = settings();
   const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has it locked already
   const holders = openHolders(store);
@@ -121,7 +121,7 @@ async function openMachine<Own extends Journal | undefined>(
   const holder = await holders.enter({ machine: hostname() });
   const journal = await openOwn(holder);
   const shipper = openShipper({
-    books: shippedBooks(store, holders),
+    sink: usageSink(store, holders),
     disk: systemDisk,
     clock,
     folder: journalsIn(data),
@@ -150,7 +150,7 @@ async function openMachine<Own extends Journal | undefined>(
     },
     enteredAt,
   );
-  const machine: MachineBooks = {
+  const machine: MachineAccounting = {
     source: { ...openLeases({ store, holder }), contact },
     holder,
     get pending() {
@@ -158,13 +158,13 @@ async function openMachine<Own extends Journal | undefined>(
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
     takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
-    close: () => allInTurn([() => contact.end(), stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
+    close: () => runAll([() => contact.end(), stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
 }
 
 /** The books as journals are brought into them. @param adopter where the journals are another machine's: who says so; the audit trail then tells of it */
-export function shippedBooks(store: Store, holders: Holders, adopter?: string): ShippedBooks {
+export function usageSink(store: Store, holders: Holders, adopter?: string): UsageSink {
   const { ship, position } = openShipping(store);
   return {
     ship,

@@ -35,7 +35,7 @@ export interface Administration {
   close(): void;
 }
 
-export interface AdministrationParts {
+export interface AdministrationDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export interface AdministrationParts {
   readonly teamsChanged: () => void;
 }
 
-export async function openAdministration({ database, settings, clock, teamsChanged }: AdministrationParts): Promise<Administration> {
+export async function openAdministration({ database, settings, clock, teamsChanged }: AdministrationDeps): Promise<Administration> {
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });

@@ -4,7 +4,7 @@ import { priced, within, type Model, type Target, type TargetGroup } from '#core
 import { tierOf } from '#core/tier';
 import { catalogued, common, withCacheWrites, type CatalogueEntry } from '#providers/catalogue';
 
-export interface ModelsParts {
+export interface ModelsDeps {
   readonly settings: Settings;
   /** The built-in models, by name. */
   readonly builtIn: (name: string) => Target;
@@ -18,7 +18,7 @@ export interface ModelsParts {
 const wellKnownEmbeddings = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
 
 /** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings, and `"*"` for every other name. */
-export function modelsOf({ settings, builtIn, targets: targetsAt, created }: ModelsParts): Models {
+export function modelsOf({ settings, builtIn, targets: targetsAt, created }: ModelsDeps): Models {
   const builtInModel = (name: string, kind: Model['kind']): Model => ({
     name,
     kind,

@@ -1,6 +1,6 @@
 import type { Settings } from '#config/index';
 import { openAdministration } from './administration.ts';
-import { openBooks, openJournalOf, type Books, type BooksParts } from './accounting.ts';
+import { openAccounting, openJournalOf, type Accounting, type BooksDeps } from './accounting.ts';
 import { isReady, openDatabase } from './database.ts';
 import { admin } from '#faces/admin/index';
 import { chatcompat } from '#faces/chatcompat/index';
@@ -12,12 +12,12 @@ import { conforming } from '#gateway/rules/conforming';
 import type { Guards } from '#gateway/rules/guarded';
 import { openGuards } from '#gateway/guards/index';
 import { gateway } from '#gateway/pipeline';
-import { KeptAnswers } from '#gateway/rules/response-cache';
+import { ResponseCache } from '#gateway/rules/response-cache';
 import { openHealth } from '#gateway/routing/health';
 import { regionStates, type RegionState } from '#gateway/routing/regions';
 import { modelsFor, modelsWithin, type Models } from '#gateway/rules/resolved';
 import { openLedger } from '#ledger/index';
-import { passing } from '#gateway/tasks/send-raw';
+import { rawSender } from '#gateway/tasks/send-raw';
 import { searching } from '#gateway/searching/index';
 import { addressOf, openEngine } from '#gateway/searching/engines';
 import { openMetrics, type Figures } from '#telemetry/metrics';
@@ -27,14 +27,14 @@ import { serve } from '#http/server';
 import { ByteBudget, memoryOf, type ByteLimits } from '#kit/memory/byte-budget';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
-import { openFinding } from '#kit/patterns/index';
+import { openPatterns } from '#kit/patterns/index';
 import { randomKey } from '#kit/crypto/ids';
-import { allInTurn } from '#kit/async/run-all';
+import { runAll } from '#kit/async/run-all';
 import { openGuardedFetch, type Outside } from '#kit/net/guarded-fetch';
 import { openTokens } from '#kit/tokens/index';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import { causeOf, type Log } from '#telemetry/log';
-import type { Kept } from '#faces/chatcompat/responses/stored-body';
+import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import type { Generate, Caller } from '#core/generate';
 import { queueFull } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
@@ -61,7 +61,7 @@ import { secretRow } from '#store/secrets';
 import { outwardOf, upstreamsOf } from './upstreams.ts';
 import { version } from './version.ts';
 
-export interface ServerParts {
+export interface ServerDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
@@ -132,7 +132,7 @@ export async function startServer({
   outside,
   memory = heldBytes,
   lost = () => {},
-}: ServerParts): Promise<ServingProcess> {
+}: ServerDeps): Promise<ServingProcess> {
   let settings = first;
   const created = Math.floor(clock.now() / 1000);
   const database = await openDatabase(settings, clock, log);
@@ -162,7 +162,7 @@ export async function startServer({
   });
   const localToken = parent?.localToken ?? newLocalToken();
 
-  const keeping = openKeeping<Kept>({
+  const keeping = openKeeping<StoredResponseBody>({
     store,
     seal,
     clock,
@@ -193,13 +193,13 @@ export async function startServer({
       throw error instanceof QueueFull ? queueFull(error) : error;
     }
   };
-  const books = parent
+  const accounting = parent
     ? await booksOfWorker(parent, { settings: () => settings, clock, log })
-    : await openBooks({ database, settings: () => settings, clock, log, lost });
+    : await openAccounting({ database, settings: () => settings, clock, log, lost });
   const idempotency = await openIdempotency({
     store,
     seal,
-    boot: books.holder,
+    boot: accounting.holder,
     pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
     clock,
     longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
@@ -207,8 +207,8 @@ export async function startServer({
   });
 
   const ledger = openLedger({
-    source: books.source,
-    journal: books.journal,
+    source: accounting.source,
+    journal: accounting.journal,
     planOf: administration.planOf,
     teamPlan: administration.teamPlan,
     reserveOutput: () => settings.limits.reserveOutput,
@@ -221,7 +221,7 @@ export async function startServer({
     return modelsFor(lists ? modelsWithin(models, lists) : models, caller);
   };
   const health = openHealth(() => settings.routing, clock, chance);
-  let answers = new KeptAnswers(clock);
+  let answers = new ResponseCache(clock);
   // A model that was named by an alias is asked by its other names too.
   const ttlsOf = ({ cache }: Settings, found: Models) =>
     new Map(Object.entries(cache).map(([name, { ttlSeconds }]) => [found.find(name)?.name ?? name, ttlSeconds]));
@@ -237,10 +237,10 @@ export async function startServer({
     answers: () => answers,
     ttlOf: ({ name }) => ttls.get(name) ?? ttls.get('*'),
   });
-  const finding = openFinding(clock);
+  const finding = openPatterns(clock);
   const conformance = openConformance(clock);
   const guardsOf = ({ guard }: Settings): Guards =>
-    openGuards(guard.checks, { generate: booked, pass: passing(booked), find: (model) => models.find(model), finding, upstreams });
+    openGuards(guard.checks, { generate: booked, pass: rawSender(booked), find: (model) => models.find(model), finding, upstreams });
   let guards = guardsOf(settings);
   // The engine's address is the operator's, and nobody else's exception. Pages are asked for a shorter time: there are others.
   const pages = openGuardedFetch({ ...outward, allow, seconds: 6 });
@@ -261,7 +261,7 @@ export async function startServer({
   let standIns = standInsOf(settings);
 
   const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => accounting.pending);
   metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => ledger.accounts);
   metrics.gauges('dragoman_region_ok', 'Whether a region answers for a model.', ['provider', 'region', 'model'], () =>
     regions().map(({ provider, region, model, state }) => ({ labels: { provider, region, model }, value: state === 'ok' ? 1 : 0 })),
@@ -286,7 +286,7 @@ export async function startServer({
       storing: () => settings.responses.store,
       generate: generateSearched,
       embed: embedding(generate),
-      pass: passing(generate),
+      pass: rawSender(generate),
       embeddingBalance: () => settings.charge.embeddings,
       clock,
       models: modelsSeen,
@@ -364,18 +364,18 @@ export async function startServer({
       ({ providers, models, standIns, guards } = made);
       ttls = nextTtls;
       document = undefined;
-      answers = new KeptAnswers(clock);
+      answers = new ResponseCache(clock);
       log.level(settings.logLevel);
     },
     async close(graceSeconds) {
       stopping = true;
-      await allInTurn([
+      await runAll([
         () => door.close(graceSeconds),
         () => rights.close(),
         () => keeping.close(),
         () => idempotency.close(),
         () => ledger.close(),
-        () => books.close(),
+        () => accounting.close(),
         () => upstreams.close(),
         () => finding.close(),
         () => conformance.close(),
@@ -395,7 +395,7 @@ function engineOf<Engine>(open: (settings: Settings) => Engine): (settings: Sett
 }
 
 /** A worker writes a journal of its own; its parent ships it. */
-async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksParts, 'settings' | 'clock' | 'log'>): Promise<Books> {
+async function booksOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksDeps, 'settings' | 'clock' | 'log'>): Promise<Accounting> {
   const journal = await openJournalOf({ ...parts, ...place });
   return { source, journal, holder: place.holder, pending: 0, close: () => journal.close() };
 }

@@ -1,14 +1,14 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type SettingsArgs } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
 import { localTokenFile } from '#app/local-token';
-import { Refused } from './cli-error.ts';
+import { CliError } from './cli-error.ts';
 import { closedText, isClosed } from '#store/private-folder';
 
 /** Where a command has its work done: a running server, or the data folder where none runs. The same addresses with the same checks. */
-export interface Desk {
+export interface AdminClient {
   /** @throws Refused in the server's words */
   ask(method: NounRoute['method'], path: string, body?: object): Promise<unknown>;
   /** Somebody else works here too, so there may be news. */
@@ -19,7 +19,7 @@ export interface Desk {
 }
 
 /** What a command is told of where to go. */
-export interface DeskOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
+export interface AdminClientOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
   readonly url?: string;
   readonly key?: string;
 }
@@ -32,31 +32,31 @@ const patienceMilliseconds = 30_000;
  * @param begins a folder in which nothing is yet is taken too
  * @throws Refused, BadSettings
  */
-export async function openDesk(options: DeskOptions, begins: boolean): Promise<Desk> {
+export async function openDesk(options: AdminClientOptions, begins: boolean): Promise<AdminClient> {
   const server = await serverDesk(options);
   if (server) return server;
   const { url: _url, key: _key, ...args } = options;
   const { settings } = readSettings({ args });
-  if (isClosed(settings.data)) throw new Refused(closedText(settings.data), 403);
+  if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
-    throw new Refused(
+    throw new CliError(
       `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
       404,
     );
-  const { deskIn } = await import('./local-admin.ts'); // the database, which nobody who asks a server needs to load
-  return deskIn(settings);
+  const { localAdmin } = await import('./local-admin.ts'); // the database, which nobody who asks a server needs to load
+  return localAdmin(settings);
 }
 
 /** The server that is named, else the one that runs on the data folder. @returns nothing where none runs. @throws Refused, BadSettings */
-export async function serverDesk({ url, key, ...args }: DeskOptions): Promise<(Desk & { readonly url: string }) | undefined> {
+export async function serverDesk({ url, key, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
   if (url !== undefined) {
-    if (key === undefined) throw new Refused('--url needs --key: the API key of an administrator at that server.', 400);
+    if (key === undefined) throw new CliError('--url needs --key: the API key of an administrator at that server.', 400);
     return deskAt(url, key);
   }
   const { settings } = readSettings({ args });
   const server = serverOn(settings.data);
   if (server && (await answers(server.url))) return deskAt(server.url, key ?? server.token);
-  if (key !== undefined) throw new Refused(`No server runs on ${settings.data}: name one with --url, or leave out --key to work on the folder itself.`, 400);
+  if (key !== undefined) throw new CliError(`No server runs on ${settings.data}: name one with --url, or leave out --key to work on the folder itself.`, 400);
   return undefined;
 }
 
@@ -80,8 +80,8 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function deskAt(given: string, key: string): Desk & { readonly url: string } {
-  const url = withoutEnd(given, '/');
+function deskAt(given: string, key: string): AdminClient & { readonly url: string } {
+  const url = trimEnd(given, '/');
   return {
     isServer: true,
     url,
@@ -97,8 +97,8 @@ function deskAt(given: string, key: string): Desk & { readonly url: string } {
       if (answer.ok && said !== undefined) return said;
       const isOurs = typeof said?.message === 'string';
       if (answer.status === 404 && isOurs && String(said.message).startsWith('There is nothing at this address.'))
-        throw new Refused('This is not the key of an administrator.', 403);
-      throw new Refused(isOurs ? String(said.message) : `${url} answered ${answer.status}, and not as Dragoman does.`, isOurs ? answer.status : 502);
+        throw new CliError('This is not the key of an administrator.', 403);
+      throw new CliError(isOurs ? String(said.message) : `${url} answered ${answer.status}, and not as Dragoman does.`, isOurs ? answer.status : 502);
     },
     close: async () => {},
   };
@@ -109,6 +109,6 @@ async function fetched(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, init);
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new Refused(`The server does not answer: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
+    throw new CliError(`The server does not answer: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
   }
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Desk, DeskOptions } from './admin-client.ts';
-import { Refused } from './cli-error.ts';
+import type { AdminClient, AdminClientOptions } from './admin-client.ts';
+import { CliError } from './cli-error.ts';
 
-export interface AdminOptions extends DeskOptions {
+export interface AdminOptions extends AdminClientOptions {
   readonly json?: true;
 }
 
@@ -14,7 +14,7 @@ interface Described<Options> {
   readonly takes?: Readonly<Record<string, string>>;
   /** May it be the first thing that is ever done in a data folder? */
   readonly begins?: true;
-  readonly does: (desk: Desk, options: Options) => Promise<void>;
+  readonly does: (admin: AdminClient, options: Options) => Promise<void>;
 }
 
 /** A command that asks a server or a data folder: what all of them are told, and how they end. */
@@ -24,11 +24,11 @@ export function adminCommand<Options extends AdminOptions>(parent: Command, { na
   for (const [flags, meaning] of Object.entries(takes ?? {})) command.option(flags, meaning);
   deskOptions(command).action(async (options: Options) => {
     const { openDesk } = await import('./admin-client.ts'); // what `serve` does not need, it does not wait for
-    const desk = await openDesk(options, begins ?? false);
+    const admin = await openDesk(options, begins ?? false);
     try {
-      await does(desk, options);
+      await does(admin, options);
     } finally {
-      await desk.close();
+      await admin.close();
     }
   });
 }
@@ -45,11 +45,11 @@ export function deskOptions(command: Command): Command {
 }
 
 /** All items of a list, page by page. */
-export async function* allOf<Item>(desk: Desk, path: string, query: Readonly<Record<string, string>> = {}): AsyncGenerator<Item> {
+export async function* allOf<Item>(admin: AdminClient, path: string, query: Readonly<Record<string, string>> = {}): AsyncGenerator<Item> {
   let cursor: string | null = null;
   do {
     const search = new URLSearchParams({ ...query, limit: '200', ...(cursor === null ? {} : { cursor }) });
-    const page = (await desk.ask('GET', `${path}?${search.toString()}`)) as { items: Item[]; nextCursor: string | null };
+    const page = (await admin.ask('GET', `${path}?${search.toString()}`)) as { items: Item[]; nextCursor: string | null };
     yield* page.items;
     cursor = page.nextCursor;
   } while (cursor !== null);
@@ -64,7 +64,7 @@ export interface ShownUser {
 }
 
 /** @throws Refused where nobody has the address */
-export async function userOf(desk: Desk, email: string): Promise<ShownUser> {
-  for await (const user of allOf<ShownUser>(desk, '/server/admin/users', { query: email })) if (user.email.toLowerCase() === email.toLowerCase()) return user;
-  throw new Refused(`There is no user ${email}.`, 404);
+export async function userOf(admin: AdminClient, email: string): Promise<ShownUser> {
+  for await (const user of allOf<ShownUser>(admin, '/server/admin/users', { query: email })) if (user.email.toLowerCase() === email.toLowerCase()) return user;
+  throw new CliError(`There is no user ${email}.`, 404);
 }

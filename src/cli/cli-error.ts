@@ -1,5 +1,5 @@
 /** A command was told no. Its message is for whoever typed it. */
-export class Refused extends Error {
+export class CliError extends Error {
   /** As HTTP has it: 400 is wrong usage. */
   readonly status: number;
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { readSettings, runningOllama, type Settings } from '#config/index';
 import { deskOptions, type AdminOptions } from './admin-command.ts';
-import type { Desk } from './admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 import type { Check } from '#app/diagnostics/doctor';
 import { systemClock } from '#kit/async/clock';
 import { plain } from './table.ts';
-import { Refused } from './cli-error.ts';
+import { CliError } from './cli-error.ts';
 import { version } from '#app/version';
 
 /** `dragoman doctor` */
@@ -21,29 +21,29 @@ export function doctorCommand(program: Command): void {
 async function doctor(options: AdminOptions): Promise<void> {
   const { json, url: _url, key: _key, ...args } = options;
   const { serverDesk } = await import('./admin-client.ts');
-  const desk = await serverDesk(options);
-  const checks = desk ? await askedAt(desk) : await alone(readSettings({ args, ollama: await runningOllama() }).settings);
+  const admin = await serverDesk(options);
+  const checks = admin ? await askedAt(admin) : await alone(readSettings({ args, ollama: await runningOllama() }).settings);
   const ok = checks.every(({ state }) => state !== 'failed');
-  if (json) console.log(JSON.stringify({ ok, url: desk?.url ?? null, checks }));
-  else console.log(report(desk?.url, checks));
+  if (json) console.log(JSON.stringify({ ok, url: admin?.url ?? null, checks }));
+  else console.log(report(admin?.url, checks));
   if (!ok) process.exitCode = 1;
 }
 
 /** The running server looks at itself, and we at whether it takes requests. */
-async function askedAt(desk: Desk & { readonly url: string }): Promise<readonly Check[]> {
+async function askedAt(admin: AdminClient & { readonly url: string }): Promise<readonly Check[]> {
   const startedAt = performance.now();
   const server = (state: Check['state'], says: string): Check => ({ name: 'server', state, says, milliseconds: null });
   try {
-    const ready = await fetch(`${desk.url}/readyz`, { redirect: 'error', signal: AbortSignal.timeout(10_000) });
+    const ready = await fetch(`${admin.url}/readyz`, { redirect: 'error', signal: AbortSignal.timeout(10_000) });
     const milliseconds = Math.round((performance.now() - startedAt) * 10) / 10;
-    const { items } = (await desk.ask('GET', '/server/admin/doctor')) as { items: Check[] };
+    const { items } = (await admin.ask('GET', '/server/admin/doctor')) as { items: Check[] };
     if (!ready.ok) return [{ ...server('failed', 'answers, and is not ready to take requests.'), milliseconds }, ...items];
     return [{ ...server('ok', 'answers, and is ready.'), milliseconds }, ...items];
   } catch (error) {
-    if (error instanceof Refused && error.status !== 503) throw error; // the wrong key, the wrong address
-    return [server('failed', error instanceof Refused ? error.message : 'It does not answer.')];
+    if (error instanceof CliError && error.status !== 503) throw error; // the wrong key, the wrong address
+    return [server('failed', error instanceof CliError ? error.message : 'It does not answer.')];
   } finally {
-    await desk.close();
+    await admin.close();
   }
 }
 

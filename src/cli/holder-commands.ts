@@ -19,8 +19,8 @@ export function holderCommands(program: Command): void {
   adminCommand<AdminOptions>(holder, {
     name: 'list',
     description: 'Lists the processes that hold something, and the last that did.',
-    async does(desk, { json }) {
-      const { items } = (await desk.ask('GET', '/server/admin/holders')) as { items: ShownHolder[] };
+    async does(admin, { json }) {
+      const { items } = (await admin.ask('GET', '/server/admin/holders')) as { items: ShownHolder[] };
       if (json) return console.log(JSON.stringify({ items }));
       const rows = items.map((one) => [one.id, one.machine, one.startedAt, one.seenAt, one.accounts, endOf(one)]);
       console.log(table(['ID', 'MACHINE', 'STARTED', 'LAST SEEN', 'ACCOUNTS', 'END'], rows));
@@ -32,8 +32,8 @@ export function holderCommands(program: Command): void {
     description:
       'Frees what a process holds that is gone for good with its data folder: what it had not booked yet never will be. Where the folder is left, use `journal adopt`.',
     needs: { '--id <id>': 'Which, as `holder list` shows it.' },
-    async does(desk, { json, id }) {
-      const gone = (await desk.ask('POST', `/server/admin/holders/${encodeURIComponent(id)}/write-off`)) as ShownHolder;
+    async does(admin, { json, id }) {
+      const gone = (await admin.ask('POST', `/server/admin/holders/${encodeURIComponent(id)}/write-off`)) as ShownHolder;
       console.log(json ? JSON.stringify(gone) : `What ${gone.id} of ${gone.machine} held is free again.`);
     },
   });

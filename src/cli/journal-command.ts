@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { hostname } from 'node:os';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { journalsIn, shippedBooks } from '#app/accounting';
+import { journalsIn, usageSink } from '#app/accounting';
 import { openDatabase } from '#app/database';
 import { adoptJournals } from '#ledger/shipping/adopt';
 import { systemDisk } from '#ledger/journal/disk';
 import { systemClock } from '#kit/async/clock';
 import { causeOf, openLog } from '#telemetry/log';
-import { Refused } from './cli-error.ts';
+import { CliError } from './cli-error.ts';
 import { openHolders } from '#resources/usage/holders';
 import { makeMonthsAhead } from '#resources/usage/months';
 import { isReadOnly, lockFolder } from '#store/folder-lock';
@@ -37,16 +37,16 @@ interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseU
 
 async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<void> {
   const foreign = resolve(folder);
-  if (!existsSync(journalsIn(foreign))) throw new Refused(`There is no journal in ${foreign}: it must be a data folder.`, 400);
+  if (!existsSync(journalsIn(foreign))) throw new CliError(`There is no journal in ${foreign}: it must be a data folder.`, 400);
   const { settings } = readSettings({ args });
-  if (resolve(settings.data) === foreign) throw new Refused('This is the data folder of this machine: its server books what is left in it by itself.', 400);
+  if (resolve(settings.data) === foreign) throw new CliError('This is the data folder of this machine: its server books what is left in it by itself.', 400);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
   try {
     await makeMonthsAhead(store, await databaseNow(store.db));
     const adopted = await adoptJournals(
       {
-        books: shippedBooks(store, openHolders(store), `journal adopt on ${hostname()}`),
+        sink: usageSink(store, openHolders(store), `journal adopt on ${hostname()}`),
         disk: systemDisk,
         folder: journalsIn(foreign),
         refused: join(journalsIn(settings.data), 'refused.jsonl'),

@@ -25,15 +25,15 @@ export function keyCommands(program: Command): void {
       '--models <names>': 'The only models it may ask, with commas between.',
       '--expires <time>': 'ISO 8601, as 2027-01-31T12:00:00Z; absent: never.',
     },
-    async does(desk, { json, email, name, scopes, models, expires }) {
-      const { id } = await userOf(desk, email);
+    async does(admin, { json, email, name, scopes, models, expires }) {
+      const { id } = await userOf(admin, email);
       const body = {
         name,
         ...(scopes === undefined ? {} : { scopes: words(scopes) }),
         ...(models === undefined ? {} : { models: words(models) }),
         ...(expires === undefined ? {} : { expiresAt: expires }),
       };
-      const made = (await desk.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
+      const made = (await admin.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
       if (json) return console.log(JSON.stringify(made));
       console.log(
         `API key "${made.name}" of ${email}${made.scopes ? `, for ${made.scopes.join(', ')} only` : ''}. It is shown this once: keep it.\n\n  ${made.key}\n`,
@@ -45,9 +45,9 @@ export function keyCommands(program: Command): void {
     name: 'list',
     description: 'Lists the keys of a user that are not revoked.',
     needs: { '--email <address>': 'Whose.' },
-    async does(desk, { json, email }) {
-      const { id } = await userOf(desk, email);
-      const keys = await Array.fromAsync(allOf<ShownKey>(desk, `/server/admin/users/${id}/keys`));
+    async does(admin, { json, email }) {
+      const { id } = await userOf(admin, email);
+      const keys = await Array.fromAsync(allOf<ShownKey>(admin, `/server/admin/users/${id}/keys`));
       if (json) return console.log(JSON.stringify({ items: keys }));
       if (keys.length === 0) return console.log(`${email} has no keys.`);
       const rows = keys.map((one) => [one.id, one.name, one.shown, all(one.scopes), all(one.models), one.createdAt.slice(0, 10), one.expiresAt ?? 'never']);
@@ -59,9 +59,9 @@ export function keyCommands(program: Command): void {
     name: 'revoke',
     description: 'Revokes a key at once.',
     needs: { '--email <address>': 'Whose key.', '--id <number>': 'Its id, as `key list` shows it.' },
-    async does(desk, { json, email, id }) {
-      const user = await userOf(desk, email);
-      const revoked = (await desk.ask('DELETE', `/server/admin/users/${user.id}/keys/${encodeURIComponent(id)}`)) as ShownKey;
+    async does(admin, { json, email, id }) {
+      const user = await userOf(admin, email);
+      const revoked = (await admin.ask('DELETE', `/server/admin/users/${user.id}/keys/${encodeURIComponent(id)}`)) as ShownKey;
       console.log(json ? JSON.stringify(revoked) : `The key "${revoked.name}" (${revoked.shown}) of ${user.email} is revoked.`);
     },
   });

@@ -1,14 +1,14 @@
 import type { Settings } from '#config/index';
 import { openAdministration } from '#app/administration';
 import { openDatabase } from '#app/database';
-import type { Desk } from './admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 import { systemClock } from '#kit/async/clock';
 import { operator, operatorHere } from '#app/local-token';
 import { openLog } from '#telemetry/log';
 import { Fault } from '#core/fault';
 
 /** The data folder itself, or the database that the settings name: what a server would answer, without one. @throws what `openDatabase` throws */
-export async function deskIn(settings: Settings): Promise<Desk> {
+export async function localAdmin(settings: Settings): Promise<AdminClient> {
   const log = openLog('error');
   const database = await openDatabase(settings, systemClock, log);
   const administration = await openAdministration({ database, settings: () => settings, clock: systemClock, teamsChanged: () => {} });

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
-import type { Desk } from './admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 import { plain } from './table.ts';
-import { Refused } from './cli-error.ts';
+import { CliError } from './cli-error.ts';
 
 interface LogLine {
   readonly requestId: string;
@@ -43,11 +43,11 @@ export function logsCommand(program: Command): void {
   });
 }
 
-async function logs(desk: Desk, { json, follow, limit = '20', email, model, status }: LogsOptions): Promise<void> {
-  if (!/^[1-9]\d{0,5}$/.test(limit)) throw new Refused('--limit must be a number from 1 to 999999.', 400);
-  if (follow && !desk.isServer) throw new Refused('No server runs here: there is nothing to follow.', 409);
+async function logs(admin: AdminClient, { json, follow, limit = '20', email, model, status }: LogsOptions): Promise<void> {
+  if (!/^[1-9]\d{0,5}$/.test(limit)) throw new CliError('--limit must be a number from 1 to 999999.', 400);
+  if (follow && !admin.isServer) throw new CliError('No server runs here: there is nothing to follow.', 409);
   const query = {
-    ...(email === undefined ? {} : { userId: String((await userOf(desk, email)).id) }),
+    ...(email === undefined ? {} : { userId: String((await userOf(admin, email)).id) }),
     ...(model === undefined ? {} : { model }),
     ...(status === undefined ? {} : { status }),
   };
@@ -60,13 +60,13 @@ async function logs(desk: Desk, { json, follow, limit = '20', email, model, stat
     for (const name of seen) if (seen.size > mostSeen) seen.delete(name);
   };
 
-  const first = await upTo(Number(limit), allOf<LogLine>(desk, '/server/admin/logs', query));
+  const first = await upTo(Number(limit), allOf<LogLine>(admin, '/server/admin/logs', query));
   if (!json && (first.length > 0 || follow)) console.log(head);
   if (!json && first.length === 0 && !follow) console.log('No request was booked yet.');
   print(first);
   while (follow) {
     await sleep(pauseMilliseconds);
-    const recent = await upTo(mostSeen / 10, allOf<LogLine>(desk, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
+    const recent = await upTo(mostSeen / 10, allOf<LogLine>(admin, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
     print(recent);
   }
 }

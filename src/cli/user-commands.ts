@@ -15,8 +15,8 @@ export function userCommands(program: Command): void {
       '--plan <name>': 'Plan; absent: newUsers.plan of the settings, which is free if there is a plan of that name, else unlimited.',
       '--role <role>': 'user or admin; absent: user.',
     },
-    async does(desk, { json, email, plan, role }) {
-      const made = (await desk.ask('POST', '/server/admin/users', {
+    async does(admin, { json, email, plan, role }) {
+      const made = (await admin.ask('POST', '/server/admin/users', {
         email,
         ...(plan === undefined ? {} : { plan }),
         ...(role === undefined ? {} : { role }),
@@ -30,8 +30,8 @@ export function userCommands(program: Command): void {
     name: 'list',
     description: 'Lists the users.',
     takes: { '--query <text>': 'Only those with this in their e-mail address.' },
-    async does(desk, { json, query }) {
-      const users = await Array.fromAsync(allOf<ShownUser>(desk, '/server/admin/users', query === undefined ? {} : { query }));
+    async does(admin, { json, query }) {
+      const users = await Array.fromAsync(allOf<ShownUser>(admin, '/server/admin/users', query === undefined ? {} : { query }));
       if (json) return printJson({ items: users });
       if (users.length === 0) return console.log('There is no such user.');
       console.log(
@@ -47,9 +47,9 @@ export function userCommands(program: Command): void {
     name: 'set-plan',
     description: 'Gives a user another plan.',
     needs: { '--email <address>': 'Whose.', '--plan <name>': 'The plan.' },
-    async does(desk, { json, email, plan }) {
-      const { id } = await userOf(desk, email);
-      const changed = (await desk.ask('PATCH', `/server/admin/users/${id}`, { plan })) as ShownUser;
+    async does(admin, { json, email, plan }) {
+      const { id } = await userOf(admin, email);
+      const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { plan })) as ShownUser;
       if (json) return printJson(changed);
       console.log(`${changed.email} has the plan ${changed.plan} now.`);
     },
@@ -60,9 +60,9 @@ export function userCommands(program: Command): void {
     description: 'Suspends a user: no key of theirs is good any more, until --undo.',
     needs: { '--email <address>': 'Whom.' },
     takes: { '--undo': 'Lets them in again.' },
-    async does(desk, { json, email, undo }) {
-      const { id } = await userOf(desk, email);
-      const changed = (await desk.ask('PATCH', `/server/admin/users/${id}`, { status: undo ? 'active' : 'suspended' })) as ShownUser;
+    async does(admin, { json, email, undo }) {
+      const { id } = await userOf(admin, email);
+      const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { status: undo ? 'active' : 'suspended' })) as ShownUser;
       if (json) return printJson(changed);
       console.log(undo ? `${changed.email} is active again.` : `${changed.email} is suspended: their keys are refused from now on.`);
     },

@@ -1,4 +1,4 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import { get } from 'node:http';
 
 const local = 'http://127.0.0.1:11434';
@@ -20,7 +20,7 @@ export function ollamaAddress(text: string): string {
   const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[url.hostname] ?? url.hostname;
   const port = url.port || (hasScheme || /:80\/?$/.test(text) ? '' : '11434');
   const account = url.username || url.password ? `${url.username}:${url.password}@` : '';
-  return `${url.protocol}//${account}${host}${port && `:${port}`}${withoutEnd(url.pathname, '/')}${url.search}${url.hash}`;
+  return `${url.protocol}//${account}${host}${port && `:${port}`}${trimEnd(url.pathname, '/')}${url.search}${url.hash}`;
 }
 
 /** Asks directly, never through a proxy. */

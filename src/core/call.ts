@@ -1,7 +1,7 @@
-import type { Errand } from './task.ts';
+import type { Task } from './task.ts';
 import type { Extra, JsonObject } from './json.ts';
 import type { Tool, ToolChoice, Turn } from './conversation.ts';
-import type { Lane } from './passthrough.ts';
+import type { Passthrough } from './passthrough.ts';
 
 /** A request for text in no dialect: what was asked, as the client asked it. A member the client did not send is absent. */
 export interface GenerateCall {
@@ -17,11 +17,11 @@ export interface GenerateCall {
   readonly stream: boolean;
   readonly extra: Extra;
   /** Present where the client's bytes may go through unread, should the target speak the same dialect. */
-  readonly lane?: Lane;
+  readonly passthrough?: Passthrough;
 }
 
 /** Whatever goes through the gateway. */
-export type Call = GenerateCall | Errand;
+export type Call = GenerateCall | Task;
 
 /** Is it a conversation, to be answered with text? */
 export const isConversation = (call: Call): call is GenerateCall => !('ask' in call);

@@ -7,21 +7,21 @@ import { own, type Extra } from './json.ts';
  * A field that a sister dialect has under the same name is carried for both.
  * A name that begins with a dot is a dialect's note to itself and no field of the client.
  */
-export function unheard({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
+export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
   const names = new Set<string>();
-  note(extra, dialect, names);
+  noteDropped(extra, dialect, names);
   for (const turn of turns) {
-    note(turn.extra, dialect, names);
+    noteDropped(turn.extra, dialect, names);
     for (const part of turn.parts) {
       if (part.type === 'thought' || !('extra' in part)) continue;
-      note(part.extra, dialect, names);
+      noteDropped(part.extra, dialect, names);
     }
   }
-  for (const tool of tools) if (tool.type === 'function') note(tool.extra, dialect, names);
+  for (const tool of tools) if (tool.type === 'function') noteDropped(tool.extra, dialect, names);
   return [...names];
 }
 
-function note(extra: Extra | undefined, dialect: string, names: Set<string>): void {
+function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>): void {
   if (extra === undefined) return;
   const heard = own(extra, dialect);
   for (const other in extra) {

@@ -16,7 +16,7 @@ export interface EmbedCall {
   /** The end user, for providers that ask. */
   readonly user?: string;
   /** Present where bytes may go through unread, should the target speak the client's dialect. */
-  readonly lane?: EmbedLane;
+  readonly passthrough?: EmbedPassthrough;
 }
 
 /** What a vector is for, in the words of the Gemini API (`RETRIEVAL_QUERY`), and the title of the document that the input is of. */
@@ -26,7 +26,7 @@ export interface Purpose {
 }
 
 /** The client's bytes, one JSON object and its places (kit/json-scan), and the way of the answer's. */
-export interface EmbedLane extends Sink {
+export interface EmbedPassthrough extends Sink {
   readonly dialect: string;
   readonly body: Uint8Array;
   readonly places: readonly number[];

@@ -7,10 +7,10 @@ import type { Plan } from './plan.ts';
 import type { Target } from './target.ts';
 
 /** Everything that happens to one call is a function of this type, wrapped around another. */
-export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<Said>;
+export type Generate<Asked extends Call = GenerateCall> = (call: Asked, context: Context) => AsyncIterable<Events>;
 
 /** What came at once, in its order: a step through all the wrappers costs more than an event. */
-export type Said = readonly GenerateEvent[];
+export type Events = readonly GenerateEvent[];
 
 /** Who asks. */
 export interface Caller {

@@ -5,7 +5,7 @@ import type { Account } from './account.ts';
  * did what it says or not. So messages are numbered, and each says everything since the last one whose answer came: what later ones did is undone before
  * this one counts. All amounts in the account's unit.
  */
-export interface Return {
+export interface LeaseReturn {
   readonly account: Account;
   /** Greater than those of all earlier messages of this holder. */
   readonly turn: number;
@@ -18,7 +18,7 @@ export interface Return {
 }
 
 /** A holder's wish for more of an account. */
-export interface Ask extends Return {
+export interface LeaseRequest extends LeaseReturn {
   /** What the account may spend in all. */
   readonly limit: number;
   /** What the first call that waits needs to go on. */
@@ -31,7 +31,7 @@ export interface Ask extends Return {
   readonly debt?: number;
 }
 
-export interface Grant {
+export interface LeaseGrant {
   /** 0, or at least what was needed. */
   readonly granted: number;
   /** What is booked for good, as far as it is known where the grant was made. */
@@ -67,9 +67,9 @@ export interface LeaseSource {
    *
    * @throws Fault `overloaded` while the source is away; `conflict` when the holder was closed: its journal belongs to somebody else now
    */
-  lease(asks: readonly Ask[]): Promise<readonly Grant[]>;
+  lease(asks: readonly LeaseRequest[]): Promise<readonly LeaseGrant[]>;
   /** @throws as `lease` does; whether it was taken is then not known */
-  giveBack(returns: readonly Return[]): Promise<void>;
+  giveBack(returns: readonly LeaseReturn[]): Promise<void>;
   /** Absent where nobody else ends what is held. */
   readonly contact?: Contact;
   /** Calls back when another holder stands before an empty account: what is free of it should be given back. */
@@ -80,7 +80,7 @@ export interface LeaseSource {
 const share = 8;
 
 /** What an ask is granted of what is left. The one rule, wherever a grant is made. */
-export function grantOf({ least, waiting, wish }: Ask, left: number, holders: number): number {
+export function grantOf({ least, waiting, wish }: LeaseRequest, left: number, holders: number): number {
   if (left < least) return 0;
   if (left < share * holders * least) return Math.min(left, Math.max(least, waiting));
   return Math.min(left, Math.max(least, waiting, Math.min(wish, left / share)));

@@ -3,7 +3,7 @@
  * A target that takes it yields `started`, then one `passed` before its first byte (by then the door is open) and more of them on the way, then `finished` and `usage` as ever;
  * what the client reads goes through `write`.
  */
-export interface Lane {
+export interface Passthrough {
   /** The dialect of both sides. */
   readonly dialect: string;
   /** The request as the client sent it: one JSON object, no key twice; `places` says where its members stand (kit/json-scan). */

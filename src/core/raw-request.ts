@@ -2,11 +2,11 @@ import type { Context } from './generate.ts';
 import type { Counts } from './price.ts';
 
 /** A request that goes to a provider of the same interface as it came, and whose answer comes back as it came: speech, pictures, transcripts. */
-export interface PassCall {
+export interface RawRequest {
   readonly model: string;
   /** The rest of the address: `audio/speech`. */
   readonly operation: string;
-  readonly body: PassBody;
+  readonly body: RawBody;
   /** The answer comes in pieces. */
   readonly stream: boolean;
   /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
@@ -26,9 +26,9 @@ export interface PassCall {
 }
 
 /** JSON with the places of its members (kit/json-scan), or a form. */
-export type PassBody =
+export type RawBody =
   | { readonly type: 'json'; readonly bytes: Uint8Array; readonly places: readonly number[] }
   | { readonly type: 'form'; readonly form: FormData };
 
 /** Resolves when the answer is out. @throws Fault */
-export type Pass = (call: PassCall, context: Context) => Promise<void>;
+export type SendRaw = (call: RawRequest, context: Context) => Promise<void>;

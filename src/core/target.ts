@@ -1,8 +1,8 @@
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
-import type { Honours } from './capabilities.ts';
-import type { Said, TargetContext } from './generate.ts';
-import type { PassCall } from './raw-request.ts';
+import type { FieldSupport } from './capabilities.ts';
+import type { Events, TargetContext } from './generate.ts';
+import type { RawRequest } from './raw-request.ts';
 import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
@@ -21,14 +21,14 @@ export interface Target {
    */
   readonly thoughts?: 'all' | 'summary';
   /** What it has words for, as far as is known now; absent where nobody has said so. */
-  readonly honours?: Honours | undefined;
-  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Said>;
+  readonly supports?: FieldSupport | undefined;
+  readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Events>;
   /** Does its model search the web by itself, for this call? Absent: it never does. */
   readonly searches?: (call: GenerateCall) => boolean;
   /** Absent where it makes no vectors. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
   /** Absent where requests cannot go through as they came. */
-  readonly pass?: (call: PassCall, context: TargetContext) => AsyncIterable<Said>;
+  readonly sendRaw?: (call: RawRequest, context: TargetContext) => AsyncIterable<Events>;
 }
 
 /** A model name of the configuration and what stands behind it. */

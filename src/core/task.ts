@@ -1,5 +1,5 @@
 import type { Sampling } from './call.ts';
-import type { Said, TargetContext } from './generate.ts';
+import type { Events, TargetContext } from './generate.ts';
 import type { Counts } from './price.ts';
 import type { Target } from './target.ts';
 
@@ -8,7 +8,7 @@ import type { Target } from './target.ts';
  * matter, and so is the answer, which goes past the events. These only say who answers (`started`), that the answer is there (`passed`) and what it cost
  * (`usage`).
  */
-export interface Errand {
+export interface Task {
   /** As the client wrote it. */
   readonly model: string;
   /** `embedding`: a name nobody knows falls back to the default engine. */
@@ -26,13 +26,13 @@ export interface Errand {
   /** What it may cost at most, in tokens beside its texts, where `sampling` does not say so. */
   readonly most?: { readonly input: number; readonly output: number };
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
-  readonly parts?: readonly Errand[];
+  readonly parts?: readonly Task[];
   /** The same errand with other texts in their place; absent where what is sent cannot be changed. */
-  withTexts?(texts: readonly string[]): Errand;
+  withTexts?(texts: readonly string[]): Task;
   /** Can this target do it? */
   able(target: Target): boolean;
   /** What is said where no target can. */
   readonly unable: string;
   /** Has it done. @throws Fault */
-  ask(target: Target, context: TargetContext): AsyncIterable<Said>;
+  ask(target: Target, context: TargetContext): AsyncIterable<Events>;
 }

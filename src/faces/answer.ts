@@ -4,8 +4,8 @@ import { choiceHeaders } from '#core/choice-headers';
 import type { GenerateEvent, Started } from '#core/event';
 import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
-import type { Context, Generate, Said } from '#core/generate';
-import type { Lane } from '#core/passthrough';
+import type { Context, Generate, Events } from '#core/generate';
+import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
 import { cacheSecondsIn, tagsIn, targetsIn } from './choices.ts';
@@ -14,7 +14,7 @@ import type { Exchange, Headers } from '#http/exchange';
 import type { Asked } from '#http/route';
 
 /** What the answering of a call needs from the rest of the house. */
-export interface GeneratingParts {
+export interface GeneratingDeps {
   readonly generate: Generate;
   readonly clock: Clock;
   readonly limits: () => { readonly holdHeadersSeconds: number; readonly requestSeconds: number; readonly streamSeconds: number };
@@ -25,7 +25,7 @@ export interface Understood {
   readonly call: GenerateCall;
   readonly context: Context;
   /** Where the client's bytes may go upstream as they came. */
-  readonly lane?: Omit<Lane, 'write' | 'drained'>;
+  readonly passthrough?: Omit<Passthrough, 'write' | 'drained'>;
   readonly words: Words;
 }
 
@@ -47,7 +47,7 @@ export interface Words {
 }
 
 /** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
-export async function answerCall(parts: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+export async function answerCall(parts: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { call, words } = understood;
   try {
     if (exchange.bodyBytes > mostText && promptSize(call).bytes > mostText)
@@ -68,7 +68,7 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
 
 /** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
 export async function accompanied(
-  { limits }: Pick<GeneratingParts, 'limits'>,
+  { limits }: Pick<GeneratingDeps, 'limits'>,
   exchange: Exchange,
   { call, context }: { readonly call: Pick<GenerateCall, 'model' | 'stream'>; readonly context: Context },
   run: () => Promise<void>,
@@ -130,9 +130,10 @@ export function unlabelled(json: unknown): { readonly app?: string; readonly bod
   return { app, body };
 }
 
-const withLane = ({ call, lane }: Understood, sink: Pick<Lane, 'write' | 'drained'>): GenerateCall => (lane ? { ...call, lane: { ...lane, ...sink } } : call);
+const withLane = ({ call, passthrough }: Understood, sink: Pick<Passthrough, 'write' | 'drained'>): GenerateCall =>
+  passthrough ? { ...call, passthrough: { ...passthrough, ...sink } } : call;
 
-async function whole({ generate }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+async function whole({ generate }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
   let passed: Uint8Array | undefined;
   const sink = {
@@ -142,7 +143,7 @@ async function whole({ generate }: GeneratingParts, exchange: Exchange, understo
     },
     drained: () => Promise.resolve(),
   };
-  let said: Said = [];
+  let said: Events = [];
   for await (const events of generate(withLane(understood, sink), context)) said = said.length === 0 ? events : [...said, ...events];
   const started = said.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
@@ -158,7 +159,7 @@ const turnEvents = 1000;
 
 const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
 
-async function stream({ generate, clock, limits }: GeneratingParts, exchange: Exchange, understood: Understood): Promise<void> {
+async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
   let started: Started | undefined;
   let passing = false;

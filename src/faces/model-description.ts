@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { catalogueDate } from '#core/catalogue-date';
-import { fatesOf, type Field } from '#core/capabilities';
+import { outcomesOf, type Field } from '#core/capabilities';
 import { abilities, placesOf, type Model } from '#core/target';
 
 const tokens = Type.Union([Type.Integer(), Type.Null()]);
@@ -62,14 +62,14 @@ export function described(model: Model, dialect: string, names: Readonly<Record<
     larger: larger ?? null,
     catalogue: catalogueDate,
     targets: targets.map((group) => {
-      const { provider, model: name, honours } = group.target;
+      const { provider, model: name, supports } = group.target;
       const regions = placesOf([group]).flatMap(({ region }) => region ?? []);
       return {
         provider,
         model: name,
         ...(regions.length > 0 ? { regions } : {}),
         ...(group.price === undefined ? {} : { price: group.price }),
-        ...(kind === 'chat' && honours ? { fields: fatesOf(honours, dialect, names) } : {}),
+        ...(kind === 'chat' && supports ? { fields: outcomesOf(supports, dialect, names) } : {}),
       };
     }),
   };

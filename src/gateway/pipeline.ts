@@ -1,11 +1,11 @@
 import type { Clock } from '#kit/async/clock';
 import type { Call } from '#core/call';
-import type { Caller, Context, Generate, Said } from '#core/generate';
+import type { Caller, Context, Generate, Events } from '#core/generate';
 import { admitted, unreserved } from './rules/admitted.ts';
-import { cached, type CachedParts } from './rules/cached.ts';
+import { cached, type CachedDeps } from './rules/cached.ts';
 import type { AdmittedCall } from './rules/admitted.ts';
 import { failover, type Waits } from './routing/failover.ts';
-import { guarded, type GuardedParts } from './rules/guarded.ts';
+import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import type { Health } from './routing/health.ts';
 import type { Ledger } from '#ledger/index';
 import { metered } from './rules/metered.ts';
@@ -13,7 +13,7 @@ import { inParts } from './rules/in-parts.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { openRetryBudget } from './routing/retry-budget.ts';
 
-export interface GatewayParts extends Pick<CachedParts, 'answers' | 'ttlOf'>, Pick<GuardedParts, 'guards'> {
+export interface GatewayDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
@@ -35,7 +35,7 @@ export interface Gateway {
  * What happens to every call, in this order. `metered` stands inside `admitted`: settling turns the reservation into the booked amount in one step,
  * so that there is no moment in which neither counts. `guarded` and `cached` stand outside of both: what they answer themselves reserves nothing.
  */
-export function gateway({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf }: GatewayParts): Gateway {
+export function gateway({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf }: GatewayDeps): Gateway {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
   const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
@@ -43,7 +43,7 @@ export function gateway({ models, ledger, health, routing, waits, clock, guards,
     await ledger.affords(call, context);
     yield [];
   });
-  const replayed = (said: readonly Said[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
+  const replayed = (said: readonly Events[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
   return {
     generate: resolved(models, guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))),
     booked: resolved(models, paid),
@@ -53,7 +53,7 @@ export function gateway({ models, ledger, health, routing, waits, clock, guards,
   };
 }
 
-async function* replay(said: readonly Said[]): AsyncGenerator<Said> {
+async function* replay(said: readonly Events[]): AsyncGenerator<Events> {
   yield* said;
 }
 

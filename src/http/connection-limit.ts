@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '#kit/async/clock';
 
 /** Who may come in when it is crowded. */
-export interface Crowd {
+export interface ConnectionLimit {
   /** Is this connection one too many, of which only the watchers' addresses are answered? */
   isExtra(socket: Socket): boolean;
   readonly connections: number;
@@ -36,7 +36,7 @@ export function roomFor(wanted: number, files = mostFiles): number {
  * anything, then of those that rest between two requests, the oldest first. When all are being answered there are a few extra places; beyond those a
  * connection is closed.
  */
-export function boundConnections(server: Server, most: () => number, clock: Clock): Crowd {
+export function boundConnections(server: Server, most: () => number, clock: Clock): ConnectionLimit {
   const open = new Map<Asking, number>(); // when they came (monotonic milliseconds), in this order
   const extra = new Set<Socket>();
   const isFull = () => open.size - extra.size >= most();

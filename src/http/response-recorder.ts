@@ -1,7 +1,7 @@
 import type { Headers } from './exchange.ts';
 
 /** An answer as a client got it. */
-export interface Sent {
+export interface RecordedResponse {
   readonly status: number;
   readonly headers: Headers;
   /** Did the body go out piece by piece, with its length unknown before? */
@@ -65,7 +65,7 @@ export class Recording {
   }
 
   /** The answer, when it came to its end and is not too large. */
-  get sent(): Sent | undefined {
+  get sent(): RecordedResponse | undefined {
     if (!this.#held || this.isTooLarge) return undefined;
     return { status: this.#status, headers: this.#headers, streamed: this.#held.type === 'end', body: Buffer.concat(this.#pieces) };
   }

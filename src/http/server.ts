@@ -20,7 +20,7 @@ import { beginsOn } from './pipelining.ts';
 import type { Asked, Face, Once, Route } from './route.ts';
 
 /** What the door needs from the rest of the house. */
-export interface Door {
+export interface HttpServerDeps {
   /** The last one has the root `/` and answers for every unknown address. */
   readonly faces: readonly Face[];
   /** Who comes with this credential through this door. @throws Fault `unauthenticated` */
@@ -65,7 +65,7 @@ const checkMilliseconds = 500;
  * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
  * the route's own checks (fields, model, quota) follow.
  */
-export async function serve(door: Door, { host, port }: { host: string; port: number }): Promise<Listening> {
+export async function serve(door: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
   const { headerSeconds } = door.limits();
   let draining = false;
   const open = new OpenList<Exchange>();

@@ -9,11 +9,11 @@ import { monthOf, secondsToNextMonth, type Plan } from '#core/plan';
 import type { RoutedCall } from '#core/routed-call';
 import { Accounts } from './admission/accounts.ts';
 import { noteAllowances } from './admission/allowances.ts';
-import { Claim, type Lack } from './admission/local-lease.ts';
+import { Hold, type Lack } from './admission/local-lease.ts';
 import type { CallJournal } from './journal/journal.ts';
 import { Reservation } from './admission/reservation.ts';
-import { Turn } from './admission/turn.ts';
-import { Wants } from './admission/cost-estimate.ts';
+import { LineWait } from './admission/turn.ts';
+import { CostEstimate } from './admission/cost-estimate.ts';
 
 export type { Reservation } from './admission/reservation.ts';
 
@@ -30,7 +30,7 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-export interface LedgerParts {
+export interface LedgerDeps {
   readonly source: LeaseSource;
   readonly journal: CallJournal;
   /** The plan of the caller's own; undefined: its name is not known. */
@@ -48,9 +48,9 @@ export interface LedgerParts {
 /** Milliseconds a call waits where only running calls or other holders stand in its way. */
 const patience = 2000;
 
-const nothing: readonly Claim[] = [];
+const nothing: readonly Hold[] = [];
 
-export function openLedger(parts: LedgerParts): Ledger {
+export function openLedger(parts: LedgerDeps): Ledger {
   const { journal, clock } = parts;
   const accounts = new Accounts(parts);
   const reservationParts = { accounts, journal, clock };
@@ -65,59 +65,59 @@ export function openLedger(parts: LedgerParts): Ledger {
       const stop = accounts.closed ?? journal.trouble;
       if (stop) throw stop;
       const at = clock.now();
-      const claims = claimsOf(call, context, at);
-      const wants = new Wants(call, parts.reserveOutput());
-      if (claims.length === 0) return begin(call, context, wants, claims, at, 0);
+      const holds = holdsOf(call, context, at);
+      const estimate = new CostEstimate(call, parts.reserveOutput());
+      if (holds.length === 0) return begin(call, context, estimate, holds, at, 0);
       const now = clock.monotonic();
-      wants.tell(claims, now);
-      const isNear = wants.isNear(claims, now);
-      if (isNear || accounts.take(claims)) return inTurn(call, context, wants, claims, at);
-      return begin(call, context, wants, claims, at, 0);
+      estimate.tell(holds, now);
+      const isNear = estimate.isNear(holds, now);
+      if (isNear || accounts.take(holds)) return inTurn(call, context, estimate, holds, at);
+      return begin(call, context, estimate, holds, at, 0);
     },
 
     free(call, context) {
       const stop = accounts.closed ?? journal.trouble;
       if (stop) throw stop;
       const at = clock.now();
-      const claims = claimsOf(call, context, at);
-      if (claims.length > 0) noteAllowances(context.progress, claims, clock);
-      return begin(call, context, new Wants(call, parts.reserveOutput()), nothing, at, 0);
+      const holds = holdsOf(call, context, at);
+      if (holds.length > 0) noteAllowances(context.progress, holds, clock);
+      return begin(call, context, new CostEstimate(call, parts.reserveOutput()), nothing, at, 0);
     },
 
     async affords(call, context) {
       const stop = accounts.closed ?? journal.trouble;
       if (stop) throw stop;
       // Of what passes with time only that counts which never comes: a plan that allows none.
-      const claims = claimsOf(call, context, clock.now()).filter(({ holding: { account, limit } }) => account.month !== '' || limit === 0);
-      if (claims.length === 0) return;
-      const wants = new Wants(call, parts.reserveOutput());
-      wants.tell(claims, clock.monotonic());
-      await taken(context, wants, claims);
-      for (const claim of claims) accounts.settle(claim, 0);
+      const holds = holdsOf(call, context, clock.now()).filter(({ lease: { account, limit } }) => account.month !== '' || limit === 0);
+      if (holds.length === 0) return;
+      const estimate = new CostEstimate(call, parts.reserveOutput());
+      estimate.tell(holds, clock.monotonic());
+      await taken(context, estimate, holds);
+      for (const hold of holds) accounts.settle(hold, 0);
     },
   };
 
   /** What the call needs of each account that a plan limits: of the caller's and of those of its teams. */
-  function claimsOf(call: RoutedCall, { caller, balance = 'inference', progress }: Context, at: number): readonly Claim[] {
-    let claims = claimsOn(nothing, `user:${caller.userId}`, parts.planOf(caller), call, balance, at);
-    for (const teamId of caller.teamIds) claims = claimsOn(claims, `team:${teamId}`, parts.teamPlan(teamId), call, balance, at);
-    if (progress.permits) for (const claim of claims) claim.isTaken = hasTaken(progress.permits, claim);
-    return claims;
+  function holdsOf(call: RoutedCall, { caller, balance = 'inference', progress }: Context, at: number): readonly Hold[] {
+    let holds = holdsOn(nothing, `user:${caller.userId}`, parts.planOf(caller), call, balance, at);
+    for (const teamId of caller.teamIds) holds = holdsOn(holds, `team:${teamId}`, parts.teamPlan(teamId), call, balance, at);
+    if (progress.permits) for (const hold of holds) hold.isTaken = hasTaken(progress.permits, hold);
+    return holds;
   }
 
-  function claimsOn(claims: readonly Claim[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Claim[] {
+  function holdsOn(holds: readonly Hold[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Hold[] {
     if (!plan || !isSane(plan)) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
     const tokens = balance === 'train' ? plan.monthlyTrainTokens : plan.monthlyTokens;
     const { monthlyUsd, requestsPerMinute, concurrentStreams } = plan;
     const streams = call.stream ? concurrentStreams : undefined;
-    if (tokens === undefined && monthlyUsd === undefined && requestsPerMinute === undefined && streams === undefined) return claims;
+    if (tokens === undefined && monthlyUsd === undefined && requestsPerMinute === undefined && streams === undefined) return holds;
     if (monthlyUsd !== undefined && !call.route.price)
       throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
     const now = clock.monotonic();
     const month = monthOf(at);
-    const all = [...claims];
+    const all = [...holds];
     const add = (kind: AccountKind, limit: number | undefined, account: Account = { owner, kind, month }) => {
-      if (limit !== undefined) all.push(new Claim(accounts.find(account, limit, now)));
+      if (limit !== undefined) all.push(new Hold(accounts.find(account, limit, now)));
     };
     add('requests', requestsPerMinute, { owner, kind: 'requests', month: '' });
     add('streams', streams, { owner, kind: 'streams', month: '' });
@@ -127,34 +127,34 @@ export function openLedger(parts: LedgerParts): Ledger {
   }
 
   /** Near the edge of an account, or where something must be asked for first: the prompt is counted, and what others hold is waited for, in order. */
-  async function inTurn(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number): Promise<Reservation> {
+  async function inTurn(call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number): Promise<Reservation> {
     const startedAt = clock.monotonic();
-    await taken(context, wants, claims);
-    return begin(call, context, wants, claims, at, clock.monotonic() - startedAt);
+    await taken(context, estimate, holds);
+    return begin(call, context, estimate, holds, at, clock.monotonic() - startedAt);
   }
 
   /** Takes what all claims want, when it is their turn. */
-  async function taken(context: Context, wants: Wants, claims: readonly Claim[]): Promise<void> {
-    const turn = new Turn(clock, context.signal, patience);
-    accounts.enter(claims);
+  async function taken(context: Context, estimate: CostEstimate, holds: readonly Hold[]): Promise<void> {
+    const turn = new LineWait(clock, context.signal, patience);
+    accounts.enter(holds);
     try {
       for (;;) {
         const now = clock.monotonic();
-        if (!wants.isCounted && wants.isNear(claims, now)) await count(wants, claims, context);
-        else if (wants.isUnwatched) wants.tell(claims, now); // what is there has changed
-        let obstacle = accounts.take(claims);
-        if (obstacle?.lack === 'spent' && !wants.isCounted) {
-          await count(wants, claims, context);
-          obstacle = accounts.take(claims);
+        if (!estimate.isCounted && estimate.isNear(holds, now)) await count(estimate, holds, context);
+        else if (estimate.isUnwatched) estimate.tell(holds, now); // what is there has changed
+        let obstacle = accounts.take(holds);
+        if (obstacle?.lack === 'spent' && !estimate.isCounted) {
+          await count(estimate, holds, context);
+          obstacle = accounts.take(holds);
         }
         if (!obstacle) break;
-        noteAllowances(context.progress, claims, clock);
-        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || turn.isOver) throw refusal(obstacle.claim, obstacle.lack, wants);
-        await turn.next(claims, accounts);
+        noteAllowances(context.progress, holds, clock);
+        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || turn.isOver) throw refusal(obstacle.hold, obstacle.lack, estimate);
+        await turn.next(holds, accounts);
       }
     } finally {
       turn.end();
-      accounts.leave(claims);
+      accounts.leave(holds);
     }
   }
 
@@ -162,24 +162,24 @@ export function openLedger(parts: LedgerParts): Ledger {
    * Counts the prompt. A caller who cannot pay however many tokens it has is refused first: nothing is counted for them. Meanwhile the call keeps its order, but
    * stands in no line: counting may take long, and others spend from the same account.
    */
-  async function count(wants: Wants, claims: readonly Claim[], context: Context): Promise<void> {
+  async function count(estimate: CostEstimate, holds: readonly Hold[], context: Context): Promise<void> {
     const now = clock.monotonic();
-    for (const claim of claims) {
-      const lack = claim.holding.lack(claim, now);
-      if (lack !== 'minute' && (lack !== 'spent' || !wants.isBeyond(claim))) continue;
-      noteAllowances(context.progress, claims, clock);
-      throw refusal(claim, lack, wants);
+    for (const hold of holds) {
+      const lack = hold.lease.lack(hold, now);
+      if (lack !== 'minute' && (lack !== 'spent' || !estimate.isBeyond(hold))) continue;
+      noteAllowances(context.progress, holds, clock);
+      throw refusal(hold, lack, estimate);
     }
-    accounts.leave(claims);
-    await wants.count(parts.countTokens, context);
-    wants.tell(claims, clock.monotonic());
+    accounts.leave(holds);
+    await estimate.count(parts.countTokens, context);
+    estimate.tell(holds, clock.monotonic());
   }
 
   /** The call is let in: that is written down before anything is asked of anybody. */
-  function begin(call: RoutedCall, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number): Reservation {
+  function begin(call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number): Reservation {
     const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
     const { rate, price } = call.route;
-    for (const { holding, isTaken } of claims) if (holding.minute && !isTaken) (context.progress.permits ??= new Permits()).count(holding.account.owner);
+    for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) (context.progress.permits ??= new Permits()).count(lease.account.owner);
     try {
       journal.began({
         requestId,
@@ -193,23 +193,23 @@ export function openLedger(parts: LedgerParts): Ledger {
         tags,
         model: call.model,
         balance,
-        promptTokens: wants.promptTokens,
+        promptTokens: estimate.promptTokens,
         rate,
         price,
       });
     } catch (error) {
-      for (const claim of claims) accounts.settle(claim, 0);
+      for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
-    if (claims.length > 0) noteAllowances(context.progress, claims, clock);
-    return new Reservation(reservationParts, context, wants, claims, at, waited);
+    if (holds.length > 0) noteAllowances(context.progress, holds, clock);
+    return new Reservation(reservationParts, context, estimate, holds, at, waited);
   }
 
-  function refusal(claim: Claim, lack: Lack, wants: Wants): Fault {
-    const { account, limit, minute } = claim.holding;
+  function refusal(hold: Hold, lack: Lack, estimate: CostEstimate): Fault {
+    const { account, limit, minute } = hold.lease;
     const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
-    if (lack === 'spent') return wants.refusal(claim, secondsToNextMonth(clock.now()));
-    if (claim.holding.isOutOfContact(clock.monotonic())) return accounts.away();
+    if (lack === 'spent') return estimate.refusal(hold, secondsToNextMonth(clock.now()));
+    if (hold.lease.isOutOfContact(clock.monotonic())) return accounts.away();
     if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
     return new Fault(
       'rate-limited',
@@ -220,7 +220,7 @@ export function openLedger(parts: LedgerParts): Ledger {
 }
 
 /** Has another step of the request taken this permit? */
-function hasTaken(permits: Permits, { holding: { account } }: Claim): boolean {
+function hasTaken(permits: Permits, { lease: { account } }: Hold): boolean {
   if (account.kind === 'requests') return permits.isCounted(account.owner);
   return account.kind === 'streams' && permits.hasStream(account.owner);
 }

@@ -32,7 +32,7 @@ function call(sampling: GenerateCall['sampling'] = {}, more: Partial<RoutedCall>
 let clock: TestClock;
 let plan: Plan | undefined;
 let teamPlans: Record<number, Plan | undefined>;
-let books: BooksModel;
+let sink: BooksModel;
 let holder: string;
 let written: (UsageRow | Began)[];
 let trouble: Fault | undefined;
@@ -54,15 +54,15 @@ beforeEach(() => {
   asked = counted = 0;
   holder = '';
   counting = undefined;
-  books = booksModel(() => clock.now() / 1000);
+  sink = booksModel(() => clock.now() / 1000);
   ledger = open();
 });
 
 /** A ledger of one holder. What it settles is shipped at once. @param ways milliseconds to the source and back, for each of the first messages */
 function open(ways: number[] = []): Ledger {
-  const own = books.enter();
+  const own = sink.enter();
   holder ||= own;
-  const source = books.source(own);
+  const source = sink.source(own);
   return openLedger({
     source: {
       ...source,
@@ -81,7 +81,7 @@ function open(ways: number[] = []): Ledger {
       spoke: () => undefined,
       settled(row) {
         written.push(row);
-        books.book(own, [row]);
+        sink.book(own, [row]);
       },
       get trouble() {
         return trouble;
@@ -257,7 +257,7 @@ describe('a reservation', () => {
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
       message: expect.stringContaining('8 tokens are left for this month: send a shorter prompt.'),
     });
-    books.book('nobody', [row(9)]);
+    sink.book('nobody', [row(9)]);
     ledger = open();
     expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
   });
@@ -281,7 +281,7 @@ describe('a reservation', () => {
     const before = counted;
     expect(await refusal(call({ maxTokens: 10 }))).toBe('rate-limited');
     plan = { monthlyTokens: 1000 };
-    books.book('nobody', [row(1000)]);
+    sink.book('nobody', [row(1000)]);
     ledger = open();
     expect(await refusal(call())).toBe('quota-spent');
     expect(counted).toBe(before);
@@ -307,7 +307,7 @@ describe('a reservation', () => {
     expect(await refusal(call({ maxTokens: 900 }))).toBe('quota-spent');
     const { progress } = await reserve(call({ maxTokens: 50 }));
     expect(progress.tokens).toMatchObject({ limit: 1000 });
-    expect(books.rows.length).toBe(1);
+    expect(sink.rows.length).toBe(1);
   });
 
   test('what is freed goes to who waited first, not to who comes just then', async () => {
@@ -437,7 +437,7 @@ describe('a reservation', () => {
   test('what fits to the last of the dollars is let in, whatever their sums have lost in rounding', async () => {
     const priced = { route: { ...route, price: { input: 1, output: 1 } } };
     plan = { monthlyUsd: 0.00053 };
-    books.book(holder, [row(0, { costUsd: 0.000504 })]);
+    sink.book(holder, [row(0, { costUsd: 0.000504 })]);
     expect(0.00053 - 0.000504).toBeLessThan(0.000026);
     const outcome = refusal(call({ maxTokens: 16 }, priced));
     await pass(2500);
@@ -538,7 +538,7 @@ describe('leases', () => {
 
   test('of a holder that was closed are nobody’s: it lets no call in, whatever its plan', async () => {
     plan = { monthlyTokens: 10_000 };
-    books.close(holder);
+    sink.close(holder);
     expect(await refusal(call())).toBe('overloaded');
     plan = {};
     expect(await refusal(call())).toBe('overloaded');
@@ -548,10 +548,10 @@ describe('leases', () => {
     plan = { monthlyTokens: 100_000, requestsPerMinute: 100 };
     for (let userId = 0; userId < 50; userId++) (await reserve(call({ maxTokens: 10 }), { caller: { userId } })).reservation.settle(row(20, { userId }));
     expect(ledger.accounts).toBe(100);
-    expect(books.outstanding).toBeGreaterThan(0);
+    expect(sink.outstanding).toBeGreaterThan(0);
     await pass(80_000);
     expect(ledger.accounts).toBe(0);
-    expect(books.outstanding).toBe(0);
+    expect(sink.outstanding).toBe(0);
   });
 
   test('a call belongs to the month in which it was let in', async () => {
@@ -562,8 +562,8 @@ describe('leases', () => {
     const next = await reserve(call({ maxTokens: 900 }));
     reservation.settle(row(910, { at: reservation.at }));
     next.reservation.settle(row(910, { at: next.reservation.at }));
-    expect(books.spentOf('user:1', '2026-11').inference).toBe(910);
-    expect(books.spentOf('user:1', '2026-12').inference).toBe(910);
+    expect(sink.spentOf('user:1', '2026-11').inference).toBe(910);
+    expect(sink.spentOf('user:1', '2026-12').inference).toBe(910);
   });
 });
 

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Settings } from '#config/index';
 import { announced } from '#app/server-file';
-import { openMachineBooks } from '#app/accounting';
+import { openMachineAccounting } from '#app/accounting';
 import { firstUser } from '#app/first-user';
 import { isReady, openDatabase } from '#app/database';
 import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
 import { counted, merged, openMetrics, summed, type Figures } from '#telemetry/metrics';
 import { systemClock, type Clock } from '#kit/async/clock';
-import { allInTurn } from '#kit/async/run-all';
+import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
 import { newLocalToken } from '#app/local-token';
 import { reloadAll, type Reloading } from './reload.ts';
@@ -18,7 +18,7 @@ import type { LeaseSource, PermitKind } from '#core/lease';
 import type { ParentAnswers, Reached } from './ipc.ts';
 import { keepWorkers, type Serving } from './worker-pool.ts';
 
-export interface ParentParts {
+export interface ParentDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
@@ -34,11 +34,11 @@ const soonMilliseconds = 1000;
  * Starts a house of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
  * its workers do. @throws what a worker throws while it starts, where none can be started
  */
-export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ParentParts): Promise<Server> {
+export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ParentDeps): Promise<Server> {
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
   let settings: Settings = first;
-  const books = await openMachineBooks({ database, settings: () => settings, clock, log, lost });
+  const accounting = await openMachineAccounting({ database, settings: () => settings, clock, log, lost });
   const localToken = newLocalToken();
   const made = await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
   const port = await freePort(first);
@@ -48,16 +48,16 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   let stopping = false;
 
   const leases = subLeases({
-    source: books.source,
-    settledOf: books.settledOf,
-    takeSettled: books.takeSettled,
+    source: accounting.source,
+    settledOf: accounting.settledOf,
+    takeSettled: accounting.takeSettled,
     longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds, settings.limits.agentSeconds),
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
 
   const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => books.pending);
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => accounting.pending);
   metrics.gauge('dragoman_shared_accounts', 'Limited accounts that the workers share.', () => leases.accounts);
   metrics.gauge('dragoman_workers', 'Processes that answer requests.', () => workers.serving.length);
   const seen = new Map<string, Figures>();
@@ -73,8 +73,11 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   };
 
   /** What a worker should know of our contact with the database. */
-  const reached = (lapsed: readonly PermitKind[]): Reached => ({ goodMilliseconds: (books.source.contact?.goodUntil ?? Infinity) - clock.monotonic(), lapsed });
-  books.source.contact?.onReached((lapsed) => {
+  const reached = (lapsed: readonly PermitKind[]): Reached => ({
+    goodMilliseconds: (accounting.source.contact?.goodUntil ?? Infinity) - clock.monotonic(),
+    lapsed,
+  });
+  accounting.source.contact?.onReached((lapsed) => {
     for (const { channel } of workers.all) channel.tell('reached', reached(lapsed));
   });
 
@@ -103,7 +106,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
       };
     },
     async makeReady({ name, channel }) {
-      const { url, models: answering } = await channel.ask('start', { settings, localToken, journal: { holder: books.holder, writer: name } });
+      const { url, models: answering } = await channel.ask('start', { settings, localToken, journal: { holder: accounting.holder, writer: name } });
       models = answering;
       started.resolve(url);
     },
@@ -113,7 +116,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
       seen.delete(name);
       gone = gone.then((before) => merged([before, last]));
     },
-    hopeless: (cause) => (isUp ? lost(cause) : started.reject(cause)),
+    onStartFailure: (cause) => (isUp ? lost(cause) : started.reject(cause)),
   });
   const url = await started.promise;
   isUp = true;
@@ -133,10 +136,10 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     },
     async close(graceSeconds) {
       stopping = true;
-      await allInTurn([
+      await runAll([
         () => workers.close(({ channel }) => channel.ask('drain', graceSeconds), graceSeconds + closingSeconds),
         () => leases.close(),
-        () => books.close(),
+        () => accounting.close(),
         () => store.close(),
         withdraw,
         () => log.flush(),

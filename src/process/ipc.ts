@@ -4,12 +4,12 @@ import type { Figures } from '#telemetry/metrics';
 import type { Refusals } from '#kit/ipc/channel';
 import type { Account } from '#core/account';
 import { Fault, faultOf, type FaultCode, type FaultDetails } from '#core/fault';
-import type { Ask, Grant, PermitKind, Return } from '#core/lease';
+import type { LeaseRequest, LeaseGrant, PermitKind, LeaseReturn } from '#core/lease';
 
 /** What a worker answers to its parent. */
 export type WorkerAnswers = {
   /** The first question: opens the door. */
-  readonly start: (birth: Birth) => Promise<Started>;
+  readonly start: (birth: WorkerInit) => Promise<Started>;
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;
   /** How the regions stand, as this process sees them. */
@@ -26,8 +26,8 @@ export type WorkerAnswers = {
 
 /** What the parent answers to a worker. */
 export type ParentAnswers = {
-  readonly lease: (asks: readonly Ask[]) => Promise<readonly Grant[]>;
-  readonly giveBack: (returns: readonly Return[]) => Promise<void>;
+  readonly lease: (asks: readonly LeaseRequest[]) => Promise<readonly LeaseGrant[]>;
+  readonly giveBack: (returns: readonly LeaseReturn[]) => Promise<void>;
   /** The figures of all processes, as Prometheus reads them. */
   readonly metrics: () => Promise<string>;
   /** How the regions stand, as all processes see them together. */
@@ -45,7 +45,7 @@ export interface Reached {
 }
 
 /** What a worker needs to begin. */
-export interface Birth {
+export interface WorkerInit {
   readonly settings: Settings;
   readonly localToken: string;
   readonly journal: { readonly holder: string; readonly writer: string };
@@ -62,16 +62,16 @@ export const refusals: Refusals = {
   said(error) {
     const { code, message, details } = faultOf(error);
     const { cause: _, ...sent } = details;
-    return { code, message, details: sent } satisfies Said;
+    return { code, message, details: sent } satisfies SentFault;
   },
   heard(said) {
-    const { code, message, details } = said as Said;
+    const { code, message, details } = said as SentFault;
     return new Fault(code, message, details);
   },
   closed: () => new Fault('overloaded', 'This server is shutting down.', { retryAfter: 1 }),
 };
 
-interface Said {
+interface SentFault {
   readonly code: FaultCode;
   readonly message: string;
   readonly details: FaultDetails;

@@ -32,7 +32,7 @@ async function keep(text: string) {
       await channel.ask('figures');
     },
     ended: (name) => void ended.push(name),
-    hopeless: hopeless.resolve,
+    onStartFailure: hopeless.resolve,
     clock: systemClock,
     log: openLog('silent'),
   });

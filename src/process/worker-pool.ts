@@ -26,7 +26,7 @@ export interface Serving {
   kill(): void;
 }
 
-export interface WorkersParts {
+export interface WorkersDeps {
   readonly count: number;
   /** What a worker of this name may ask. */
   readonly answers: (name: string, channel: () => Channel<WorkerAnswers>) => Answers;
@@ -34,7 +34,7 @@ export interface WorkersParts {
   readonly makeReady: (worker: Serving) => Promise<void>;
   readonly ended: (name: string) => void;
   /** None serves, and none can be started. Called once. */
-  readonly hopeless: (cause: unknown) => void;
+  readonly onStartFailure: (cause: unknown) => void;
   readonly clock: Clock;
   readonly log: Log;
   /** The path of what they run. */
@@ -56,12 +56,12 @@ const mostFailures = 5;
  * (SCHED_RR) is fairer, 250 : 250, and costs this process 100 to 200 µs a connection. With `reusePort` (246 : 254) what waits for a dead worker is reset, a
  * second server on the port is not noticed, and macOS has no balance.
  */
-export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock, log, program = ownProgram }: WorkersParts): Workers {
+export function keepWorkers({ count, answers, makeReady, ended, onStartFailure, clock, log, program = ownProgram }: WorkersDeps): Workers {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program, args: [], serialization: 'advanced' });
   const alive = new Map<Serving, Worker>();
   const serving = new Set<Serving>();
-  let spare: Serving | undefined;
+  let standby: Serving | undefined;
   let failures = 0;
   let forked = 0;
   let closing = false;
@@ -86,8 +86,8 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
     alive.set(one, worker);
     worker.once('exit', () => {
       alive.delete(one);
-      if (one === spare) {
-        spare = undefined;
+      if (one === standby) {
+        standby = undefined;
         clock.after(longestBackOffMilliseconds, keepSpare);
       }
       if (closing && alive.size === 0) allEnded();
@@ -95,7 +95,7 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
     return one;
   }
 
-  function employ(one: Serving): void {
+  function start(one: Serving): void {
     const since = clock.monotonic();
     const worker = alive.get(one)!;
     let why: unknown;
@@ -107,7 +107,7 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
       if (clock.monotonic() - since > soundMilliseconds) failures = 0;
       else if (++failures >= mostFailures && serving.size === 0) {
         closing = true;
-        return hopeless(why ?? new Error(`Workers end at once (${signal ?? `exit ${code}`}).`));
+        return onStartFailure(why ?? new Error(`Workers end at once (${signal ?? `exit ${code}`}).`));
       }
       // one that dies young may be an accident: only the second is a habit
       if (failures < 2) replace();
@@ -128,20 +128,20 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
   }
 
   function replace(): void {
-    const next = spare && alive.has(spare) ? spare : undefined;
-    spare = undefined;
-    if (!closing) employ(next ?? fork());
+    const next = standby && alive.has(standby) ? standby : undefined;
+    standby = undefined;
+    if (!closing) start(next ?? fork());
   }
 
   /** Loading the program takes most of a second: one process has done that ahead, so that a dead worker is replaced within it. */
   function keepSpare(): void {
-    if (!closing && spare === undefined && serving.size === count) spare = fork();
+    if (!closing && standby === undefined && serving.size === count) standby = fork();
   }
 
-  for (let at = 0; at < count; at++) employ(fork());
+  for (let at = 0; at < count; at++) start(fork());
   return {
     get all() {
-      return [...alive.keys()].filter((one) => one !== spare);
+      return [...alive.keys()].filter((one) => one !== standby);
     },
     get serving() {
       return [...serving];
@@ -154,7 +154,7 @@ export function keepWorkers({ count, answers, makeReady, ended, hopeless, clock,
       const all = new Promise<void>((resolve) => (allEnded = resolve));
       if (alive.size === 0) allEnded();
       for (const [one, worker] of alive) {
-        if (one === spare) kill([worker]);
+        if (one === standby) kill([worker]);
         else last(one).catch(() => undefined);
       }
       const giveUp = clock.after(seconds * 1000, killAll);

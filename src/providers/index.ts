@@ -5,7 +5,7 @@ import type { TargetGroup } from '#core/target';
 import { anthropic } from './anthropic/index.ts';
 import { gemini } from './google/gemini.ts';
 import { inliningMedia, isByAddress } from './shared/inlining-media.ts';
-import type { Maker, ModelSettings, ProviderSettings, Probe } from './shared/provider.ts';
+import type { ProviderFactory, ModelSettings, ProviderSettings, Probe } from './shared/provider.ts';
 import { openaiResponses } from './openai/responses.ts';
 import { openai } from './openai/chat.ts';
 import { vertex } from './google/vertex.ts';
@@ -13,7 +13,7 @@ import { vertex } from './google/vertex.ts';
 export type { Probe, Probed } from './shared/provider.ts';
 
 /** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
-const makers: ReadonlyMap<string, Maker> = new Map([
+const makers: ReadonlyMap<string, ProviderFactory> = new Map([
   ['openai-chat', openai],
   ['openai-responses', openaiResponses],
   ['anthropic-messages', anthropic],
@@ -21,7 +21,7 @@ const makers: ReadonlyMap<string, Maker> = new Map([
   ['gemini vertex', vertex],
 ]);
 
-const makerOf = ({ dialect, kind }: ProviderSettings): Maker | undefined => makers.get(`${dialect} ${kind}`) ?? makers.get(dialect);
+const makerOf = ({ dialect, kind }: ProviderSettings): ProviderFactory | undefined => makers.get(`${dialect} ${kind}`) ?? makers.get(dialect);
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
@@ -31,7 +31,7 @@ export interface Providers {
   readonly unspoken: readonly string[];
 }
 
-export interface ProvidersParts {
+export interface ProvidersDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
   /** For media that a provider cannot be given by address. */
@@ -39,7 +39,7 @@ export interface ProvidersParts {
 }
 
 /** Each provider of the settings, by its name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, door }: ProvidersParts): Providers {
+export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, door }: ProvidersDeps): Providers {
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
   return {
     targets(name, model, modelSettings) {

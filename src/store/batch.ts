@@ -1,7 +1,7 @@
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 
-export interface TogetherParts<About, Answer> {
+export interface BatchDeps<About, Answer> {
   /** Asks for some in one query; answers in their order. */
   readonly ask: (about: readonly About[]) => Promise<readonly Answer[]>;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ interface Question<About, Answer> {
  *
  * @throws Fault `overloaded` when too many wait; what `ask` throws, to all of its query
  */
-export function together<About, Answer>(parts: TogetherParts<About, Answer>): (about: About) => Promise<Answer> {
+export function batched<About, Answer>(parts: BatchDeps<About, Answer>): (about: About) => Promise<Answer> {
   const { ask, clock, most, apartMilliseconds = 0, bytes, mostWaiting, crowded } = parts;
   let waiting: Question<About, Answer>[] = [];
   let busy = false;

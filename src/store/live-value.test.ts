@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { testClock } from '../../test/support/fakes/clock.ts';
 import { feed } from './feed.ts';
-import { keep } from './live-value.ts';
+import { openLiveValue } from './live-value.ts';
 import { silent } from './log.ts';
 
 const turned = () => new Promise((resolve) => setImmediate(resolve));
@@ -12,7 +12,7 @@ async function kept() {
   const clock = testClock();
   const state = { stored: 'first', isAway: false, told: 0, reads: 0 };
   let gate: Promise<void> = Promise.resolve();
-  const held = await keep({
+  const held = await openLiveValue({
     store: changes,
     topic: 'things',
     clock,

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Store } from './open.ts';
 
 /** Something small of the database that is wanted without waiting: it stands in memory, and the change feed keeps it true. */
-export interface Kept<Value> {
+export interface LiveValue<Value> {
   readonly value: Value;
   /** Resolves when what was published before the call is in `value`, or could not be read: it is tried again by itself then. */
   upToDate(): Promise<void>;
@@ -11,7 +11,7 @@ export interface Kept<Value> {
   close(): void;
 }
 
-interface KeptParts<Value> {
+interface LiveValueDeps<Value> {
   readonly store: Pick<Store, 'subscribe'>;
   /** Of the change feed. */
   readonly topic: string;
@@ -24,7 +24,7 @@ interface KeptParts<Value> {
 const againMilliseconds = 500;
 
 /** Reads it once, and anew after each change of the topic. @throws what `read` throws the first time */
-export async function keep<Value>({ store, topic, clock, read, changed }: KeptParts<Value>): Promise<Kept<Value>> {
+export async function openLiveValue<Value>({ store, topic, clock, read, changed }: LiveValueDeps<Value>): Promise<LiveValue<Value>> {
   let reading: Promise<boolean> | undefined;
   let next: Promise<boolean> | undefined;
   let isClosed = false;

@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
-import type { Kept } from './live-value.ts';
+import type { LiveValue } from './live-value.ts';
 
 /** Names that memory does not know: the change feed may not have told of them yet, so the database has the last word. */
-export interface Absent {
+export interface NegativeCache {
   /** Is it certain that there is nothing of this name? Where it is not, the database is being asked, once for all who want to know. */
   isCertain(name: string): boolean;
   /** Asks the database now. @throws Fault `overloaded` while it is away */
@@ -16,7 +16,7 @@ export interface Absent {
 const againMilliseconds = 10_000;
 const mostNames = 1000;
 
-export function absences(clock: Clock, again: Kept<unknown>['again']): Absent {
+export function openNegativeCache(clock: Clock, again: LiveValue<unknown>['again']): NegativeCache {
   const certain = new Map<string, number>(); // when to ask again (monotonic milliseconds)
   const note = (name: string) => {
     if (certain.size >= mostNames) certain.clear();

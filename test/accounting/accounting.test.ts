@@ -15,7 +15,7 @@ import {
   type Behaviour,
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 const address = inject('postgres');
 
@@ -29,8 +29,8 @@ interface Row {
   readonly plan_tokens: string;
 }
 
-interface Books {
-  readonly house: House;
+interface Booked {
+  readonly server: TestServer;
   readonly upstream: Upstream;
   /** The rows, once there are so many. */
   rows(count: number): Promise<Row[]>;
@@ -39,10 +39,10 @@ interface Books {
 }
 
 /** A house on PostgreSQL with a scripted upstream, and its books. */
-async function open(yaml = ''): Promise<Books> {
+async function open(yaml = ''): Promise<Booked> {
   const { databaseUrl, folder } = await onServer(address!).place();
   const upstream = await startUpstream();
-  const house = await openHouse({
+  const server = await startTestServer({
     upstream: upstream.url,
     databaseUrl: databaseUrl!,
     folder,
@@ -52,11 +52,11 @@ async function open(yaml = ''): Promise<Books> {
   await client.connect();
   onTestFinished(async () => {
     await client.end();
-    await house.close();
+    await server.close();
     await upstream.close();
   });
   return {
-    house,
+    server,
     upstream,
     async rows(count) {
       for (let tries = 0; ; tries++) {
@@ -75,9 +75,9 @@ const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one
 
 describe.skipIf(!address)('the books', () => {
   test('each answered request has one row with what the provider counted, and the counter is their sum', async () => {
-    const { house, upstream, rows, spent } = await open();
+    const { server, upstream, rows, spent } = await open();
     upstream.script(always(ok()));
-    const answers = await Promise.all([false, true, false, true].map((stream) => house.ask(chat, { ...request, stream })));
+    const answers = await Promise.all([false, true, false, true].map((stream) => server.ask(chat, { ...request, stream })));
     await Promise.all(answers.map((answer) => answer.text()));
     const booked = await rows(4);
     expect(booked.map(({ request_id }) => request_id).toSorted()).toEqual(answers.map((answer) => answer.headers.get('x-request-id')!).toSorted());
@@ -95,9 +95,9 @@ describe.skipIf(!address)('the books', () => {
     ['answered with usage of 1e308', () => usage({ input: 1e308, output: 1e308 }), 'completed', 'estimated'],
     ['answered with usage of null', () => usage('null'), 'completed', 'estimated'],
   ])('a stream %s is booked once, for at least what was said [F-12]', async (_how, behaviour, end, provenance) => {
-    const { house, upstream, rows } = await open();
+    const { server, upstream, rows } = await open();
     upstream.script(behaviour());
-    await (await house.ask(chat, { ...request, stream: true })).text();
+    await (await server.ask(chat, { ...request, stream: true })).text();
     const [row, ...more] = await rows(1);
     expect(more).toEqual([]);
     expect(row).toMatchObject({ end, provenance });
@@ -111,19 +111,19 @@ describe.skipIf(!address)('the books', () => {
     ['500', () => failing(500), 502],
     ['503', () => failing(503), 503],
   ])('a request that the provider refuses with %s costs nothing', async (_what, behaviour, status) => {
-    const { house, upstream, rows, spent } = await open();
+    const { server, upstream, rows, spent } = await open();
     upstream.script(behaviour());
-    await (await house.ask(chat, request)).text();
+    await (await server.ask(chat, request)).text();
     const [row] = await rows(1);
     expect(row).toMatchObject({ end: 'upstream-failed', status, plan_tokens: '0' });
     expect(await spent()).toBe(0);
   });
 
   test('a client that leaves in the middle of a stream is booked within a second for what was said [S-04]', async () => {
-    const { house, upstream, rows } = await open();
+    const { server, upstream, rows } = await open();
     upstream.script(headersThenHang({ afterEvents: 6 }));
     const leaving = new AbortController();
-    const answer = await house.ask(chat, { ...request, stream: true }, { signal: leaving.signal });
+    const answer = await server.ask(chat, { ...request, stream: true }, { signal: leaving.signal });
     await answer.body!.getReader().read();
     const leftAt = performance.now();
     leaving.abort();
@@ -134,12 +134,12 @@ describe.skipIf(!address)('the books', () => {
   });
 
   test('clients that leave in the tick of completion are booked once each [S-06]', async () => {
-    const { house, upstream, rows } = await open();
+    const { server, upstream, rows } = await open();
     upstream.script(always(ok()));
     const ids = new Set<string>();
     for (let round = 0; round < 100; round++) {
       const leaving = new AbortController();
-      const answer = await house.ask(chat, { ...request, stream: true }, { signal: leaving.signal }).catch(() => undefined);
+      const answer = await server.ask(chat, { ...request, stream: true }, { signal: leaving.signal }).catch(() => undefined);
       if (!answer) continue;
       ids.add(answer.headers.get('x-request-id')!);
       const reader = answer.body!.getReader();
@@ -151,9 +151,9 @@ describe.skipIf(!address)('the books', () => {
   });
 
   test('a label that the database cannot take holds up nobody', async () => {
-    const { house, rows } = await open();
+    const { server, rows } = await open();
     const said = ['a\u0000b', `${'a'.repeat(99)}😀`, '\ud800', 'fine'];
-    for (const app_name of said) expect((await house.ask(chat, { ...request, model: 'built-in', app_name })).status).toBe(200);
+    for (const app_name of said) expect((await server.ask(chat, { ...request, model: 'built-in', app_name })).status).toBe(200);
     expect(await rows(4)).toHaveLength(4);
   });
 });

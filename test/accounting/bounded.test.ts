@@ -4,7 +4,7 @@ import { onServer } from '../support/databases.ts';
 import { booked, tally, twoMachines } from './exactness.ts';
 import { always, on, refusal, says, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
 import { family } from '../support/cluster.ts';
-import { openHouse, providerYaml, type House } from '../support/server.ts';
+import { startTestServer, providerYaml, type TestServer } from '../support/server.ts';
 import { loggedBy, newMember, type Member, type Served } from '../support/members.ts';
 
 const address = inject('postgres');
@@ -86,14 +86,14 @@ async function atOnce(servers: readonly Served[], member: Member, many: number, 
 
 describe('one process, embedded', () => {
   let upstream: Upstream;
-  let house: House;
+  let server: TestServer;
   beforeAll(async () => {
     upstream = await startUpstream();
-    house = await openHouse({ upstream: upstream.url, yaml });
+    server = await startTestServer({ upstream: upstream.url, yaml });
   });
   afterEach(() => upstream.reset());
   afterAll(async () => {
-    await house.close();
+    await server.close();
     await upstream.close();
   });
 
@@ -106,8 +106,8 @@ describe('one process, embedded', () => {
   test.each(faces)(
     '120 whole answers at once without a maximum stay within the plan, however much their provider says: %s [Q-02]',
     async (_, request) => {
-      const member = await newMember(house, { monthlyTokens: plan });
-      const { counts, refusals, rows, planTokens } = await atOnce([house], member, 120, request('talker'), talks());
+      const member = await newMember(server, { monthlyTokens: plan });
+      const { counts, refusals, rows, planTokens } = await atOnce([server], member, 120, request('talker'), talks());
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step);
       expect(planTokens).toBeGreaterThan(plan / 2);
       expect(counts[200]).toBeGreaterThan(10);
@@ -120,8 +120,8 @@ describe('one process, embedded', () => {
   test(
     'also where nobody knows how much the model can say, and with several answers asked of it [Q-02]',
     async () => {
-      const member = await newMember(house, { monthlyTokens: plan });
-      const { planTokens, rows, counts } = await atOnce([house], member, 120, chat('unknown', { n: 2 }), talks(1_000_000));
+      const member = await newMember(server, { monthlyTokens: plan });
+      const { planTokens, rows, counts } = await atOnce([server], member, 120, chat('unknown', { n: 2 }), talks(1_000_000));
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step);
       expect(counts[200]).toBeGreaterThan(4);
     },
@@ -131,8 +131,8 @@ describe('one process, embedded', () => {
   test(
     'also of a plan in US dollars [Q-02]',
     async () => {
-      const member = await newMember(house, { monthlyUsd: plan / 1e6 });
-      const { planTokens, rows, refusals } = await atOnce([house], member, 120, chat('talker'), talks());
+      const member = await newMember(server, { monthlyUsd: plan / 1e6 });
+      const { planTokens, rows, refusals } = await atOnce([server], member, 120, chat('talker'), talks());
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step); // each costs a millionth of a dollar
       expect(planTokens).toBeGreaterThan(plan / 2);
       expect([...refusals]).toEqual(['rate_limit_exceeded']);
@@ -144,8 +144,8 @@ describe('one process, embedded', () => {
     'also where a larger model stands in [Q-02]',
     async () => {
       upstream.script(always(on({ model: 'small-up' }, refusal(400, { code: 'context_length_exceeded', message: 'The context length is exceeded.' }))));
-      const member = await newMember(house, { monthlyTokens: plan });
-      const { planTokens, counts } = await atOnce([house], member, 60, chat('small'), talks());
+      const member = await newMember(server, { monthlyTokens: plan });
+      const { planTokens, counts } = await atOnce([server], member, 60, chat('small'), talks());
       expect(planTokens).toBeLessThanOrEqual(plan + 60 * step);
       expect(counts[200]).toBeGreaterThan(5);
     },
@@ -155,8 +155,8 @@ describe('one process, embedded', () => {
   test(
     'also where a model is asked about each of them first [Q-02]',
     async () => {
-      const member = await newMember(house, { monthlyTokens: plan });
-      const { planTokens, rows } = await atOnce([house], member, 60, chat('guarded'), talks());
+      const member = await newMember(server, { monthlyTokens: plan });
+      const { planTokens, rows } = await atOnce([server], member, 60, chat('guarded'), talks());
       expect(rows.some((row) => row.step > 0)).toBe(true);
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step);
     },
@@ -167,12 +167,12 @@ describe('one process, embedded', () => {
     'pictures are set aside by their number: many at once stay within the plan [Q-02]',
     async () => {
       upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":24960}}')));
-      const member = await newMember(house, { monthlyTokens: plan });
-      const { planTokens, rows, counts } = await atOnce([house], member, 40, [`${root}/images/generations`, { prompt: 'a cat', n: 4, quality: 'high' }]);
+      const member = await newMember(server, { monthlyTokens: plan });
+      const { planTokens, rows, counts } = await atOnce([server], member, 40, [`${root}/images/generations`, { prompt: 'a cat', n: 4, quality: 'high' }]);
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step);
       expect(counts[200]).toBeGreaterThan(5);
-      const dollars = await newMember(house, { monthlyUsd: plan / 1e6 });
-      const priced = await atOnce([house], dollars, 40, [`${root}/images/generations`, { prompt: 'a cat', n: 4 }]);
+      const dollars = await newMember(server, { monthlyUsd: plan / 1e6 });
+      const priced = await atOnce([server], dollars, 40, [`${root}/images/generations`, { prompt: 'a cat', n: 4 }]);
       expect(priced.planTokens).toBeLessThanOrEqual(plan + priced.rows.length * step);
     },
     minute,
@@ -184,13 +184,13 @@ describe('one process, embedded', () => {
       upstream.script(always(says(/audio/, 'application/json', '{"text":"…","usage":{"input_tokens":3000,"output_tokens":900}}')));
       const form = new FormData();
       form.set('file', new Blob([new Uint8Array(400_000)]), 'a.mp3');
-      const recorded = await newMember(house, { monthlyTokens: 20_000 });
-      const transcribed = await atOnce([house], recorded, 60, [`${root}/audio/transcriptions`, form]);
+      const recorded = await newMember(server, { monthlyTokens: 20_000 });
+      const transcribed = await atOnce([server], recorded, 60, [`${root}/audio/transcriptions`, form]);
       expect(transcribed.planTokens).toBeLessThanOrEqual(20_000 + transcribed.rows.length * step);
       upstream.reset();
       upstream.script(always(says(/audio/, 'text/event-stream', 'data: {"usage":{"input_tokens":1000,"output_tokens":7000}}\n\n')));
-      const speaking = await newMember(house, { monthlyTokens: 40_000 });
-      const spoken = await atOnce([house], speaking, 60, [
+      const speaking = await newMember(server, { monthlyTokens: 40_000 });
+      const spoken = await atOnce([server], speaking, 60, [
         `${root}/audio/speech`,
         { model: 'voice', input: 'word '.repeat(1000), voice: 'alloy', stream_format: 'sse' },
       ]);
@@ -204,14 +204,14 @@ describe('one process, embedded', () => {
     upstream.script(always(talkative(100)));
     const sent = async (member: Member, model: string, more: object = {}) => {
       const at = upstream.requests.length;
-      const answer = await post(house, member, chat(model, more));
+      const answer = await post(server, member, chat(model, more));
       await answer.arrayBuffer();
       return { ...(upstream.requests[at]!.json as Record<string, unknown>), warnings: answer.headers.get('x-dragoman-warnings') };
     };
-    const free = await newMember(house);
-    const counted = await newMember(house, { requestsPerMinute: 100, concurrentStreams: 5 });
-    const rich = await newMember(house, { monthlyTokens: plan });
-    const poor = await newMember(house, { monthlyTokens: 1500 });
+    const free = await newMember(server);
+    const counted = await newMember(server, { requestsPerMinute: 100, concurrentStreams: 5 });
+    const rich = await newMember(server, { monthlyTokens: plan });
+    const poor = await newMember(server, { monthlyTokens: 1500 });
     for (const [member, model] of [
       [free, 'talker'],
       [free, 'unknown'],

@@ -3,7 +3,7 @@ import { describe, inject, onTestFinished, test } from 'vitest';
 import { embedded, onServer, type TestDatabase } from '../support/databases.ts';
 import { stepOver, tenOf200, tenOfATeam, twoMachines } from './exactness.ts';
 import { family } from '../support/cluster.ts';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import type { Served } from '../support/members.ts';
 
 const address = inject('postgres');
@@ -17,16 +17,16 @@ async function fifty(servers: readonly Served[]): Promise<void> {
   for (let round = 0; round < 10; round++) await stepOver(servers, step);
 }
 
-async function house({ place }: TestDatabase): Promise<readonly Served[]> {
-  const open = await openHouse({ ...(await place()), yaml });
+async function dragoman({ place }: TestDatabase): Promise<readonly Served[]> {
+  const open = await startTestServer({ ...(await place()), yaml });
   onTestFinished(open.close);
   return [open];
 }
 
-test('one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step [Q-01]', async () => fifty(await house(embedded)));
+test('one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step [Q-01]', async () => fifty(await dragoman(embedded)));
 
 describe.skipIf(!address)('on PostgreSQL', () => {
-  test('one process: the same [Q-01]', async () => fifty(await house(server)));
+  test('one process: the same [Q-01]', async () => fifty(await dragoman(server)));
   test('two workers: the same [Q-02]', async () => fifty([await family(await server.place(), yaml)]));
   test('two machines: the same [Q-02]', async () => fifty(await twoMachines(await server.place(), yaml)));
 });

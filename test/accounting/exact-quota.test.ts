@@ -4,7 +4,7 @@ import { onServer } from '../support/databases.ts';
 import { booked, stepOver, tally, tenOf200, tenOfATeam, twoMachines } from './exactness.ts';
 import { always, cut, failing, headersThenHang, ok, startUpstream, tooMany, usage, type Upstream } from '../support/fakes/upstream/index.ts';
 import { family } from '../support/cluster.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, fixed, fixedCost, loggedBy, newMember } from '../support/members.ts';
 
 const address = inject('postgres');
@@ -16,27 +16,27 @@ const yaml = `limits: { reserveOutput: ${step}, streamIdleSeconds: 1 }\nrouting:
 
 describe('one process, embedded', () => {
   let upstream: Upstream;
-  let house: House;
+  let server: TestServer;
   beforeAll(async () => {
     upstream = await startUpstream();
-    house = await openHouse({ upstream: upstream.url, yaml });
+    server = await startTestServer({ upstream: upstream.url, yaml });
   });
   afterEach(() => upstream.reset());
   afterAll(async () => {
-    await house.close();
+    await server.close();
     await upstream.close();
   });
 
-  test('of 200 calls at once over two keys against what ten need, ten are answered [Q-01] [Q-10]', () => tenOf200([house], rounds), minute);
-  test('a team and its user are held to both at once', () => tenOfATeam([house], 1), minute);
-  test('streams without a maximum go over by a step each at most [Q-02] [Q-04]', () => stepOver([house], step), minute);
+  test('of 200 calls at once over two keys against what ten need, ten are answered [Q-01] [Q-10]', () => tenOf200([server], rounds), minute);
+  test('a team and its user are held to both at once', () => tenOfATeam([server], 1), minute);
+  test('streams without a maximum go over by a step each at most [Q-02] [Q-04]', () => stepOver([server], step), minute);
 
   test('what a provider bills above the reservation is booked in full, and then nothing more is let in [Q-04]', async () => {
-    const member = await newMember(house, { monthlyTokens: 60 });
+    const member = await newMember(server, { monthlyTokens: 60 });
     upstream.script(usage({ input: 10, output: 100 }));
     const body = { ...fixed, model: 'gpt-4o-mini', max_tokens: 20, stream: true };
     expect(await tally([member.ask(body)])).toEqual({ 200: 1 });
-    await booked(house, member.id, { requests: 1, planTokens: 110 });
+    await booked(server, member.id, { requests: 1, planTokens: 110 });
     expect(await tally([member.ask(body), member.ask(fixed)])).toEqual({ 429: 2 });
     expect(upstream.requests).toHaveLength(1);
   });
@@ -44,8 +44,8 @@ describe('one process, embedded', () => {
   test(
     '1,000 failed and left calls hold nothing back: all that was left can be spent [Q-05]',
     async () => {
-      const cost = await fixedCost(house);
-      const member = await newMember(house, { monthlyTokens: 1_000_000 });
+      const cost = await fixedCost(server);
+      const member = await newMember(server, { monthlyTokens: 1_000_000 });
       const body = { ...fixed, model: 'gpt-4o-mini', max_tokens: 100 };
       upstream.script(always(failing(500)));
       for (let turn = 0; turn < 7; turn++) await tally(Array.from({ length: 100 }, () => member.ask({ ...body, stream: turn % 2 === 0 })));
@@ -60,20 +60,20 @@ describe('one process, embedded', () => {
             leaving.abort();
           }),
         );
-      await expect.poll(async () => (await loggedBy(house, member.id)).length, { timeout: 10_000 }).toBe(1000);
-      const spent = (await loggedBy(house, member.id)).reduce((sum, { planTokens }) => sum + planTokens, 0);
-      await administrate(house, 'PATCH', `/users/${member.id}`, { monthlyTokens: spent + 10 * cost });
+      await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 10_000 }).toBe(1000);
+      const spent = (await loggedBy(server, member.id)).reduce((sum, { planTokens }) => sum + planTokens, 0);
+      await administrate(server, 'PATCH', `/users/${member.id}`, { monthlyTokens: spent + 10 * cost });
       expect(await tally(Array.from({ length: 40 }, () => member.ask(fixed)))).toEqual({ 200: 10, 429: 30 });
     },
     minute,
   );
 
   test('a call that failed elsewhere first is booked once, for the attempt that answered [Q-13]', async () => {
-    const member = await newMember(house, { monthlyTokens: 1_000_000 });
+    const member = await newMember(server, { monthlyTokens: 1_000_000 });
     upstream.script(failing(503), ok(), tooMany({ retryAfter: 0 }), cut({ afterEvents: 0 }), ok());
     for (let turn = 0; turn < 6; turn++) await (await member.ask({ ...fixed, model: 'gpt-4o-mini', stream: turn % 2 === 0 })).text();
-    await expect.poll(async () => (await loggedBy(house, member.id)).length).toBe(6);
-    const rows = await loggedBy(house, member.id);
+    await expect.poll(async () => (await loggedBy(server, member.id)).length).toBe(6);
+    const rows = await loggedBy(server, member.id);
     for (const row of rows) expect(row.planTokens > 0).toBe(row.end === 'completed' || row.end === 'length');
   });
 });
@@ -82,9 +82,9 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   test(
     'one process: of 200 calls at once against what ten need, ten are answered [Q-01]',
     async () => {
-      const house = await openHouse({ ...(await server.place()), yaml });
-      onTestFinished(house.close);
-      await tenOf200([house], rounds);
+      const dragoman = await startTestServer({ ...(await server.place()), yaml });
+      onTestFinished(dragoman.close);
+      await tenOf200([dragoman], rounds);
     },
     minute,
   );

@@ -2,7 +2,7 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { Place } from '../support/databases.ts';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, loggedBy, newMember, usedByUser, type Served } from '../support/members.ts';
 
 /** Two servers with a data folder each on the one database of a place. */
@@ -12,10 +12,10 @@ export async function twoMachines(
 ): Promise<readonly [Served & { close(): Promise<void> }, Served & { close(): Promise<void> }]> {
   const [a, b] = [join(folder, 'a'), join(folder, 'b')];
   for (const place of [a, b]) await mkdir(join(place, 'data'), { recursive: true });
-  const first = await openHouse({ folder: a, databaseUrl: databaseUrl!, yaml });
+  const first = await startTestServer({ folder: a, databaseUrl: databaseUrl!, yaml });
   onTestFinished(first.close);
   await copyFile(join(a, 'data', 'master.key'), join(b, 'data', 'master.key'));
-  const second = await openHouse({ folder: b, databaseUrl: databaseUrl!, yaml });
+  const second = await startTestServer({ folder: b, databaseUrl: databaseUrl!, yaml });
   onTestFinished(second.close);
   return [first, second];
 }

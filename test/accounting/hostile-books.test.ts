@@ -3,12 +3,12 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { connectRaw } from '../support/fakes/raw.ts';
 import { always, headersThenHang, ok, startUpstream, usage, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 const server = inject('postgres');
 const name = `hostile_${process.pid}`;
 let upstream: Upstream;
-let house: House;
+let dragoman: TestServer;
 let books: pg.Client;
 
 beforeAll(async () => {
@@ -19,14 +19,14 @@ beforeAll(async () => {
   await admin.end();
   const databaseUrl = server.replace(/[^/]*$/, name);
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url, databaseUrl, yaml: 'routing: { cooldownSeconds: 0 }\n' });
+  dragoman = await startTestServer({ upstream: upstream.url, databaseUrl, yaml: 'routing: { cooldownSeconds: 0 }\n' });
   books = new pg.Client({ connectionString: databaseUrl });
   await books.connect();
 });
 afterAll(async () => {
   if (!server) return;
   await books.end();
-  await house.close();
+  await dragoman.close();
   await upstream.close();
 });
 afterEach(() => upstream?.reset());
@@ -65,7 +65,7 @@ describe.skipIf(!server)('the books', () => {
     ['a provider that names its model at length', 'poison-c', ok({ model: 'm'.repeat(1_000_000) })],
   ])('take the row of %s, and the rows behind it', async (_what, app, behaviour) => {
     upstream.script(behaviour);
-    for (const one of [app, `after ${app.slice(0, 8)}`]) await (await house.ask(chat, body(one, false))).text();
+    for (const one of [app, `after ${app.slice(0, 8)}`]) await (await dragoman.ask(chat, body(one, false))).text();
     const [row] = await rows(`app = 'after ${app.slice(0, 8).replaceAll('\0', '\ufffd')}'`, 1);
     expect(row).toMatchObject({ end: 'completed' });
   });
@@ -81,7 +81,7 @@ describe.skipIf(!server)('the books', () => {
   ])('take an estimate that says so where the usage is %s [F-12]', async (what, told) => {
     for (const stream of [false, true]) {
       upstream.script(usage(told));
-      await (await house.ask(chat, body(`usage ${what}`, stream))).text();
+      await (await dragoman.ask(chat, body(`usage ${what}`, stream))).text();
     }
     const found = await rows(`app = 'usage ${what}'`, 2);
     expect(found).toHaveLength(2);
@@ -95,7 +95,7 @@ describe.skipIf(!server)('the books', () => {
   test('count usage that is told twice once, and usage in the last chunk as well [F-12]', async () => {
     for (const told of ['twice', 'with-finish'] as const) {
       upstream.script(usage(told));
-      await (await house.ask(chat, body('usage told', true))).text();
+      await (await dragoman.ask(chat, body('usage told', true))).text();
     }
     expect(await rows(`app = 'usage told'`, 2)).toMatchObject([
       { provenance: 'provider', input_tokens: '3', output_tokens: '5' },
@@ -109,7 +109,7 @@ describe.skipIf(!server)('the books', () => {
   ])('have a client who left in mid-stream within a second, for what was generated, on %s [S-04]', async (_way, app) => {
     upstream.script(headersThenHang({ afterEvents: 4 }));
     const leaving = new AbortController();
-    const answer = await house.ask(chat, body(app, true), { signal: leaving.signal });
+    const answer = await dragoman.ask(chat, body(app, true), { signal: leaving.signal });
     const id = answer.headers.get('x-request-id')!;
     await answer.body!.getReader().read();
     await upstream.until((requests) => requests[0]!.piecesSent >= 4);
@@ -129,9 +129,9 @@ describe.skipIf(!server)('the books', () => {
     );
     const count = 400;
     const leave = async (at: number) => {
-      const raw = await connectRaw(house.url);
+      const raw = await connectRaw(dragoman.url);
       const text = JSON.stringify(body(at % 2 === 0 ? '' : 'tick', at % 4 < 2));
-      raw.send(`POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${house.key}\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
+      raw.send(`POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${dragoman.key}\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
       await raw.until(at % 3 === 0 ? 'HTTP/1.1 200' : at % 4 < 2 ? '[DONE]' : '"usage"');
       raw.reset();
     };

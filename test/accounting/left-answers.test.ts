@@ -6,7 +6,7 @@ import { loggedAs, type Logged } from '../support/members.ts';
 import { everyWire, scriptedHouse } from '../support/scripted-server.ts';
 
 const price = 'price: { input: 10, output: 20, cached: 1, cacheWrite: 12.5, cacheWrite1h: 20 }';
-const { upstream, house } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream, price) }));
+const { upstream, server } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream, price) }));
 
 /** A stream of these frames, of which those behind a `hold` come when the caller may go on. */
 function held(frames: readonly (object | 'hold' | '[DONE]')[]): { readonly behaviour: Behaviour; goOn(): void } {
@@ -27,7 +27,7 @@ async function leaves(
 ): Promise<Logged> {
   const { path, body } = requestOf(face, { model, content: 'hello', stream: true, more });
   const leaving = new AbortController();
-  const answer = await house.ask(path, body, { signal: leaving.signal });
+  const answer = await server.ask(path, body, { signal: leaving.signal });
   const reader = answer.body!.getReader();
   const read = async (): Promise<void> => {
     while (!(await reader.read()).done);
@@ -38,7 +38,7 @@ async function leaves(
   leaving.abort();
   await sleep(50);
   afterwards?.();
-  return loggedAs(house, answer.headers.get('x-request-id')!);
+  return loggedAs(server, answer.headers.get('x-request-id')!);
 }
 
 const chunk = (delta: object, finish: string | null = null) => ({
@@ -170,16 +170,16 @@ test('the end of an answer is waited for two seconds, and then the upstream is l
 test('a background response that is cancelled before a word was said pays for what its provider had been asked', async () => {
   const { behaviour } = held(['hold']);
   upstream.script(behaviour);
-  const asked = await house.ask('/server/chatcompat/v1/responses', { model: 'chat', input: 'hello '.repeat(1000), background: true });
+  const asked = await server.ask('/server/chatcompat/v1/responses', { model: 'chat', input: 'hello '.repeat(1000), background: true });
   const { id } = (await asked.json()) as { id: string };
   await upstream.until((requests) => requests.length > 0);
-  expect((await house.ask(`/server/chatcompat/v1/responses/${id}/cancel`, {})).status).toBe(200);
-  const row = await loggedAs(house, asked.headers.get('x-request-id')!);
+  expect((await server.ask(`/server/chatcompat/v1/responses/${id}/cancel`, {})).status).toBe(200);
+  const row = await loggedAs(server, asked.headers.get('x-request-id')!);
   expect(row).toMatchObject({ end: 'cancelled', status: 499, provenance: 'partial' });
   expect(row.inputTokens).toBeGreaterThan(1000);
-  const response = (await (await house.ask(`/server/chatcompat/v1/responses/${id}`)).json()) as { status: string; usage: object };
+  const response = (await (await server.ask(`/server/chatcompat/v1/responses/${id}`)).json()) as { status: string; usage: object };
   expect(response).toMatchObject({ status: 'cancelled', usage: { input_tokens: row.inputTokens, output_tokens: row.outputTokens } });
-  const { items } = (await (await house.ask('/server/admin/usage?groupBy=model')).json()) as { items: { errors: number }[] };
+  const { items } = (await (await server.ask('/server/admin/usage?groupBy=model')).json()) as { items: { errors: number }[] };
   expect(items.map(({ errors }) => errors)).toEqual(items.map(() => 0));
 });
 
@@ -223,7 +223,7 @@ describe('thoughts that nobody counts', () => {
       stream: true,
       more: { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 4000 },
     });
-    const answer = house.ask(path, body, { signal: leaving.signal }).catch(() => undefined);
+    const answer = server.ask(path, body, { signal: leaving.signal }).catch(() => undefined);
     await upstream.until((requests) => (requests[0]?.piecesSent ?? 0) >= 1);
     await sleep(100);
     leaving.abort();
@@ -237,7 +237,7 @@ describe('thoughts that nobody counts', () => {
 /** The line of the only call of the model `messages` that is `client-left` without having been read. */
 async function newest(): Promise<Logged> {
   for (;;) {
-    const answer = await house.ask('/server/admin/logs?limit=1');
+    const answer = await server.ask('/server/admin/logs?limit=1');
     const { items } = (await answer.json()) as { items: Logged[] };
     if (items[0]?.inputTokens === 23_100) return items[0];
     await sleep(20);

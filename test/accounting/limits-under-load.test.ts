@@ -5,7 +5,7 @@ import { systemClock } from '#kit/async/clock';
 import { onServer } from '../support/databases.ts';
 import { booked, tally } from './exactness.ts';
 import { pace, ok, startUpstream, times, type Upstream } from '../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, loggedBy, newMember, usedByUser, type Member } from '../support/members.ts';
 import { calm, expectNoDrift } from '../support/mixed-load.ts';
 
@@ -15,7 +15,7 @@ const minute = 60_000;
 
 describe.skipIf(!address)('while calls run', () => {
   let upstream: Upstream;
-  let house: House;
+  let server: TestServer;
   let database: pg.Client;
   let remove: () => Promise<void>;
   beforeAll(async () => {
@@ -26,12 +26,12 @@ describe.skipIf(!address)('while calls run', () => {
     await admin.query(`create database ${name}`);
     const databaseUrl = new URL(name, address).href;
     upstream = await startUpstream();
-    house = await openHouse({ upstream: upstream.url, databaseUrl, yaml: calm });
+    server = await startTestServer({ upstream: upstream.url, databaseUrl, yaml: calm });
     database = new pg.Client(databaseUrl);
     await database.connect();
     remove = async () => {
       await database.end();
-      await house.close();
+      await server.close();
       await upstream.close();
       await admin.query(`drop database ${name} with (force)`);
       await admin.end();
@@ -54,15 +54,15 @@ describe.skipIf(!address)('while calls run', () => {
   ] as const)(
     'a user %s is refused within a second, and the 100 streams that run are ended as they should be and booked [Q-08]',
     async (_what, method, change, { refusal, last, end }) => {
-      const member = await newMember(house, { monthlyTokens: 1_000_000 });
+      const member = await newMember(server, { monthlyTokens: 1_000_000 });
       const running = await streams(member, 100);
-      await administrate(house, method, `/users/${member.id}`, change);
+      await administrate(server, method, `/users/${member.id}`, change);
       await expect.poll(async () => Object.keys(await tally([member.ask(fixed)])), { timeout: 1000, interval: 50 }).toEqual([String(refusal)]);
       for (const answer of running) expect(await answer.text()).toMatch(last);
-      const ended = async () => (await loggedBy(house, member.id)).filter((row) => row.end === end && row.outputTokens > 0).length;
+      const ended = async () => (await loggedBy(server, member.id)).filter((row) => row.end === end && row.outputTokens > 0).length;
       await expect.poll(ended, { timeout: 10_000 }).toBe(100);
-      const rows = await loggedBy(house, member.id);
-      await booked(house, member.id, { requests: rows.length, planTokens: rows.reduce((sum, { planTokens }) => sum + planTokens, 0) });
+      const rows = await loggedBy(server, member.id);
+      await booked(server, member.id, { requests: rows.length, planTokens: rows.reduce((sum, { planTokens }) => sum + planTokens, 0) });
     },
     minute,
   );
@@ -81,26 +81,26 @@ describe.skipIf(!address)('while calls run', () => {
     ['own limits that are null', `update users set limits = 'null' where plan = $1`],
     ['own limits that are text', `update users set limits = '"all"' where plan = $1`],
   ])('a plan damaged to %s stops those who have it, and nobody else [Q-14]', async (_how, damage) => {
-    const [harmed, other] = [await newMember(house, { monthlyTokens: 1_000_000 }), await newMember(house, { monthlyTokens: 1_000_000 })];
+    const [harmed, other] = [await newMember(server, { monthlyTokens: 1_000_000 }), await newMember(server, { monthlyTokens: 1_000_000 })];
     expect(await tally([harmed.ask(fixed), other.ask(fixed)])).toEqual({ 200: 2 });
-    const { plan } = await administrate<{ plan: string }>(house, 'GET', `/users/${harmed.id}`);
+    const { plan } = await administrate<{ plan: string }>(server, 'GET', `/users/${harmed.id}`);
     await database.query(damage, [plan]);
     for (const topic of ['plans', 'users']) await database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"${topic}","payload":null}')`);
     await expect.poll(async () => (await tally([harmed.ask(fixed)]))[200] ?? 0, { timeout: 5000 }).toBe(0);
     for (const status of Object.keys(await tally([harmed.ask(fixed), harmed.ask({ ...fixed, stream: true })]))) expect(['429', '500']).toContain(status);
-    expect(await tally([other.ask(fixed), askWith(house, house.key, fixed)])).toEqual({ 200: 2 });
+    expect(await tally([other.ask(fixed), askWith(server, server.key, fixed)])).toEqual({ 200: 2 });
   });
 });
 
 describe.skipIf(!address)('made on another machine a moment ago', () => {
   async function opened() {
     const where = await place();
-    const house = await openHouse({ ...where, yaml: calm });
-    onTestFinished(house.close);
+    const server = await startTestServer({ ...where, yaml: calm });
+    onTestFinished(server.close);
     const database = new pg.Client(where.databaseUrl);
     await database.connect();
     onTestFinished(() => database.end());
-    const member = await newMember(house, { monthlyTokens: 1_000_000 });
+    const member = await newMember(server, { monthlyTokens: 1_000_000 });
     expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
     const tell = (topic: string) => database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"${topic}","payload":null}')`);
     const team = async (name: string, plan: string) => {
@@ -108,7 +108,7 @@ describe.skipIf(!address)('made on another machine a moment ago', () => {
       await database.query('insert into team_members (team_id, user_id) values ($1, $2)', [rows[0]!.id, member.id]);
       return Number(rows[0]!.id);
     };
-    return { house, database, member, tell, team };
+    return { server, database, member, tell, team };
   }
 
   test('a team and its plan hold for a member whose key is looked up before the change feed has told of them', async () => {
@@ -154,10 +154,10 @@ test.skipIf(!address)(
   async () => {
     const where = await place();
     let shift = 0;
-    const house = await openHouse({ ...where, yaml: calm, clock: { ...systemClock, now: () => systemClock.now() + shift } });
-    onTestFinished(house.close);
-    const cost = await fixedCost(house);
-    const member = await newMember(house, { monthlyTokens: 100 * cost });
+    const server = await startTestServer({ ...where, yaml: calm, clock: { ...systemClock, now: () => systemClock.now() + shift } });
+    onTestFinished(server.close);
+    const cost = await fixedCost(server);
+    const member = await newMember(server, { monthlyTokens: 100 * cost });
     const now = new Date();
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
     const month = (milliseconds: number) => new Date(milliseconds).toISOString();
@@ -178,14 +178,14 @@ test.skipIf(!address)(
     };
     await Promise.all(Array.from({ length: 10 }, client));
     const read = async () => {
-      const [old, fresh] = await Promise.all([usedByUser(house, { from, to }), usedByUser(house, { from: to, to: end })]);
+      const [old, fresh] = await Promise.all([usedByUser(server, { from, to }), usedByUser(server, { from: to, to: end })]);
       return [old.get(member.id), fresh.get(member.id)];
     };
     await expect.poll(async () => (await read()).reduce((sum, used) => sum + (used?.requests ?? 0), 0), { timeout: 10_000 }).toBe(served);
     const [old, fresh] = await read();
     expect(old!.planTokens).toBeLessThanOrEqual(100 * cost);
     expect(fresh).toEqual({ requests: 100, planTokens: 100 * cost });
-    const rows = await loggedBy(house, member.id);
+    const rows = await loggedBy(server, member.id);
     expect(rows.filter(({ at }) => Date.parse(at) < next)).toHaveLength(old!.requests);
     expect(rows).toHaveLength(served);
     await expectNoDrift(where, month(next).slice(0, 7));

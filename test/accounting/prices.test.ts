@@ -4,7 +4,7 @@ import { always, failing, on, replay, says, usage } from '../support/fakes/upstr
 import { loggedAs, newMember, type Logged } from '../support/members.ts';
 import { scriptedHouse } from '../support/scripted-server.ts';
 
-const { upstream, house } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedHouse(({ url }) => ({
   yaml: `
 providers:
   one: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: one } }
@@ -26,12 +26,12 @@ routing: { cooldownSeconds: 0 }
 `,
 }));
 
-const rowOf = (answer: Response): Promise<Logged> => loggedAs(house, answer.headers.get('x-request-id')!);
+const rowOf = (answer: Response): Promise<Logged> => loggedAs(server, answer.headers.get('x-request-id')!);
 
 async function asked(face: Face, model: string, stream = false): Promise<{ readonly text: string; readonly row: Logged }> {
   const more = face === 'chat' && stream ? { stream_options: { include_usage: true } } : {};
   const { path, body } = requestOf(face, { model, content: 'hello', stream, more });
-  const answer = await house.ask(path, body);
+  const answer = await server.ask(path, body);
   return { text: await answer.text(), row: await rowOf(answer) };
 }
 
@@ -85,14 +85,14 @@ describe('a model whose targets differ in price', () => {
   test('is open to who may spend US dollars, by the dearest of them', async () => {
     const body = { model: 'both', messages: [{ role: 'user', content: 'hello' }], max_tokens: 100 };
     upstream.script(usage({ input: 10, output: 1 }));
-    expect((await (await newMember(house, { monthlyUsd: 1 })).ask(body)).status).toBe(200);
+    expect((await (await newMember(server, { monthlyUsd: 1 })).ask(body)).status).toBe(200);
     // a hundred tokens are 0.0002 at the cheaper one
-    expect((await (await newMember(house, { monthlyUsd: 0.001 })).ask(body)).status).toBe(429);
+    expect((await (await newMember(server, { monthlyUsd: 0.001 })).ask(body)).status).toBe(429);
   });
 
   test('has no price where that of one is not known, and the row that of the other', async () => {
     const body = { model: 'half-known', messages: [{ role: 'user', content: 'hello' }] };
-    expect((await (await newMember(house, { monthlyUsd: 1 })).ask(body)).status).toBe(403);
+    expect((await (await newMember(server, { monthlyUsd: 1 })).ask(body)).status).toBe(403);
     upstream.script(usage({ input: 1000, output: 100 }));
     expect((await asked('chat', 'half-known')).row.costUsd! * 1e6).toBeCloseTo(1200);
     upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, usage({ input: 1000, output: 100 })));
@@ -105,7 +105,7 @@ describe('what is not counted in tokens', () => {
 
   test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
     upstream.script(says(/images/, 'application/json', '{"data":[]}'));
-    const answer = await house.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
+    const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
     await answer.text();
     const row = await rowOf(answer);
     expect(row).toMatchObject({ outputTokens: 10_000, provenance: 'estimated' });
@@ -114,14 +114,14 @@ describe('what is not counted in tokens', () => {
 
   test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing, and give nothing back: %s', async (model) => {
     upstream.script(always(failing(500)));
-    const answer = await house.ask(`${root}/images/generations`, { model, prompt: 'a cat', n: 10 });
+    const answer = await server.ask(`${root}/images/generations`, { model, prompt: 'a cat', n: 10 });
     expect(answer.status).toBe(502);
     expect(await rowOf(answer)).toMatchObject({ end: 'upstream-failed', planTokens: 0, costUsd: 0 });
   });
 
   test('speech costs by its characters, and twenty plan tokens for a second of fifteen of them', async () => {
     upstream.script(says(/speech/, 'audio/mpeg', Buffer.alloc(100)));
-    const answer = await house.ask(`${root}/audio/speech`, { model: 'speaking', input: 'x'.repeat(1500), voice: 'alloy' });
+    const answer = await server.ask(`${root}/audio/speech`, { model: 'speaking', input: 'x'.repeat(1500), voice: 'alloy' });
     await answer.arrayBuffer();
     const row = await rowOf(answer);
     expect(row.outputTokens).toBe(2000);
@@ -135,7 +135,11 @@ describe('what is not counted in tokens', () => {
     const costs: (number | null)[] = [];
     for (const told of ['{"text":"hello","usage":{"type":"duration","seconds":600}}', '{"text":"hello"}']) {
       upstream.script(says(/transcriptions/, 'application/json', told));
-      const answer = await fetch(`${house.url}${root}/audio/transcriptions`, { method: 'POST', body: form, headers: { authorization: `Bearer ${house.key}` } });
+      const answer = await fetch(`${server.url}${root}/audio/transcriptions`, {
+        method: 'POST',
+        body: form,
+        headers: { authorization: `Bearer ${server.key}` },
+      });
       await answer.text();
       const row = await rowOf(answer);
       expect(row.inputTokens).toBe(told.includes('600') ? 12_000 : 200);

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { administer, onServer } from '../support/databases.ts';
 import { booked, tally } from './exactness.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, newMember, type Member } from '../support/members.ts';
 
 const address = inject('postgres');
@@ -29,7 +29,7 @@ describe.skipIf(!address)('three machines on a database of 16 connections', () =
         await administer(address!, `drop role if exists ${name}`).catch(() => {});
       });
 
-      const houses: House[] = [];
+      const servers: TestServer[] = [];
       const problems: string[] = [];
       const note = (fields: object, message: string) =>
         void problems.push(
@@ -39,11 +39,11 @@ describe.skipIf(!address)('three machines on a database of 16 connections', () =
       for (const at of ['a', 'b', 'c']) {
         await mkdir(join(folder, at, 'data'), { recursive: true });
         if (at !== 'a') await copyFile(join(folder, 'a', 'data', 'master.key'), join(folder, at, 'data', 'master.key'));
-        const house = await openHouse({ folder: join(folder, at), databaseUrl: own.href, log });
-        onTestFinished(house.close);
-        houses.push(house);
+        const server = await startTestServer({ folder: join(folder, at), databaseUrl: own.href, log });
+        onTestFinished(server.close);
+        servers.push(server);
       }
-      const [first] = houses;
+      const [first] = servers;
       const cost = await fixedCost(first!);
       const members: Member[] = [];
       for (let at = 0; at < 12; at++) members.push(await newMember(first!, { monthlyTokens: 60 * cost }));
@@ -51,7 +51,8 @@ describe.skipIf(!address)('three machines on a database of 16 connections', () =
       let isOver = false;
       let changes = 0;
       const administrator = async (at: number) => {
-        for (; !isOver; changes++) await administrate(houses[at % 3]!, 'PATCH', `/users/${members[changes % 12]!.id}`, { monthlyUsd: changes % 2 ? null : 50 });
+        for (; !isOver; changes++)
+          await administrate(servers[at % 3]!, 'PATCH', `/users/${members[changes % 12]!.id}`, { monthlyUsd: changes % 2 ? null : 50 });
       };
       const administrators = [0, 1, 2].map(administrator);
       const watcher = new pg.Client({ connectionString: databaseUrl! });
@@ -65,7 +66,7 @@ describe.skipIf(!address)('three machines on a database of 16 connections', () =
         }
       })();
       // each of twelve users asks 120 times for what 60 calls need: near the edge every call is a question to the database
-      const calls = members.flatMap((member) => Array.from({ length: 120 }, (_, at) => askWith(houses[at % 3]!, member.keys[0]!, fixed)));
+      const calls = members.flatMap((member) => Array.from({ length: 120 }, (_, at) => askWith(servers[at % 3]!, member.keys[0]!, fixed)));
       const said = await tally(calls);
       isOver = true;
       await Promise.all([...administrators, watching]);

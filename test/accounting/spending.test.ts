@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, loggedBy, newMember, type Member } from '../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `  flash: { targets: [{ provider: fake }] }
   tts-1: { kind: speech, targets: [{ provider: fake }] }
@@ -17,7 +17,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 beforeEach(() => upstream.reset());
@@ -54,14 +54,14 @@ interface Operation {
 
 /** Every operation of the document that can be paid for twice, and so once. */
 async function spending(): Promise<readonly string[]> {
-  const { paths } = (await (await house.ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> };
+  const { paths } = (await (await server.ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> };
   return Object.entries(paths).flatMap(([path, { post }]) => (post?.parameters?.some(({ name }) => name === 'Idempotency-Key') ? [path] : []));
 }
 
 async function send(key: string, path: string, body: object | FormData): Promise<{ status: number; text: string }> {
   const isForm = body instanceof FormData;
   const answer = await fetch(
-    house.url + path.replace('{publisher}', 'google').replace(/\{model\}/, /[eE]mbed|predict/.test(path) ? 'text-embedding-3-small' : 'flash'),
+    server.url + path.replace('{publisher}', 'google').replace(/\{model\}/, /[eE]mbed|predict/.test(path) ? 'text-embedding-3-small' : 'flash'),
     {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, ...(isForm ? {} : { 'content-type': 'application/json' }) },
@@ -76,7 +76,7 @@ test.each([
   ['US dollars', { monthlyUsd: 0 }],
   ['requests a minute', { requestsPerMinute: 0 }],
 ])('with no %s left every address that spends refuses, and nothing goes upstream [Q-03]', async (what, limits) => {
-  const { keys } = await newMember(house, limits);
+  const { keys } = await newMember(server, limits);
   const paths = await spending();
   expect(paths.length).toBeGreaterThanOrEqual(11);
   for (const path of paths) {
@@ -91,7 +91,7 @@ test.each([
 
 test('every one of them is a good request to who may spend', async () => {
   for (const path of await spending()) {
-    const { status, text } = await send(house.key, path, requests.find(([end]) => end.test(path))![1]);
+    const { status, text } = await send(server.key, path, requests.find(([end]) => end.test(path))![1]);
     expect([200, 501, 502], `${path} ${text}`).toContain(status); // the scripted provider speaks, draws and transcribes nothing
   }
 });
@@ -120,13 +120,13 @@ describe('absurd numbers', () => {
 
   let member: Member;
   beforeAll(async () => {
-    member = await newMember(house, { monthlyTokens: 1_000_000, monthlyUsd: 1000, requestsPerMinute: 1000 });
+    member = await newMember(server, { monthlyTokens: 1_000_000, monthlyUsd: 1000, requestsPerMinute: 1000 });
   });
 
   test.each(cases)('%s %s: refused with the name of the field, nothing is reserved, booked or asked [Q-09]', async (path, field, body) => {
     for (const value of absurd) {
       if (value === '0' && mayBeNothing.has(field)) continue;
-      const answer = await fetch(house.url + path, {
+      const answer = await fetch(server.url + path, {
         method: 'POST',
         headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
         body: body(value),
@@ -136,12 +136,12 @@ describe('absurd numbers', () => {
       expect(text).toMatch(value.endsWith('e309') ? 'a number that is out of range' : field);
     }
     expect(upstream.requests).toHaveLength(0);
-    expect(await loggedBy(house, member.id)).toEqual([]);
+    expect(await loggedBy(server, member.id)).toEqual([]);
   });
 
   test('the largest numbers that are taken are more than any plan has: refused without an overflow, and the plan is as it was', async () => {
     const most = Number.MAX_SAFE_INTEGER;
-    const poor = await newMember(house, { monthlyTokens: 1_000_000 });
+    const poor = await newMember(server, { monthlyTokens: 1_000_000 });
     for (const more of [{ max_tokens: most }, { max_tokens: most, n: 128 }, { max_completion_tokens: most, n: 128, stream: true }]) {
       const answer = await poor.ask({ model: 'gpt-4o-mini', messages: hello, ...more });
       expect(answer.status).toBe(429);
@@ -157,7 +157,7 @@ describe('absurd numbers', () => {
     expect(upstream.requests).toHaveLength(0);
     const answer = await poor.ask({ model: 'gpt-4o-mini', messages: hello, max_tokens: 900_000 });
     expect(answer.status).toBe(200);
-    const { items } = await administrate<{ items: { planTokens: number }[] }>(house, 'GET', '/usage?groupBy=user');
+    const { items } = await administrate<{ items: { planTokens: number }[] }>(server, 'GET', '/usage?groupBy=user');
     for (const { planTokens } of items) expect(planTokens).toBeLessThan(1_000_000);
   });
 });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSite, type Site } from '../support/fakes/web.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 /** What a provider cites is cited in every interface, in its words. */
 
 let provider: Site;
-let house: House;
+let server: TestServer;
 
 const text = 'Far 🌙 away.';
 const cited = '🌙 away';
@@ -78,7 +78,7 @@ beforeAll(async () => {
     response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}));
   });
   const at = `http://127.0.0.1:${provider.port}`;
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   chat: { dialect: openai-chat, baseUrl: "${at}/v1" }
@@ -94,7 +94,7 @@ models:
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await provider.close();
 });
 
@@ -146,7 +146,7 @@ describe.each(Object.keys(faces))('in the interface of %s', (face) => {
     async ({ model, stream }) => {
       const { ask, cites } = faces[face]!;
       const [path, body] = ask(model, stream);
-      const answer = await house.ask(path, body);
+      const answer = await server.ask(path, body);
       const said = await answer.text();
       expect(answer.status).toBe(200);
       const found = [...objects(said)].filter(cites);

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from '../support/all-faces.ts';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `
   free: { targets: [{ provider: fake }] }
@@ -19,7 +19,7 @@ guard:
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -47,7 +47,7 @@ const files: Readonly<Record<Face, { readonly field: string; readonly body: (typ
 describe.each(faces)('of a file in a request of %s', (face) => {
   const send = (type: string, data: string, model = 'gpt-4o-mini') => {
     const { path, body } = requestOf(face, { model, content: '', stream: false, more: files[face].body(type, data) });
-    return house.ask(path, body);
+    return server.ask(path, body);
   };
 
   test.each(['text/plain', 'text/csv', 'application/json', 'application/vnd.api+json'])('a text (%s) is looked at by the checks that hold', async (type) => {
@@ -91,7 +91,7 @@ test.each([
     stream: false,
     more: { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
   });
-  const answer = await house.ask(path, body);
+  const answer = await server.ask(path, body);
   expect(await answer.text()).toContain('secrets');
   expect(upstream.requests).toHaveLength(0);
 });

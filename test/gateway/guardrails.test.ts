@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { openLog } from '../../src/telemetry/log.ts';
 import { askFace, everyWay, faces } from '../support/all-faces.ts';
 import { always, failing, ok, on, pace, says, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, loggedBy, newMember } from '../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 let member: Awaited<ReturnType<typeof newMember>>;
 
 /** What the address of the check of kind http answers, and what it was asked. */
@@ -60,11 +60,11 @@ beforeAll(async () => {
   upstream = await startUpstream();
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  house = await openHouse({ upstream: upstream.url, yaml: models + checks(url) });
-  member = await newMember(house);
+  server = await startTestServer({ upstream: upstream.url, yaml: models + checks(url) });
+  member = await newMember(server);
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
   service.close();
 });
@@ -79,13 +79,13 @@ const sentText = (at = 0) => upstream.requests[at]!.body.toString();
 /** The rows of the newest request of the member, by step. */
 async function rowsOf(answer: { readonly headers: Headers }) {
   const id = answer.headers.get('x-request-id');
-  const find = async () => (await loggedBy(house, member.id)).filter(({ requestId }) => requestId === id).toSorted((a, b) => a.step - b.step);
+  const find = async () => (await loggedBy(server, member.id)).filter(({ requestId }) => requestId === id).toSorted((a, b) => a.step - b.step);
   await expect.poll(async () => (await find()).length, { timeout: 10_000 }).toBeGreaterThan(0);
   return find();
 }
 
 describe.each(everyWay)('%s, streamed: %s', (face, stream) => {
-  const way = (content: string, more: object = {}) => askFace({ url: house.url, key: member.keys[0]! }, face, { model, content, stream, ...more });
+  const way = (content: string, more: object = {}) => askFace({ url: server.url, key: member.keys[0]! }, face, { model, content, stream, ...more });
   const policy = { chat: 'content_policy_violation', responses: 'content_policy_violation', messages: 'invalid_request_error', gencompat: 'INVALID_ARGUMENT' }[
     face
   ];
@@ -134,7 +134,7 @@ describe.each(everyWay)('%s, streamed: %s', (face, stream) => {
 });
 
 describe.each(faces)('a stream of %s', (face) => {
-  const way = (content: string, more: object = {}) => askFace({ url: house.url, key: member.keys[0]! }, face, { model, content, stream: true, ...more });
+  const way = (content: string, more: object = {}) => askFace({ url: server.url, key: member.keys[0]! }, face, { model, content, stream: true, ...more });
 
   test('says its good sentences and ends with an error when a later one is denied', async () => {
     upstream.script(pace(30, ok({ text: `The first sentence is good. The second says ${key} and is not. The third never comes.` })));
@@ -171,7 +171,7 @@ test('what was denied is in the books: nothing of it before the call, after it w
 describe('a streamed answer', () => {
   test('is masked where what is found comes in many pieces', async () => {
     upstream.script(ok({ text: 'I know a secret word, and more.' })); // a word a piece
-    const answer = await askFace({ url: house.url, key: member.keys[0]! }, 'chat', { model: 'words', content: 'tell', stream: true });
+    const answer = await askFace({ url: server.url, key: member.keys[0]! }, 'chat', { model: 'words', content: 'tell', stream: true });
     expect(answer).toMatchObject({ text: 'I know a [WORDS], and more.', complete: true });
   });
 
@@ -211,7 +211,7 @@ describe('a streamed answer', () => {
   test('without the end of a sentence still flows, and a number at the cut is not torn', async () => {
     const words = 'word '.repeat(500);
     upstream.script(ok({ text: `${words}and 4111 1111 1111 1111 ${words}` }));
-    const answer = await askFace({ url: house.url, key: member.keys[0]! }, 'chat', { model, content: 'tell', stream: true });
+    const answer = await askFace({ url: server.url, key: member.keys[0]! }, 'chat', { model, content: 'tell', stream: true });
     expect(answer.text).toBe(`${words}and [CREDIT_CARD] ${words}`);
     expect(answer.raw.match(/"content":"/g)!.length).toBeGreaterThan(100); // what was not changed came in its own pieces
   });
@@ -245,7 +245,7 @@ describe.each([false, true])('tools, streamed: %s', (stream) => {
 
   test('an answer that is to be JSON stays JSON', async () => {
     upstream.script(ok({ text: '{"mail": "ann@example.com", "card": 4111111111111111, "ok": true}' }));
-    const answer = await askFace({ url: house.url, key: member.keys[0]! }, 'chat', {
+    const answer = await askFace({ url: server.url, key: member.keys[0]! }, 'chat', {
       model,
       content: 'json',
       stream,
@@ -376,7 +376,7 @@ describe('before the call', () => {
 
   test('embedding inputs are masked, denied and flagged', async () => {
     upstream.script(always(on({ path: /embeddings/ }, vectors())));
-    const embed = (input: string | readonly string[]) => house.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input });
+    const embed = (input: string | readonly string[]) => server.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input });
     const masked = await embed(['ann@example.com', 'nothing', 'a banana']);
     expect(masked.status).toBe(200);
     expect(((await masked.json()) as { data: unknown[] }).data).toHaveLength(3);
@@ -388,7 +388,7 @@ describe('before the call', () => {
 
   test('what goes to a provider as it came cannot be masked: it is refused', async () => {
     upstream.script(always(says(/speech$/, 'audio/mpeg', 'sound')));
-    const speak = (input: string) => house.ask('/server/chatcompat/v1/audio/speech', { model, input, voice: 'alloy' });
+    const speak = (input: string) => server.ask('/server/chatcompat/v1/audio/speech', { model, input, voice: 'alloy' });
     expect((await speak('hello')).status).toBe(200);
     const refused = await speak('mail ann@example.com');
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('personal')]);
@@ -396,7 +396,7 @@ describe('before the call', () => {
   });
 
   test('a check of a model holds by whichever of its names it is asked', async () => {
-    const own = await openHouse({
+    const own = await startTestServer({
       upstream: upstream.url,
       yaml: '  real: { targets: [{ provider: fake }], aliases: [nick] }\nguard: { checks: [{ name: a, kind: regex, pattern: stop, action: deny, models: [nick] }] }\n',
     });
@@ -407,7 +407,7 @@ describe('before the call', () => {
 
   test('a check holds for the keys and users that it names alone', async () => {
     const email = 'watched@example.org';
-    const own = await openHouse({
+    const own = await startTestServer({
       upstream: upstream.url,
       yaml: `  other: { targets: [{ provider: fake }] }\nguard: { checks: [{ name: k, kind: regex, pattern: stop, action: deny, keys: [key 1] }, { name: u, kind: regex, pattern: halt, action: deny, users: ["${email.toUpperCase()}"] }] }\n`,
     });
@@ -561,9 +561,9 @@ describe('a check of kind moderation', () => {
 
   test('works for a key that may not ask the moderating model itself', async () => {
     upstream.script(judging('{"flagged": false}'));
-    const { key } = await administrate<{ key: string }>(house, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['judged'] });
-    expect((await askWith(house, key, { model: 'judged', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(200);
-    expect((await askWith(house, key, { model: 'judge', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(404);
+    const { key } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['judged'] });
+    expect((await askWith(server, key, { model: 'judged', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(200);
+    expect((await askWith(server, key, { model: 'judge', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(404);
   });
 });
 
@@ -591,7 +591,7 @@ describe('where the caller chooses the models', () => {
 });
 
 test('a caller without quota is told so before the moderating model is paid for', async () => {
-  const poor = await newMember(house, { monthlyTokens: 0 });
+  const poor = await newMember(server, { monthlyTokens: 0 });
   const answer = await poor.ask({ model: 'judged', messages: [{ role: 'user', content: 'hello' }] });
   expect(answer.status).toBe(429);
   expect(upstream.requests).toHaveLength(0);
@@ -603,11 +603,11 @@ test('an input of token ids, which no check can read, is refused where a check h
     [1, 2, 3],
     [[1, 2], [3]],
   ]) {
-    const answer = await house.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input });
+    const answer = await server.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input });
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: { type: 'invalid_request_error', param: 'input' } }]);
   }
   expect(upstream.requests).toHaveLength(0);
-  const answer = await house.ask('/server/chatcompat/v1/embeddings', { model: 'text-embedding-3-small', input: [1, 2, 3] });
+  const answer = await server.ask('/server/chatcompat/v1/embeddings', { model: 'text-embedding-3-small', input: [1, 2, 3] });
   expect([answer.status, upstream.requests.length]).toEqual([200, 1]);
 });
 
@@ -625,7 +625,7 @@ test('a client that leaves while a check is made ends the call', async () => {
 test('new settings hold for the next call, and flags stand in the log', async () => {
   const lines: string[] = [];
   const log = { ...openLog('silent'), info: (fields: object) => void lines.push(JSON.stringify(fields)) };
-  const own = await openHouse({ upstream: upstream.url, log, yaml: 'guard: { checks: [{ name: no, kind: regex, pattern: apple, action: deny }] }\n' });
+  const own = await startTestServer({ upstream: upstream.url, log, yaml: 'guard: { checks: [{ name: no, kind: regex, pattern: apple, action: deny }] }\n' });
   onTestFinished(own.close);
   const apple = () => own.ask(chat, { model, messages: [{ role: 'user', content: 'an apple' }] });
   expect((await apple()).status).toBe(400);
@@ -639,6 +639,6 @@ test('new settings hold for the next call, and flags stand in the log', async ()
 
 test('with checks for other models alone, the bytes of a call go up as they came', async () => {
   const body = `{ "model": "free",  "messages": [{"role":"user","content":"hello"}] }`;
-  await (await askWith(house, member.keys[0]!, {}, { body })).text();
+  await (await askWith(server, member.keys[0]!, {}, { body })).text();
   expect(sentText()).toBe(body.replace('"free"', '"free-up"'));
 });

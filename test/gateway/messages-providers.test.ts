@@ -71,7 +71,7 @@ describe('a provider of this wire', () => {
     const { headers, status } = await here.whole(request(undefined, { temperature: 0.5, model: 'claude-y' }));
     expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'temperature: this model does not take it.']);
     await here.whole(request(undefined, { temperature: 0.5, model: 'claude-y' }));
-    const { dragoman } = (await (await here.house.ask('/server/chatcompat/v1/models/claude-y')).json()) as { dragoman: { targets: { fields: object }[] } };
+    const { dragoman } = (await (await here.server.ask('/server/chatcompat/v1/models/claude-y')).json()) as { dragoman: { targets: { fields: object }[] } };
     expect(dragoman.targets[0]!.fields).toMatchObject({ temperature: { fate: 'ignored', note: 'this model does not take it.' } });
     expect(here.upstream.requests.map(({ json }) => 'temperature' in (json as object))).toEqual([true, false, false]);
   });
@@ -86,7 +86,7 @@ describe('a provider of this wire', () => {
   test('is left at once when the client leaves', async () => {
     here.upstream.script(pace(200));
     const leaving = new AbortController();
-    const answer = await here.house.ask(messages, request('one two three four five six', { stream: true }), { signal: leaving.signal });
+    const answer = await here.server.ask(messages, request('one two three four five six', { stream: true }), { signal: leaving.signal });
     await answer.body!.getReader().read();
     leaving.abort();
     expect((await here.upstream.closed(0)).closedEarlyAt).toBeDefined();
@@ -112,7 +112,7 @@ describe('a provider of this wire', () => {
 });
 
 describe('a chat completion of a provider of this wire', () => {
-  const ask = (more: object = {}) => here.house.ask(chat, { model: 'claude-x', messages: [{ role: 'user', content: 'one two three' }], ...more });
+  const ask = (more: object = {}) => here.server.ask(chat, { model: 'claude-x', messages: [{ role: 'user', content: 'one two three' }], ...more });
   interface Completion {
     readonly choices: readonly {
       readonly message: { readonly content: string; readonly reasoning_content?: string; readonly tool_calls?: readonly object[] };
@@ -231,7 +231,7 @@ describe('a chat completion of a provider of this wire', () => {
   });
 
   test('is refused where it is strict and something would be lost', async () => {
-    const answer = await here.house.ask(
+    const answer = await here.server.ask(
       chat,
       { model: 'claude-x', messages: [{ role: 'user', content: 'x' }], seed: 7 },
       { headers: { 'x-dragoman-strict': 'true' } },

@@ -19,7 +19,7 @@ import {
   type Nobody,
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 /* Regions that fail in every way, with the settings as they are delivered where nothing else is said. */
 const seven = ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'];
@@ -28,9 +28,9 @@ const said = (text: string) => ({ contents: [{ role: 'user', parts: [{ text }] }
 
 let upstream: Upstream;
 let dead: Nobody;
-let open: House[] = [];
+let open: TestServer[] = [];
 /** For tests that leave nothing behind. */
-let steady: House;
+let steady: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
@@ -44,14 +44,14 @@ afterAll(async () => {
   dead.close();
 });
 afterEach(async () => {
-  await Promise.all(open.map((house) => house.close()));
+  await Promise.all(open.map((server) => server.close()));
   open = [];
   upstream.reset();
 });
 
 /** A house whose models `gemini-2.5-flash`, `gemini-2.0-flash` and `gemini-2.5-pro` can be asked in some regions. */
-async function houseOf(regions: readonly unknown[], more = ''): Promise<House> {
-  const house = await openHouse({
+async function houseOf(regions: readonly unknown[], more = ''): Promise<TestServer> {
+  const server = await startTestServer({
     yaml: `
 providers:
   pool: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: ${JSON.stringify(regions)} }
@@ -61,8 +61,8 @@ models:
   gemini-2.5-pro: { targets: [{ provider: pool }] }
 ${more}`,
   });
-  open.push(house);
-  return house;
+  open.push(server);
+  return server;
 }
 
 interface Body {
@@ -71,8 +71,8 @@ interface Body {
   readonly promptFeedback?: object;
 }
 
-async function ask(house: House, { model = 'gemini-2.5-flash', text = 'hi' } = {}) {
-  const answer = await house.ask(`${root}/${model}:generateContent`, said(text));
+async function ask(server: TestServer, { model = 'gemini-2.5-flash', text = 'hi' } = {}) {
+  const answer = await server.ask(`${root}/${model}:generateContent`, said(text));
   const attempts = Number(answer.headers.get('x-dragoman-attempts'));
   return { status: answer.status, attempts, region: answer.headers.get('x-dragoman-region'), body: (await answer.json()) as Body };
 }
@@ -82,7 +82,7 @@ test('whichever regions are out, each in its own way: an answer whenever one is 
   const hangSeconds = 0.2;
   const ways = ['busy', 'failing', 'hanging', 'refused', 'failing', 'busy', 'hanging'] as const;
   const behaviours = { busy: tooMany(), failing: failing(503), hanging: hang() };
-  const house = await houseOf(
+  const server = await houseOf(
     seven.map((name, at) => (ways[at] === 'refused' ? { name, baseUrl: dead.url } : name)),
     `limits: { hangSeconds: { stream: ${hangSeconds}, whole: ${hangSeconds} }, firstByteSeconds: 1 }\nrouting: { cooldownSeconds: 0, retryBudget: 1 }\n`,
   );
@@ -95,7 +95,7 @@ test('whichever regions are out, each in its own way: an answer whenever one is 
     const tried = first < 0 ? seven : seven.slice(0, first + 1);
     const hangs = tried.filter((_, at) => isDown(at) && ways[at] === 'hanging').length;
     const begun = performance.now();
-    const { status, attempts } = await ask(house);
+    const { status, attempts } = await ask(server);
     expect([mask, status, attempts]).toEqual([mask, first < 0 ? 429 : 200, tried.length]);
     expect(regionsAsked()).toEqual(tried.filter((_, at) => ways[at] !== 'refused'));
     // the last one is waited for as long as a first byte may take
@@ -132,14 +132,14 @@ describe('exactly one attempt', () => {
 });
 
 test('a region that is always busy is asked once a cooldown, the others answer everything [R-05]', async () => {
-  const house = await houseOf(seven);
+  const server = await houseOf(seven);
   upstream.script(always(on({ region: 'us-central1' }, tooMany({ retryAfter: 2 }))));
-  await ask(house);
+  await ask(server);
   const begun = performance.now();
   const answers: Promise<{ readonly status: number }>[] = [];
   for (let at = 0; at < 250; at++) {
     await until(begun + at * 20); // 50 a second
-    answers.push(ask(house));
+    answers.push(ask(server));
   }
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([200]));
@@ -149,13 +149,13 @@ test('a region that is always busy is asked once a cooldown, the others answer e
 }, 30_000);
 
 test('where half of all answers are 503 a request takes two tries, not seven', async () => {
-  const house = await houseOf(seven);
+  const server = await houseOf(seven);
   upstream.script(always(coin(ok(), failing(503))));
   const begun = performance.now();
   const answers: Promise<{ readonly status: number }>[] = [];
   for (let at = 0; at < 600; at++) {
     await until(begun + at * 5); // 200 a second
-    answers.push(ask(house));
+    answers.push(ask(server));
   }
   const good = (await Promise.all(answers)).filter(({ status }) => status === 200).length;
   expect(good).toBeGreaterThan(0.9 * answers.length);
@@ -163,12 +163,12 @@ test('where half of all answers are 503 a request takes two tries, not seven', a
 }, 30_000);
 
 test('500 requests at once, some regions out: each is answered with its own words, and what the books say of each region is what it was asked [R-09]', async () => {
-  const house = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
+  const server = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
   const down = ['us-central1', 'us-east4', 'us-east5'];
   upstream.script(...down.map((region, at) => always(on({ region }, at % 2 ? failing(503) : tooMany()))));
   const answers = await Promise.all(
     Array.from({ length: 500 }, async (_, at) => {
-      const answer = await house.ask(`${root}/gemini-2.5-flash:generateContent`, said(`canary-${at}-`));
+      const answer = await server.ask(`${root}/gemini-2.5-flash:generateContent`, said(`canary-${at}-`));
       return { id: answer.headers.get('x-request-id')!, status: answer.status, text: await answer.text() };
     }),
   );
@@ -177,7 +177,7 @@ test('500 requests at once, some regions out: each is answered with its own word
     expect(text.match(/canary-\d+-/g)).toEqual([`canary-${at}-`]);
   }
   const triesOf = async (id: string) => {
-    const answer = await house.ask(`/server/admin/logs/${id}`);
+    const answer = await server.ask(`/server/admin/logs/${id}`);
     const { tries } = (await answer.json()) as { readonly tries?: readonly { readonly region: string }[] };
     return tries?.map(({ region }) => region);
   };
@@ -194,26 +194,26 @@ test('500 requests at once, some regions out: each is answered with its own word
 
 describe('a model that is missing', () => {
   test('in some regions is answered where it is; in all of them by the next of its tier, and modelVersion says by whom [R-10]', async () => {
-    const house = await houseOf(seven.slice(0, 3));
+    const server = await houseOf(seven.slice(0, 3));
     upstream.script(...seven.slice(0, 2).map((region) => always(on({ region, model: 'gemini-2.0-flash' }, notFound('model')))));
-    const some = await ask(house, { model: 'gemini-2.0-flash' });
+    const some = await ask(server, { model: 'gemini-2.0-flash' });
     expect([some.status, some.region, some.body.modelVersion]).toEqual([200, 'us-east4', 'gemini-2.0-flash']);
     upstream.script(always(on({ region: 'us-east4', model: 'gemini-2.0-flash' }, notFound('model'))));
-    const none = await ask(house, { model: 'publishers/google/models/gemini-2.0-flash' });
+    const none = await ask(server, { model: 'publishers/google/models/gemini-2.0-flash' });
     expect([none.status, none.body.modelVersion]).toEqual([200, 'gemini-2.5-flash']);
   });
 
   test('is never replaced by one of another tier [R-10]', async () => {
-    const house = await houseOf(seven.slice(0, 3));
+    const server = await houseOf(seven.slice(0, 3));
     upstream.script(always(on({ model: 'gemini-2.5-pro' }, notFound('model'))));
-    for (const model of ['pro', 'gemini-2.5-pro', 'gemini-1.5-pro']) expect((await ask(house, { model })).status).toBe(404);
+    for (const model of ['pro', 'gemini-2.5-pro', 'gemini-1.5-pro']) expect((await ask(server, { model })).status).toBe(404);
     expect(new Set(upstream.requests.map(({ model }) => model))).toEqual(new Set(['gemini-2.5-pro']));
   });
 });
 
 test('1,000 callers that leave, before the head or in the middle of a stream, touch neither the health of a region nor the answer of another caller [R-13]', async () => {
-  const house = await houseOf(seven.slice(0, 1));
-  const stream = (text: string, init: RequestInit = {}) => house.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said(text), init);
+  const server = await houseOf(seven.slice(0, 1));
+  const stream = (text: string, init: RequestInit = {}) => server.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said(text), init);
   const words = 'word '.repeat(100).trim();
   upstream.script(pace(50));
   const staying = stream(words).then((answer) => answer.text());
@@ -238,9 +238,9 @@ test('1,000 callers that leave, before the head or in the middle of a stream, to
     await Promise.allSettled(all);
     await upstream.until((requests) => requests.slice(before).every(({ closedAt }) => closedAt), 30_000);
   }
-  const { items } = (await (await house.ask('/server/admin/regions')).json()) as { items: { model: string; state: string; successRate: number }[] };
+  const { items } = (await (await server.ask('/server/admin/regions')).json()) as { items: { model: string; state: string; successRate: number }[] };
   expect(items.find(({ model }) => model === 'gemini-2.5-flash')).toMatchObject({ state: 'ok', successRate: 1 });
-  expect(await ask(house)).toMatchObject({ status: 200, attempts: 1 });
+  expect(await ask(server)).toMatchObject({ status: 200, attempts: 1 });
   expect(await staying).toContain('"finishReason":"STOP"');
 }, 120_000);
 

@@ -25,7 +25,7 @@ import {
   type Nobody,
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 const seven = ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'];
 /** Three orders in which the operator may have listed them. */
@@ -37,7 +37,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
 
 let upstream: Upstream;
 let dead: Nobody;
-let house: House;
+let server: TestServer;
 
 const provider = (url: string, regions: readonly unknown[], more = '') =>
   `{ dialect: gemini, kind: vertex, project: my-project, baseUrl: "${url}/{region}/v1", credentials: { accessToken: "token-canary" }, regions: ${JSON.stringify(regions)}${more} }`;
@@ -47,7 +47,7 @@ beforeAll(async () => {
   dead = await nobody();
   const lines = Object.entries(orders).map(([name, regions]) => `  ${name}: ${provider(upstream.url, regions)}`);
   const half = seven.map((name, at) => (at < 6 ? { name, baseUrl: dead.url } : name));
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
 ${lines.join('\n')}
@@ -66,7 +66,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
   dead.close();
 });
@@ -76,7 +76,7 @@ const path = (model: string) => `/server/gencompat/v1beta/models/${model}:genera
 const said = (text: string) => ({ contents: [{ role: 'user', parts: [{ text }] }] });
 const regionsAsked = () => upstream.requests.map(({ region }) => region);
 
-async function ask(model: string, text = 'hi', at = house) {
+async function ask(model: string, text = 'hi', at = server) {
   const answer = await at.ask(path(model), said(text));
   const body = (await answer.json()) as { candidates?: { content: { parts: { text: string }[] } }[]; error?: { status: string } };
   return { status: answer.status, headers: answer.headers, body, attempts: Number(answer.headers.get('x-dragoman-attempts')) };
@@ -155,7 +155,7 @@ describe('seven regions', () => {
 
   test('once one has spoken no other is asked', async () => {
     upstream.script(cut({ afterEvents: 1 }));
-    const answer = await house.ask('/server/gencompat/v1beta/models/flash-listed:streamGenerateContent?alt=sse', said('one two three'));
+    const answer = await server.ask('/server/gencompat/v1beta/models/flash-listed:streamGenerateContent?alt=sse', said('one two three'));
     expect(await answer.text()).toContain('"error"');
     expect(upstream.requests).toHaveLength(1);
   });
@@ -174,7 +174,7 @@ describe('seven regions', () => {
 
   test('[gencompat.answer-format] whatever region answers, chat completions too get their own form', async () => {
     upstream.script(tooMany());
-    const answer = await house.ask(chat, { model: 'flash-listed', messages: [{ role: 'user', content: 'hi' }] });
+    const answer = await server.ask(chat, { model: 'flash-listed', messages: [{ role: 'user', content: 'hi' }] });
     expect(await answer.json()).toMatchObject({ object: 'chat.completion', choices: [{ finish_reason: 'stop' }] });
     expect(answer.headers.get('x-dragoman-region')).toBe('us-east1');
   });
@@ -182,7 +182,7 @@ describe('seven regions', () => {
 
 describe('a region that is cooling down', () => {
   test('is left alone, shown as such, and used again when it is well', async () => {
-    const own = await openHouse({
+    const own = await startTestServer({
       yaml: `
 providers:
   pool: ${provider(upstream.url, seven.slice(0, 2))}
@@ -254,7 +254,7 @@ describe('signing in', () => {
   });
 
   const withAccount = () =>
-    openHouse({
+    startTestServer({
       yaml: `
 providers:
   pool: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { serviceAccountFile: "${folder}/key.json" }, regions: [us-east1, us-east4] }
@@ -302,7 +302,7 @@ routing: { cooldownSeconds: 0 }
 });
 
 test('with the order `fastest` the quickest region is asked first once all are known', async () => {
-  const own = await openHouse({
+  const own = await startTestServer({
     yaml: `
 providers:
   pool: ${provider(upstream.url, seven.slice(0, 3), ', order: fastest')}

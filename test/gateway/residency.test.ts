@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, googleVectors, startUpstream, tooMany, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, newMember } from '../support/members.ts';
 
 /** A plan that names a list of regions: nobody on it is ever answered from elsewhere. */
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
   const regions = '[us-central1, us-east1, us-south1, us-west1]';
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   platform: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: ${regions}, residency: { south: [us-south1, us-west1], west: [us-west1, us-east1], alone: [us-central1] } }
@@ -31,7 +31,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -44,7 +44,7 @@ const message = (model: string) => ({ path: '/server/messages/v1/messages', body
 
 const places = () => upstream.requests.map(({ region, path }) => region ?? path);
 const ask = async (key: string, { path, body }: { readonly path: string; readonly body: object }) => {
-  const answer = await fetch(house.url + path, {
+  const answer = await fetch(server.url + path, {
     method: 'POST',
     headers: { 'x-access-tokens': key, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -53,15 +53,15 @@ const ask = async (key: string, { path, body }: { readonly path: string; readonl
 };
 
 async function memberOn(plan: string): Promise<string> {
-  const member = await newMember(house);
-  await administrate(house, 'PATCH', `/users/${member.id}`, { plan });
+  const member = await newMember(server);
+  await administrate(server, 'PATCH', `/users/${member.id}`, { plan });
   return member.keys[0]!;
 }
 
 describe.each(['of the settings file', 'of the database'])('a plan %s with a residency', (where) => {
   let key: string;
   beforeAll(async () => {
-    if (where === 'of the database') await administrate(house, 'PUT', '/plans/made-south', { residency: 'south' });
+    if (where === 'of the database') await administrate(server, 'PUT', '/plans/made-south', { residency: 'south' });
     key = await memberOn(where === 'of the database' ? 'made-south' : 'south');
   });
 
@@ -99,8 +99,8 @@ describe.each(['of the settings file', 'of the database'])('a plan %s with a res
 
   test('shows no model that cannot be had', async () => {
     const list = async (headers: Record<string, string>) =>
-      ((await (await fetch(`${house.url}/server/chatcompat/v1/models`, { headers })).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
-    const all = await list({ 'x-access-tokens': house.key });
+      ((await (await fetch(`${server.url}/server/chatcompat/v1/models`, { headers })).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+    const all = await list({ 'x-access-tokens': server.key });
     expect(all).toEqual(expect.arrayContaining(['gpt-x', 'gemini-2.0-flash']));
     expect((await list({ 'x-access-tokens': key })).toSorted()).toEqual(['built-in', 'built-in-embedding', 'gemini-2.5-flash', 'vectors']);
   });
@@ -112,26 +112,26 @@ test('who is on a plan without one is answered from everywhere', async () => {
 });
 
 test('a plan that changes changes the very next call', async () => {
-  await administrate(house, 'PUT', '/plans/moving', {});
+  await administrate(server, 'PUT', '/plans/moving', {});
   const key = await memberOn('moving');
   await ask(key, generate('gemini-2.5-flash'));
-  await administrate(house, 'PUT', '/plans/moving', { residency: 'west' });
+  await administrate(server, 'PUT', '/plans/moving', { residency: 'west' });
   await ask(key, generate('gemini-2.5-flash'));
   expect(places()).toEqual(['/v1/chat/completions', 'us-east1']);
 });
 
 test('the plan of a team binds its members as their own does: only what lies in both lists is asked', async () => {
-  await administrate(house, 'PUT', '/plans/west', { residency: 'west' });
-  const member = await newMember(house);
-  await administrate(house, 'PATCH', `/users/${member.id}`, { plan: 'south' });
-  await administrate(house, 'POST', '/teams', { name: 'western', plan: 'west', members: [member.id] });
+  await administrate(server, 'PUT', '/plans/west', { residency: 'west' });
+  const member = await newMember(server);
+  await administrate(server, 'PATCH', `/users/${member.id}`, { plan: 'south' });
+  await administrate(server, 'POST', '/teams', { name: 'western', plan: 'west', members: [member.id] });
   expect((await ask(member.keys[0]!, generate('gemini-2.5-flash'))).status).toBe(200);
   expect(places()).toEqual(['us-west1']);
 });
 
 test('the list of plans says it', async () => {
-  await administrate(house, 'PUT', '/plans/told', { residency: 'west' });
-  const { items } = await administrate<{ items: object[] }>(house, 'GET', '/plans');
+  await administrate(server, 'PUT', '/plans/told', { residency: 'west' });
+  const { items } = await administrate<{ items: object[] }>(server, 'GET', '/plans');
   expect(items).toEqual(
     expect.arrayContaining([
       { name: 'south', source: 'settings', residency: 'south' },
@@ -141,6 +141,6 @@ test('the list of plans says it', async () => {
 });
 
 test.each(['nowhere', '__proto__', '', 5, null])('the list %j that no provider has is refused, naming the field', async (residency) => {
-  const answer = await house.ask('/server/admin/plans/x', { residency }, { method: 'PUT' });
+  const answer = await server.ask('/server/admin/plans/x', { residency }, { method: 'PUT' });
   expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('residency')]);
 });

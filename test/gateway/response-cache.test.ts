@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { askFace, everyWay, faces, type AskingFace, type Face } from '../support/all-faces.ts';
 import { cut, errorEvent, failing, ok, on, always, pace, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, loggedBy, newMember, type Member } from '../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 let member: Member;
 
 const model = 'kept';
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `  kept: { targets: [{ provider: fake, model: kept-up }], aliases: [held] }
   named: { targets: [{ provider: fake, model: named-up }], aliases: [called] }
@@ -22,10 +22,10 @@ cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, called: { ttlSe
 routing: { cooldownSeconds: 0 }
 `,
   });
-  member = await newMember(house);
+  member = await newMember(server);
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -34,7 +34,7 @@ let questions = 0;
 /** Words that no test has asked before. */
 const fresh = () => `question ${questions++}`;
 const face = (one: Face, asking: Partial<AskingFace>, key = member.keys[0]!) =>
-  askFace({ url: house.url, key }, one, { model, content: fresh(), stream: false, ...asking });
+  askFace({ url: server.url, key }, one, { model, content: fresh(), stream: false, ...asking });
 const cacheOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-dragoman-cache');
 const ask = (content: string, more: object = {}, headers: Record<string, string> = {}) =>
   member.ask({ model, messages: [{ role: 'user', content }], ...more }, { headers });
@@ -71,7 +71,7 @@ describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
 describe.each(faces)('%s', (one) => {
   test("another user's identical request is asked for by itself [T-09]", async () => {
     const content = fresh();
-    const other = await newMember(house);
+    const other = await newMember(server);
     const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0])];
     expect([cacheOf(mine), cacheOf(theirs)]).toEqual(['miss', 'miss']);
     expect(upstream.requests).toHaveLength(2);
@@ -92,12 +92,12 @@ test('a chat completion comes again exactly as the provider said it', async () =
   const [first, second] = [await face('chat', { content }), await face('chat', { content })];
   expect(cacheOf(second)).toBe('hit');
   expect(JSON.parse(second.raw)).toEqual(JSON.parse(first.raw));
-  const lane = await face('chat', { content, headers: { 'x-dragoman-cache': 'no-store' } }); // its bytes pass unread
+  const passthrough = await face('chat', { content, headers: { 'x-dragoman-cache': 'no-store' } }); // its bytes pass unread
   const saidBy = ({ raw, text }: { readonly raw: string; readonly text: string }) => {
     const { model, usage } = JSON.parse(raw) as Record<string, unknown>;
     return { text, model, usage };
   };
-  expect(saidBy(lane)).toEqual(saidBy(second));
+  expect(saidBy(passthrough)).toEqual(saidBy(second));
 });
 
 describe('equal', () => {
@@ -165,7 +165,7 @@ describe('kept are', () => {
 
   test('no embeddings', async () => {
     upstream.script(always(on({ path: /embeddings/ }, vectors())));
-    const embed = () => house.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input: 'x' }, { headers: { 'x-dragoman-cache': '60' } });
+    const embed = () => server.ask('/server/chatcompat/v1/embeddings', { model: 'vectors', input: 'x' }, { headers: { 'x-dragoman-cache': '60' } });
     for (let turn = 0; turn < 2; turn++) {
       const answer = await embed();
       expect([answer.status, cacheOf(answer)]).toEqual([200, null]);
@@ -176,13 +176,13 @@ describe('kept are', () => {
   test('stored responses under an id of their own each', async () => {
     const content = fresh();
     const respond = async () => {
-      const answer = await house.ask('/server/chatcompat/v1/responses', { model, input: content, store: true });
+      const answer = await server.ask('/server/chatcompat/v1/responses', { model, input: content, store: true });
       return { cache: cacheOf(answer), ...((await answer.json()) as { id: string; output: unknown[] }) };
     };
     const [first, second] = [await respond(), await respond()];
     expect([first.cache, second.cache]).toEqual(['miss', 'hit']);
     expect(second.id).not.toBe(first.id);
-    for (const { id } of [first, second]) expect((await house.ask(`/server/chatcompat/v1/responses/${id}`)).status).toBe(200);
+    for (const { id } of [first, second]) expect((await server.ask(`/server/chatcompat/v1/responses/${id}`)).status).toBe(200);
   });
 });
 
@@ -212,8 +212,8 @@ describe('how long', () => {
     const path = '/server/chatcompat/v1/responses';
     const content = fresh();
     const answer = async (headers: Record<string, string>) => {
-      const { id } = (await (await house.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
-      const status = async () => ((await (await house.ask(`${path}/${id}`)).json()) as { status: string }).status;
+      const { id } = (await (await server.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
+      const status = async () => ((await (await server.ask(`${path}/${id}`)).json()) as { status: string }).status;
       await expect.poll(status, { timeout: 10_000 }).toBe('completed');
       return upstream.requests.length;
     };
@@ -247,7 +247,7 @@ describe('how long', () => {
   });
 
   test('ends with new settings, behind which another model may stand', async () => {
-    const own = await openHouse({ upstream: upstream.url, yaml: 'cache: { "*": { ttlSeconds: 600 } }\n' });
+    const own = await startTestServer({ upstream: upstream.url, yaml: 'cache: { "*": { ttlSeconds: 600 } }\n' });
     onTestFinished(own.close);
     const answer = async () => cacheOf(await askWith(own, own.key, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] }));
     expect([await answer(), await answer()]).toEqual(['miss', 'hit']);
@@ -259,7 +259,7 @@ describe('how long', () => {
 
   test('ends with new settings for an answer that was under way then', async () => {
     const yaml = 'cache: { "*": { ttlSeconds: 600 } }\n';
-    const own = await openHouse({ upstream: upstream.url, yaml });
+    const own = await startTestServer({ upstream: upstream.url, yaml });
     onTestFinished(own.close);
     const answer = () => askWith(own, own.key, { model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'hello' }] });
     upstream.script(pace(100, ok({ text: 'one two three four' })));
@@ -274,7 +274,7 @@ describe('how long', () => {
 
 describe('the books', () => {
   test('have a row for a cached answer, which costs nothing and says so [Q-13]', async () => {
-    const someone = await newMember(house, { monthlyTokens: 1_000_000, requestsPerMinute: 1000 });
+    const someone = await newMember(server, { monthlyTokens: 1_000_000, requestsPerMinute: 1000 });
     const content = fresh();
     const body = { model, messages: [{ role: 'user', content }] };
     const remaining = async () => Number((await someone.ask(body)).headers.get('x-ratelimit-remaining-tokens'));
@@ -282,19 +282,19 @@ describe('the books', () => {
     const [second, third] = [await remaining(), await remaining()];
     expect(third).toBe(second);
     expect(third).toBeLessThan(1_000_000);
-    await expect.poll(async () => (await loggedBy(house, someone.id)).length, { timeout: 10_000 }).toBe(3);
-    const [miss, ...hits] = await loggedBy(house, someone.id);
+    await expect.poll(async () => (await loggedBy(server, someone.id)).length, { timeout: 10_000 }).toBe(3);
+    const [miss, ...hits] = await loggedBy(server, someone.id);
     expect(miss!.planTokens).toBeGreaterThan(0);
     expect(miss!.provenance).toBe('provider');
     for (const hit of hits) expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
   });
 
   test('ask no quota of a cached answer', async () => {
-    const someone = await newMember(house, { monthlyTokens: 1_000_000 });
+    const someone = await newMember(server, { monthlyTokens: 1_000_000 });
     const content = fresh();
     const body = { model, messages: [{ role: 'user', content }] };
     expect((await someone.ask(body)).status).toBe(200);
-    await administrate(house, 'PATCH', `/users/${someone.id}`, { monthlyTokens: 0 });
+    await administrate(server, 'PATCH', `/users/${someone.id}`, { monthlyTokens: 0 });
     await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 5000 }).toBe(429);
     const hit = await someone.ask(body);
     expect([hit.status, cacheOf(hit)]).toEqual([200, 'hit']);
@@ -303,10 +303,10 @@ describe('the books', () => {
 
 test('a key that is narrowed to other models is not given what its user has kept', async () => {
   const content = fresh();
-  const { key: narrow } = await administrate<{ key: string }>(house, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['gpt-4o-mini'] });
-  const { key: fitting } = await administrate<{ key: string }>(house, 'POST', `/users/${member.id}/keys`, { name: 'fitting', models: [model] });
+  const { key: narrow } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['gpt-4o-mini'] });
+  const { key: fitting } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'fitting', models: [model] });
   await (await ask(content)).text();
-  const with_ = (key: string) => askWith(house, key, { model, messages: [{ role: 'user', content }] });
+  const with_ = (key: string) => askWith(server, key, { model, messages: [{ role: 'user', content }] });
   expect((await with_(narrow)).status).toBe(404);
   expect(cacheOf(await with_(fitting))).toBe('hit');
 });
@@ -314,7 +314,7 @@ test('a key that is narrowed to other models is not given what its user has kept
 test('checks see a cached answer as they see every other, and what they mask is asked for masked', async () => {
   const checks = (action: string) =>
     `cache: { "*": { ttlSeconds: 600 } }\nguard: { checks: [{ name: mail, when: [before, after], kind: pii, entities: [email], action: ${action} }] }\n`;
-  const own = await openHouse({ upstream: upstream.url, yaml: checks('mask') });
+  const own = await startTestServer({ upstream: upstream.url, yaml: checks('mask') });
   onTestFinished(own.close);
   upstream.script(ok({ text: 'It is ann@example.com.' }));
   const answer = async (content: string) => {

@@ -13,18 +13,18 @@ import {
   tooMany,
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 /** Other interfaces before a provider that speaks the responses wire. */
 
 const messages = '/server/messages/v1/messages';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   resp: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-one", "sk-two"] }
@@ -36,7 +36,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -46,7 +46,7 @@ const sent = (at = 0) => upstream.requests[at]!.json as Record<string, unknown>;
 const look = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'string' } } } } };
 
 async function asked(path: string, body: object) {
-  const answer = await house.ask(path, body);
+  const answer = await server.ask(path, body);
   const text = await answer.text();
   return { status: answer.status, text, warnings: answer.headers.get('x-dragoman-warnings') };
 }
@@ -104,7 +104,7 @@ test('what this wire has no words for is said, and refused where the client is s
   const more = { n: 2, seed: 7, stop: ['x'], logit_bias: { 1: 1 }, frequency_penalty: 1 };
   const { warnings } = await asked(chat, say('x', more));
   for (const name of Object.keys(more)) expect(warnings).toContain(`${name}:`);
-  const strict = await house.ask(chat, say('x', more), { headers: { 'x-dragoman-strict': 'true' } });
+  const strict = await server.ask(chat, say('x', more), { headers: { 'x-dragoman-strict': 'true' } });
   expect(strict.status).toBe(400);
 });
 

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, errorEvent, failing, on, refusal, startUpstream, tooMany, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, newMember } from '../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   one: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [sk-one] }
@@ -33,7 +33,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -41,7 +41,7 @@ afterEach(() => upstream.reset());
 const said = (content: string, more: object = {}) => ({ model: 'small', messages: [{ role: 'user', content }], ...more });
 
 async function ask(body: object, headers: Record<string, string> = {}, path = chat) {
-  const answer = await house.ask(path, body, { headers });
+  const answer = await server.ask(path, body, { headers });
   const text = await answer.text();
   return { status: answer.status, headers: answer.headers, text, json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : undefined };
 }
@@ -66,7 +66,7 @@ interface Logged {
 /** The books reach the database a moment later. */
 async function logged(requestId: string, steps = 1): Promise<Logged> {
   for (;;) {
-    const found = await administrate<Logged>(house, 'GET', `/logs/${requestId}`).catch(() => undefined);
+    const found = await administrate<Logged>(server, 'GET', `/logs/${requestId}`).catch(() => undefined);
     if (found && 1 + (found.steps?.length ?? 0) >= steps) return found;
     await sleep(20);
   }
@@ -134,9 +134,9 @@ describe('a conversation that is too long for a model', () => {
     upstream.reset();
     upstream.script(always(tooLong('small-1')));
     expect(await ask(said('a story'), { 'x-dragoman-strict': 'true' })).toMatchObject(refused);
-    const { id } = await newMember(house);
-    const { key } = await administrate<{ key: string }>(house, 'POST', `/users/${id}/keys`, { name: 'narrow', models: ['small'] });
-    const answer = await askWith(house, key, said('a story'));
+    const { id } = await newMember(server);
+    const { key } = await administrate<{ key: string }>(server, 'POST', `/users/${id}/keys`, { name: 'narrow', models: ['small'] });
+    const answer = await askWith(server, key, said('a story'));
     expect(answer.status).toBe(400);
     expect(asked()).toEqual(['small-1', 'small-1']);
   });
@@ -193,14 +193,14 @@ describe('x-dragoman-targets', () => {
   });
 
   test('a key that is narrowed to some models chooses among these only', async () => {
-    const { id } = await newMember(house);
-    const { key } = await administrate<{ key: string }>(house, 'POST', `/users/${id}/keys`, { name: 'narrow', models: ['small', 'big'] });
-    const answer = await askWith(house, key, said('hello'), { headers: choose('big,secret') });
+    const { id } = await newMember(server);
+    const { key } = await administrate<{ key: string }>(server, 'POST', `/users/${id}/keys`, { name: 'narrow', models: ['small', 'big'] });
+    const answer = await askWith(server, key, said('hello'), { headers: choose('big,secret') });
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({
       error: { param: 'x-dragoman-targets', message: expect.stringContaining('`secret`, which does not exist or you do not have access') as string },
     });
-    expect((await askWith(house, key, said('hello'), { headers: choose('big') })).status).toBe(200);
+    expect((await askWith(server, key, said('hello'), { headers: choose('big') })).status).toBe(200);
     expect(asked()).toEqual(['big-1']);
   });
 
@@ -231,17 +231,17 @@ describe('x-dragoman-tags', () => {
     expect(await logged(ids[0]!)).toMatchObject({ tags: { team: 'search', env: 'prod' } });
     expect(await logged(ids[3]!)).toMatchObject({ tags: { project: 'a b/c:d@e+f' } });
     expect(await logged(ids[4]!)).toMatchObject({ requestId: ids[4] });
-    expect(await administrate<Logged>(house, 'GET', `/logs/${ids[4]}`)).not.toHaveProperty('tags');
+    expect(await administrate<Logged>(server, 'GET', `/logs/${ids[4]}`)).not.toHaveProperty('tags');
     type Items = { items: Record<string, unknown>[] };
-    const byTeam = await administrate<Items>(house, 'GET', '/usage?groupBy=tag:team');
+    const byTeam = await administrate<Items>(server, 'GET', '/usage?groupBy=tag:team');
     const team = Object.fromEntries(byTeam.items.map((item) => [item['tag:team'], item['requests']]));
     expect(team).toMatchObject({ search: 2, ads: 1 });
-    const all = await administrate<Items>(house, 'GET', '/usage');
+    const all = await administrate<Items>(server, 'GET', '/usage');
     expect(byTeam.items.reduce((sum, item) => sum + Number(item['planTokens']), 0)).toBe(all.items[0]!['planTokens']);
-    const both = await administrate<Items>(house, 'GET', '/usage?groupBy=tag:env,tag:team,model');
+    const both = await administrate<Items>(server, 'GET', '/usage?groupBy=tag:env,tag:team,model');
     expect(both.items).toContainEqual(expect.objectContaining({ 'tag:env': 'prod', 'tag:team': 'search', model: 'small', requests: 2 }));
     const recent = await administrate<Items>(
-      house,
+      server,
       'GET',
       `/usage?groupBy=tag:team&from=${new Date(Date.now() - 50_000).toISOString()}&to=${new Date(Date.now() + 50_000).toISOString()}`,
     );
@@ -270,7 +270,7 @@ describe('x-dragoman-tags', () => {
   });
 
   test.each(['tag:', "tag:a'b", 'tag:1', `tag:${'n'.repeat(33)}`, 'tag'])('usage cannot be grouped by %j', async (word) => {
-    const answer = await house.ask(`/server/admin/usage?groupBy=${encodeURIComponent(word)}`);
+    const answer = await server.ask(`/server/admin/usage?groupBy=${encodeURIComponent(word)}`);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: expect.stringMatching(/^groupBy must be/) as string });
   });

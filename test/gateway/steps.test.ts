@@ -3,17 +3,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, ok, on, refusal, says, startUpstream, toolCalls, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, type Site } from '../support/fakes/web.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { newMember, type Member } from '../support/members.ts';
 
 let upstream: Upstream;
 let engine: Site;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
   engine = await openSite('127.0.0.1');
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `  judged: { targets: [{ provider: fake, model: judged-up }] }
   moderated: { targets: [{ provider: fake, model: moderated-up }] }
@@ -34,7 +34,7 @@ afterEach(() => {
   engine.reset();
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await Promise.all([upstream.close(), engine.close()]);
 });
 
@@ -83,14 +83,14 @@ const ways: readonly (readonly [string, number, () => void, (stream: boolean) =>
 ];
 
 const post = ({ keys }: Member, [path, body]: readonly [string, object]) =>
-  fetch(house.url + path, { method: 'POST', headers: { authorization: `Bearer ${keys[0]}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  fetch(server.url + path, { method: 'POST', headers: { authorization: `Bearer ${keys[0]}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
 describe.each(ways)('a request with %s', (_, calls, script, request) => {
   test.each([
     ['whole', false],
     ['streamed', true],
   ])('is one of the requests a minute, and a second one is refused: %s', async (__, stream) => {
-    const member = await newMember(house, { requestsPerMinute: 1, monthlyTokens: 1_000_000 });
+    const member = await newMember(server, { requestsPerMinute: 1, monthlyTokens: 1_000_000 });
     script();
     const answer = await post(member, request(stream));
     expect(answer.status).toBe(200);
@@ -104,7 +104,7 @@ describe.each(ways)('a request with %s', (_, calls, script, request) => {
   });
 
   test('keeps its stream until it has ended, and no longer', async () => {
-    const member = await newMember(house, { concurrentStreams: 1 });
+    const member = await newMember(server, { concurrentStreams: 1 });
     for (let turn = 0; turn < 2; turn++) {
       upstream.reset();
       script();
@@ -116,7 +116,7 @@ describe.each(ways)('a request with %s', (_, calls, script, request) => {
 });
 
 test('between two rounds of a search nobody else gets its stream', async () => {
-  const member = await newMember(house, { concurrentStreams: 1 });
+  const member = await newMember(server, { concurrentStreams: 1 });
   let found: () => void = () => {};
   const asked = new Promise<void>((resolve) =>
     engine.answer((_: IncomingMessage, response: ServerResponse) => {
@@ -135,7 +135,7 @@ test('between two rounds of a search nobody else gets its stream', async () => {
 });
 
 test('vectors that are made in parts are one request', async () => {
-  const member = await newMember(house, { requestsPerMinute: 1 });
+  const member = await newMember(server, { requestsPerMinute: 1 });
   const answer = await post(member, [
     '/server/chatcompat/v1/embeddings',
     { model: 'text-embedding-3-small', input: Array.from({ length: 3 }, () => 'word '.repeat(60_000)) },

@@ -4,7 +4,7 @@ import { on, replay, stream as pieces, type Behaviour } from '../support/fakes/u
 import { loggedAs } from '../support/members.ts';
 import { everyWire, scriptedHouse } from '../support/scripted-server.ts';
 
-const { upstream, house } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream) }));
+const { upstream, server } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream) }));
 
 type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
 type Frame = Readonly<Record<string, unknown>>;
@@ -91,10 +91,10 @@ const lines = (frames: readonly Frame[]) => frames.map((frame) => JSON.stringify
 describe.each(faces)('a client of %s', (face) => {
   test.each(broken)('is told of %s that a provider of %s sends, and never that the answer is complete', async (_, model, frames) => {
     upstream.script(replay(lines(frames)));
-    const { complete, error, status, headers } = await askFace(house, face, { model, content: 'hello', stream: true });
+    const { complete, error, status, headers } = await askFace(server, face, { model, content: 'hello', stream: true });
     expect(complete).toBe(false);
     expect(status === 200 ? error : 'refused').not.toBe('');
-    expect((await loggedAs(house, headers.get('x-request-id')!)).end).toMatch(/^upstream-(cut|failed)$/);
+    expect((await loggedAs(server, headers.get('x-request-id')!)).end).toMatch(/^upstream-(cut|failed)$/);
   });
 
   const cutShort: readonly (readonly [Wire, readonly Frame[]])[] = [
@@ -103,14 +103,14 @@ describe.each(faces)('a client of %s', (face) => {
   ];
   test.each(cutShort)('gets what a provider of %s had said of a call when its maximum of tokens ended it', async (model, frames) => {
     upstream.script(replay(lines(frames)));
-    const { headers } = await askFace(house, face, { model, content: 'hello', stream: true });
-    expect(await loggedAs(house, headers.get('x-request-id')!)).toMatchObject({ end: 'length', status: 200 });
+    const { headers } = await askFace(server, face, { model, content: 'hello', stream: true });
+    expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'length', status: 200 });
   });
 });
 
 test('a message_start that is said twice at the beginning does no harm', async () => {
   upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
-  expect(await askFace(house, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
+  expect(await askFace(server, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
 });
 
 test('ids and roles that come with each piece of an answer do no harm', async () => {
@@ -118,7 +118,7 @@ test('ids and roles that come with each piece of an answer do no harm', async ()
   const numbered = ['Well', '. Yes'].map((content, at) => chunk({ content }, null, `c${at}`));
   for (const frames of [spoken, numbered]) {
     upstream.script(replay(lines([...frames, chunk({}, 'stop')])));
-    expect(await askFace(house, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
+    expect(await askFace(server, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
   }
 });
 
@@ -126,7 +126,7 @@ test.each(faces)('a whole answer with half a call does not go to a client of %s'
   const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: half } }] };
   const body = JSON.stringify({ id: 'c1', object: 'chat.completion', model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
   upstream.script(whole(body));
-  expect((await askFace(house, face, { model: 'chat', content: 'hello', stream: false })).status).toBe(502);
+  expect((await askFace(server, face, { model: 'chat', content: 'hello', stream: false })).status).toBe(502);
 });
 
 const whole = (body: string): Behaviour => on({}, { name: 'whole', answer: () => ({ ...pieces([body]), headers: { 'content-type': 'application/json' } }) });

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, ok, startUpstream, toolCalls, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../support/fakes/web.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 
 /** The web search of the responses interface, and of the others, through an engine of the settings. */
 
@@ -12,8 +12,8 @@ let upstream: Upstream;
 /** The engine lies inside, where the operator put it. */
 let engine: Site;
 let web: Site;
-let house: House;
-let bare: House;
+let server: TestServer;
+let bare: TestServer;
 
 const providers = () => `
 providers:
@@ -34,11 +34,11 @@ beforeAll(async () => {
   engine = await openSite('127.0.0.1');
   web = await openSite('127.0.0.2');
   const outside = outsideOf((host) => (host === 'inner.example' ? ['127.0.0.1'] : [publicAddress]), '127.0.0.2');
-  house = await openHouse({ outside, yaml: `${providers()}search: { engine: searxng, url: "http://127.0.0.1:${engine.port}" }\n` });
-  bare = await openHouse({ yaml: providers() });
+  server = await startTestServer({ outside, yaml: `${providers()}search: { engine: searxng, url: "http://127.0.0.1:${engine.port}" }\n` });
+  bare = await startTestServer({ yaml: providers() });
 });
 afterAll(async () => {
-  await Promise.all([house, bare].map((one) => one.close()));
+  await Promise.all([server, bare].map((one) => one.close()));
   await Promise.all([upstream, engine, web].map((one) => one.close()));
 });
 afterEach(() => {
@@ -89,7 +89,7 @@ interface Annotation {
   readonly title: string;
 }
 
-async function asked(body: object, { at = house, headers = {} }: { at?: House; headers?: Record<string, string> } = {}) {
+async function asked(body: object, { at = server, headers = {} }: { at?: TestServer; headers?: Record<string, string> } = {}) {
   const answer = await at.ask(responses, body, { headers });
   return {
     status: answer.status,
@@ -130,7 +130,7 @@ describe('the gateway searches', () => {
     finds();
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
-    const text = await (await house.ask(responses, request({ stream: true }))).text();
+    const text = await (await server.ask(responses, request({ stream: true }))).text();
     const types = Array.from(text.matchAll(/^event: (.*)$/gm), ([, type]) => type!);
     const without = types.filter((type, at) => type !== types[at - 1]);
     expect(without).toEqual([
@@ -169,7 +169,7 @@ describe('the gateway searches', () => {
     type Row = { readonly step: number; readonly inputTokens: number; readonly outputTokens: number; readonly end: string };
     let rows: readonly Row[] = [];
     for (let tries = 0; tries < 200 && rows.length < 2; tries++) {
-      const list = (await (await house.ask('/server/admin/logs?limit=100')).json()) as { items: readonly (Row & { requestId: string })[] };
+      const list = (await (await server.ask('/server/admin/logs?limit=100')).json()) as { items: readonly (Row & { requestId: string })[] };
       rows = list.items.filter(({ requestId }) => requestId === id);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -276,7 +276,7 @@ describe('the gateway searches', () => {
     engine.answer(() => {}); // it never answers
     upstream.script(looksFor('moon'), always(ok()));
     const leaving = new AbortController();
-    const asking = house.ask(responses, request(), { signal: leaving.signal }).catch(() => 'left');
+    const asking = server.ask(responses, request(), { signal: leaving.signal }).catch(() => 'left');
     while (engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     leaving.abort();
     expect(await asking).toBe('left');
@@ -312,7 +312,7 @@ describe('what a search keeps to', () => {
     upstream.script(looksFor('moon'), looksFor('more'), ok());
     const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1, blocked_domains: ['news.example/b'] }];
     const body = { model: 'gpt-x', max_tokens: 100, messages: [{ role: 'user', content: 'How far?' }], tools };
-    expect((await house.ask('/server/messages/v1/messages', body)).status).toBe(200);
+    expect((await server.ask('/server/messages/v1/messages', body)).status).toBe(200);
     expect(engine.requests).toHaveLength(1);
     const [first, second] = [1, 2].map((at) => sent(at).messages.at(-1)!.content);
     expect(first).not.toContain('Tides');
@@ -330,7 +330,7 @@ describe('what a search keeps to', () => {
     expect(gemini.warnings).toContain('tools.web_search.allowed_domains:');
     const tools = [{ type: 'web_search_20250305', name: 'web_search', allowed_domains: ['a.example'], max_uses: 2 }];
     const body = { model: 'resp-x', max_tokens: 100, messages: [{ role: 'user', content: 'x' }], tools };
-    const answer = await house.ask('/server/messages/v1/messages', body);
+    const answer = await server.ask('/server/messages/v1/messages', body);
     expect(answer.headers.get('x-dragoman-warnings')).toContain('tools.web_search.max_uses:');
     expect((upstream.requests[2]!.json as { tools: unknown }).tools).toEqual([{ type: 'web_search', filters: { allowed_domains: ['a.example'] } }]);
   });
@@ -361,7 +361,7 @@ describe('engines', () => {
     '%s is asked in its own words, and what it found is told',
     async (name, found, check) => {
       const outside = outsideOf(() => [publicAddress], '127.0.0.3'); // where nobody listens: the page cannot be read
-      const other = await openHouse({
+      const other = await startTestServer({
         outside,
         yaml: `${providers()}search: { engine: ${name}, url: "http://127.0.0.1:${engine.port}/s", apiKey: engine-key }\n`,
       });
@@ -443,16 +443,16 @@ describe('other interfaces', () => {
     };
     type Block = { readonly type: string; readonly id?: string };
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }), looksFor('moon'), ok({ text: 'Far [1].' }), always(ok()));
-    const { content } = (await (await house.ask('/server/messages/v1/messages', body)).json()) as { content: readonly Block[] };
+    const { content } = (await (await server.ask('/server/messages/v1/messages', body)).json()) as { content: readonly Block[] };
     expect(content).toMatchObject([
       { type: 'server_tool_use', name: 'web_search', input: { query: 'moon' } },
       { type: 'web_search_tool_result', tool_use_id: content[0]!.id, content: [{ type: 'web_search_result', url: page('/a') }, { url: page('/b') }] },
       { type: 'text', text: 'Far [1].', citations: [{ type: 'web_search_result_location', url: page('/a'), cited_text: '[1]' }] },
     ]);
-    const streamed = await (await house.ask('/server/messages/v1/messages', { ...body, stream: true })).text();
+    const streamed = await (await server.ask('/server/messages/v1/messages', { ...body, stream: true })).text();
     for (const word of ['"server_tool_use"', '"web_search_tool_result"', '"citations_delta"', '"cited_text":"[1]"']) expect(streamed).toContain(word);
     const back = { ...body, tools: [], messages: [...body.messages, { role: 'assistant', content }, { role: 'user', content: 'and?' }] };
-    const again = await house.ask('/server/messages/v1/messages', { ...back, model: 'claude-x' });
+    const again = await server.ask('/server/messages/v1/messages', { ...back, model: 'claude-x' });
     expect([again.status, again.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
     expect((upstream.requests[4]!.json as { messages: readonly unknown[] }).messages[1]).toEqual({ role: 'assistant', content: 'Far [1].' });
   });
@@ -462,7 +462,7 @@ describe('other interfaces', () => {
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: '🌙 is far [1].' }));
     const contents = [{ role: 'user', parts: [{ text: 'How far?' }] }];
-    const answer = await house.ask(`/server/gencompat/v1beta/models/gemini-2.5-flash${verb}`, { contents, tools: [{ googleSearch: {} }] });
+    const answer = await server.ask(`/server/gencompat/v1beta/models/gemini-2.5-flash${verb}`, { contents, tools: [{ googleSearch: {} }] });
     const text = await answer.text();
     expect(answer.status).toBe(200);
     const last = JSON.parse(

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
@@ -38,14 +38,14 @@ const folder = () => {
 };
 
 describe('at a running server', () => {
-  let house: House;
+  let server: TestServer;
   let home: string;
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'dragoman-line-'));
-    house = await openHouse({ folder: home, yaml: 'plans: { free: { monthlyTokens: 1000 }, team: {} }\n' });
+    server = await startTestServer({ folder: home, yaml: 'plans: { free: { monthlyTokens: 1000 }, team: {} }\n' });
   });
   afterAll(async () => {
-    await house.close();
+    await server.close();
     rmSync(home, { recursive: true, force: true });
   });
 
@@ -58,7 +58,7 @@ describe('at a running server', () => {
     expect(made).toMatchObject({ name: 'laptop', scopes: ['passthrough', 'query'] });
     const headers = { authorization: `Bearer ${String(made['key'])}` };
     const say = async () =>
-      (await house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], max_tokens: 5 }, { headers })).status;
+      (await server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], max_tokens: 5 }, { headers })).status;
     expect(await say()).toBe(200);
 
     const keys = await ran(home, 'key', 'list', '--email', 'ada@example.org');
@@ -76,7 +76,7 @@ describe('at a running server', () => {
     expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('is revoked') as string });
     expect(await say()).toBe(401);
     expect((await ran(home, 'key', 'list', '--email', 'ada@example.org')).out).toBe('ada@example.org has no keys.\n');
-    const trail = (await (await house.ask('/server/admin/audit')).json()) as { items: { action: string; actor: object; address: string | null }[] };
+    const trail = (await (await server.ask('/server/admin/audit')).json()) as { items: { action: string; actor: object; address: string | null }[] };
     expect(trail.items.map(({ action }) => action)).toEqual([
       'key.revoke',
       'user.change',
@@ -90,7 +90,7 @@ describe('at a running server', () => {
     for (const { actor, address } of trail.items.slice(0, 6)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
     expect(JSON.stringify(trail)).not.toContain(made['key']);
 
-    await expect.poll(async () => ((await (await house.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
+    await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
     expect(out.split('\n')).toMatchObject([
       expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN +MS +APP$/),
@@ -105,7 +105,7 @@ describe('at a running server', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
     child.stdout.on('data', (text: Buffer) => (out += text.toString()));
-    const ask = () => house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
+    const ask = () => server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
     await ask();
     await expect.poll(() => out, { timeout: 10_000 }).toContain('"app":"followed"');
     await ask();
@@ -115,12 +115,12 @@ describe('at a running server', () => {
 
   test('with the key of an administrator it may be named from elsewhere, and with no other', async () => {
     const elsewhere = folder();
-    const listed = await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', house.key, '--json');
+    const listed = await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', server.key, '--json');
     expect(json(listed)).toMatchObject({ items: [{ email: 'admin@localhost' }, {}] });
     const made = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'other', '--json'));
-    const refused = await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', String(made['key']));
+    const refused = await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', String(made['key']));
     expect(refused).toMatchObject({ code: 1, out: '', errors: 'dragoman: This is not the key of an administrator.\n' });
-    expect(await ran(elsewhere, 'user', 'list', '--url', house.url, '--key', 'x')).toMatchObject({ code: 1, errors: 'dragoman: The API key is not valid.\n' });
+    expect(await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', 'x')).toMatchObject({ code: 1, errors: 'dragoman: The API key is not valid.\n' });
     const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
     expect(refused.errors + listed.out).not.toContain(token);
   }, 60_000);
@@ -165,10 +165,10 @@ describe('where no server runs', () => {
       code: 1,
       errors: expect.stringContaining('last active') as string,
     });
-    const house = await openHouse({ folder: home });
-    const answer = await fetch(`${house.url}/server/admin/users`, { headers: { 'x-access-tokens': String(key) } });
+    const server = await startTestServer({ folder: home });
+    const answer = await fetch(`${server.url}/server/admin/users`, { headers: { 'x-access-tokens': String(key) } });
     expect(answer.status).toBe(200);
-    const trail = await fetch(`${house.url}/server/admin/audit`, { headers: { 'x-access-tokens': String(key) } });
+    const trail = await fetch(`${server.url}/server/admin/audit`, { headers: { 'x-access-tokens': String(key) } });
     const here = { actor: { type: 'local', userId: null, keyId: null }, requestId: null, address: null };
     expect(await trail.json()).toMatchObject({
       items: [
@@ -177,19 +177,19 @@ describe('where no server runs', () => {
       ],
       nextCursor: null,
     });
-    await house.close();
+    await server.close();
     expect((await ran(home, 'logs')).out).toBe('No request was booked yet.\n');
     expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server runs here: there is nothing to follow.\n' });
   }, 120_000);
 
   test('what a killed server left behind is not taken for a server; a folder that is in use is not touched', async () => {
     const home = folder();
-    const house = await openHouse({ folder: home });
+    const server = await startTestServer({ folder: home });
     const left = await readFile(join(home, 'data/server.json'), 'utf8');
     await rm(join(home, 'data/server.json'));
     const refused = await ran(home, 'user', 'list');
     expect(refused).toMatchObject({ code: 1, errors: expect.stringContaining('in use by another Dragoman') as string });
-    await house.close();
+    await server.close();
     await writeFile(join(home, 'data/server.json'), left);
     await writeFile(join(home, 'data/local'), 'dgl_old\n');
     expect(json(await ran(home, 'user', 'list', '--json'))).toMatchObject({ items: [{ email: 'admin@localhost' }] });

@@ -6,7 +6,7 @@ import { away } from './outages.ts';
 import { administer, onServer } from '../support/databases.ts';
 import { booked, tally } from '../accounting/exactness.ts';
 import { startUpstream } from '../support/fakes/upstream/index.ts';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { lineTo, timed } from '../support/tcp-proxy.ts';
@@ -15,11 +15,11 @@ const address = inject('postgres');
 const { place } = onServer(address ?? '');
 const minute = 60_000;
 
-async function house(clock = systemClock) {
+async function dragoman(clock = systemClock) {
   const { folder, databaseUrl } = await place();
   const line = await lineTo(databaseUrl!);
   const upstream = await startUpstream();
-  const open = await openHouse({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm, clock });
+  const open = await startTestServer({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm, clock });
   onTestFinished(async () => {
     await line.set('on');
     line.delay(0);
@@ -39,7 +39,7 @@ describe.skipIf(!address)('the database', () => {
   test(
     'half a second and then five late: calls of those it knows do not wait for it [D-06]',
     async () => {
-      const { line, ...server } = await house();
+      const { line, ...server } = await dragoman();
       const [unlimited, limited] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 })];
       for (const { ask } of [unlimited, limited]) await tally([ask(fixed), ask(fixed)]);
       for (const late of [500, 5000]) {
@@ -63,7 +63,7 @@ describe.skipIf(!address)('the database', () => {
     'away for longer than a credential is fresh: calls of those it knows do not wait for it, and are 503 when they were not seen for too long',
     async () => {
       let later = 0;
-      const { line, ...server } = await house({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
+      const { line, ...server } = await dragoman({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
       const members = await Promise.all(Array.from({ length: 5 }, () => newMember(server)));
       await tally(members.map(({ ask }) => ask(fixed)));
       await line.set('refuse');
@@ -84,7 +84,7 @@ describe.skipIf(!address)('the database', () => {
   test(
     'with every session ended again and again under load: no call fails, each is booked once',
     async () => {
-      const { databaseUrl, upstream, ...server } = await house();
+      const { databaseUrl, upstream, ...server } = await dragoman();
       const database = new pg.Client(databaseUrl);
       await database.connect();
       onTestFinished(() => database.end());
@@ -107,7 +107,7 @@ describe.skipIf(!address)('the database', () => {
   test(
     'read-only for a while: what needs no lease goes on, what needs one is 503, and it catches up by itself [D-08]',
     async () => {
-      const { databaseUrl, ...server } = await house();
+      const { databaseUrl, ...server } = await dragoman();
       const name = new URL(databaseUrl).pathname.slice(1);
       const [unlimited, limited] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 })];
       await tally([unlimited.ask(fixed), limited.ask({ ...fixed, stream: true, max_tokens: 1 })]);

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { embedded, onServer } from '../support/databases.ts';
 import { tally } from '../accounting/exactness.ts';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
 import { timed } from '../support/tcp-proxy.ts';
 
@@ -33,9 +33,9 @@ test.skipIf(!address)(
   'a foreign lock on every table blocks no event loop: known callers are answered, others wait or get 503, and all is well afterwards [D-09]',
   async () => {
     const { folder, databaseUrl } = await onServer(address!).place();
-    const house = await openHouse({ folder, databaseUrl: databaseUrl! });
-    onTestFinished(house.close);
-    const [known, limited, stranger] = [await newMember(house), await newMember(house, { monthlyTokens: 1_000_000 }), await newMember(house)];
+    const server = await startTestServer({ folder, databaseUrl: databaseUrl! });
+    onTestFinished(server.close);
+    const [known, limited, stranger] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 }), await newMember(server)];
     expect(await tally([known.ask(fixed), limited.ask(fixed), limited.ask(fixed)])).toEqual({ 200: 3 });
 
     const foreign = new pg.Client({ connectionString: databaseUrl! });
@@ -47,7 +47,7 @@ test.skipIf(!address)(
     await foreign.query('begin');
     await foreign.query(`lock table ${rows[0]!.tables} in access exclusive mode`);
 
-    const unknown = askWith(house, stranger.keys[0]!, fixed);
+    const unknown = askWith(server, stranger.keys[0]!, fixed);
     const times: number[] = [];
     const stopped = await stoppedDuring(async () => {
       const until = performance.now() + held;
@@ -56,7 +56,7 @@ test.skipIf(!address)(
           const { milliseconds } = await timed(async () => expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 }));
           times.push(milliseconds);
         }
-        expect((await fetch(`${house.url}/healthz`)).status).toBe(200);
+        expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
         await wait(100);
       }
     });
@@ -64,7 +64,7 @@ test.skipIf(!address)(
     expect(stopped).toBeLessThan(mostStopped);
     expect(times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]).toBeLessThan(500);
     expect([200, 503]).toContain((await unknown).status);
-    await expect.poll(async () => (await askWith(house, stranger.keys[0]!, fixed)).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await askWith(server, stranger.keys[0]!, fixed)).status, { timeout: 10_000 }).toBe(200);
   },
   60_000,
 );

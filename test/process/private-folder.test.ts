@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { openHouse } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 import { folderWith } from '../support/settings-folder.ts';
 
 test('what lies in the data folder is for nobody but the user whom the server runs as, also where the folder was made by hand before', async () => {
@@ -15,8 +15,8 @@ test('what lies in the data folder is for nobody but the user whom the server ru
   for (const name of ['', 'journal']) await chmod(join(data, name), 0o755);
   for (const name of ['lock', 'server.json', 'notes.txt']) await chmod(join(data, name), 0o644);
 
-  const house = await openHouse({ folder });
-  onTestFinished(house.close);
+  const server = await startTestServer({ folder });
+  onTestFinished(server.close);
   const seen: string[] = [];
   const open: string[] = [];
   for (const name of ['', ...(await readdir(data))]) {
@@ -30,8 +30,8 @@ test('what lies in the data folder is for nobody but the user whom the server ru
 
 test.skipIf(process.getuid?.() !== 0)('another user of the machine is told by each command whose the folder is, and how to go on', async () => {
   const folder = folderWith();
-  const house = await openHouse({ folder });
-  await house.close();
+  const server = await startTestServer({ folder });
+  await server.close();
   const data = join(folder, 'data');
   const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
   await chmod(folder, 0o755);

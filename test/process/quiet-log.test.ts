@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../../src/telemetry/log.ts';
 import { ok, startUpstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse } from '../support/server.ts';
+import { chat, startTestServer } from '../support/server.ts';
 
 const secret = 'swordfish';
 
@@ -26,7 +26,7 @@ test('the answer of a check that cannot be read, which may repeat the prompt, is
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const { lines, log } = keptLog();
-  const house = await openHouse({
+  const server = await startTestServer({
     upstream: upstream.url,
     log,
     yaml: `
@@ -42,10 +42,10 @@ guard:
     - { name: omni, when: [before], kind: moderation, model: omni, action: deny, models: [moderated] }
 `,
   });
-  onTestFinished(house.close);
+  onTestFinished(server.close);
   for (const model of ['served', 'judged', 'moderated']) {
     upstream.script(ok({ text: `{${secret}}` }));
-    const answer = await house.ask(chat, { model, messages: [{ role: 'user', content: secret }] });
+    const answer = await server.ask(chat, { model, messages: [{ role: 'user', content: secret }] });
     expect([answer.status, (await answer.text()).includes(secret)]).toEqual([502, false]);
     upstream.reset();
   }

@@ -44,26 +44,26 @@ const address = inject('postgres');
 test.skipIf(!address)(
   'workers that die while they take new settings end nothing: others take their places, and the new settings hold',
   async () => {
-    const house = await family(await onServer(address!).place(), 'models: { old: { targets: [{ provider: built-in }] } }\n');
-    const first = await house.client();
-    const second = await house.client([first.worker]);
+    const server = await family(await onServer(address!).place(), 'models: { old: { targets: [{ provider: built-in }] } }\n');
+    const first = await server.client();
+    const second = await server.client([first.worker]);
     const workers = [first.worker, second.worker];
     for (const worker of workers) process.kill(worker, 'SIGSTOP');
-    await writeFile(settingsFile(house.folder), 'models: { new: { targets: [{ provider: built-in }] } }\n');
+    await writeFile(settingsFile(server.folder), 'models: { new: { targets: [{ provider: built-in }] } }\n');
     // The parent has asked both when it has noticed the file and sent the question; there is nothing to see from outside.
     await new Promise((resolve) => setTimeout(resolve, 1000));
     for (const worker of workers) process.kill(worker, 'SIGKILL');
     const asked = async () => {
       try {
-        const client = await house.client(workers);
+        const client = await server.client(workers);
         return (await client.ask({ model: 'new' })).status;
       } catch {
         return 0;
       }
     };
     await expect.poll(asked, { timeout: 20_000, interval: 200 }).toBe(200);
-    process.kill(house.parent, 0);
-    expect(house.errors()).not.toContain('Unexpected');
+    process.kill(server.parent, 0);
+    expect(server.errors()).not.toContain('Unexpected');
   },
   60_000,
 );

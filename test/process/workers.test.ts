@@ -15,9 +15,9 @@ const slow = 'models: { built-in: { tokensPerSecond: 20 } }\n';
 const story = { stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] };
 
 /** A client at each worker. */
-async function oneOfEach(house: Family): Promise<[Client, Client]> {
-  const one = await house.client();
-  return [one, await house.client([one.worker])];
+async function oneOfEach(server: Family): Promise<[Client, Client]> {
+  const one = await server.client();
+  return [one, await server.client([one.worker])];
 }
 
 async function status(client: Client): Promise<number> {
@@ -26,8 +26,8 @@ async function status(client: Client): Promise<number> {
   return found;
 }
 
-async function figure(house: Family, name: string): Promise<number> {
-  const text = await (await house.get('/metrics')).text();
+async function figure(server: Family, name: string): Promise<number> {
+  const text = await (await server.get('/metrics')).text();
   return Number(
     text
       .split('\n')
@@ -41,17 +41,17 @@ describe.skipIf(!address)('two workers', () => {
   test(
     'share the port, and any of them answers for the machine',
     async () => {
-      const house = await family(await place());
-      const clients = await oneOfEach(house);
-      expect(clients.map(({ worker }) => worker)).not.toContain(house.parent);
-      const before = await figure(house, 'dragoman_requests_total');
+      const server = await family(await place());
+      const clients = await oneOfEach(server);
+      expect(clients.map(({ worker }) => worker)).not.toContain(server.parent);
+      const before = await figure(server, 'dragoman_requests_total');
       for (const client of clients) for (let turn = 0; turn < 5; turn++) expect(await status(client)).toBe(200);
-      expect(await figure(house, 'dragoman_requests_total')).toBe(before + 10);
-      expect(await figure(house, 'dragoman_request_seconds_count')).toBe(before + 10);
-      const text = await (await house.get('/metrics')).text();
+      expect(await figure(server, 'dragoman_requests_total')).toBe(before + 10);
+      expect(await figure(server, 'dragoman_request_seconds_count')).toBe(before + 10);
+      const text = await (await server.get('/metrics')).text();
       expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
-      for (let turn = 0; turn < 6; turn++) expect(await (await house.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
-      expect((await house.get('/healthz')).status).toBe(200);
+      for (let turn = 0; turn < 6; turn++) expect(await (await server.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
+      expect((await server.get('/healthz')).status).toBe(200);
     },
     minute,
   );
@@ -61,7 +61,7 @@ describe.skipIf(!address)('two workers', () => {
     async () => {
       const upstream = await startUpstream();
       onTestFinished(() => upstream.close());
-      const house = await family(
+      const server = await family(
         await place(),
         `
 providers:
@@ -69,7 +69,7 @@ providers:
 models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
 `,
       );
-      const clients = await oneOfEach(house);
+      const clients = await oneOfEach(server);
       const regionFor = async (client: Client) => {
         const asked = upstream.requests.length;
         const { status: found, text } = await client.ask({ model: 'gemini-2.5-flash' });
@@ -78,7 +78,7 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
         return upstream.requests.slice(asked).map(({ region }) => region);
       };
       const states = async (path = '/server/admin/regions', init: RequestInit = {}) => {
-        const answer = await fetch(house.url + path, { ...init, headers: { authorization: `Bearer ${house.key}`, connection: 'close' } });
+        const answer = await fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${server.key}`, connection: 'close' } });
         return ((await answer.json()) as { items: { region: string; state: string }[] }).items.map(({ region, state }) => [region, state]);
       };
       upstream.script(on({ region: 'us-central1' }, tooMany({ retryAfter: 200 })));
@@ -102,20 +102,20 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'both take new settings, keep the old where the new are bad, and neither lets a revoked key in',
     async () => {
-      const house = await family(await place());
-      const clients = await oneOfEach(house);
+      const server = await family(await place());
+      const clients = await oneOfEach(server);
       const statuses = () => Promise.all(clients.map(status));
-      await writeFile(settingsFile(house.folder), 'plans: { unlimited: { monthlyTokens: 0 } }\n');
-      process.kill(house.parent, 'SIGHUP');
-      await until(() => house.errors().includes('New settings hold'));
+      await writeFile(settingsFile(server.folder), 'plans: { unlimited: { monthlyTokens: 0 } }\n');
+      process.kill(server.parent, 'SIGHUP');
+      await until(() => server.errors().includes('New settings hold'));
       expect(await statuses()).toEqual([429, 429]);
-      await writeFile(settingsFile(house.folder), 'plans: [\n');
-      await until(() => house.errors().includes('the old ones hold'));
+      await writeFile(settingsFile(server.folder), 'plans: [\n');
+      await until(() => server.errors().includes('the old ones hold'));
       expect(await statuses()).toEqual([429, 429]);
-      await writeFile(settingsFile(house.folder), 'plans: {}\n');
+      await writeFile(settingsFile(server.folder), 'plans: {}\n');
       await until(async () => (await statuses()).every((one) => one === 200));
 
-      const database = new pg.Client({ connectionString: house.databaseUrl });
+      const database = new pg.Client({ connectionString: server.databaseUrl });
       await database.connect();
       await database.query('update api_keys set revoked_at = now()');
       await database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"api-keys","payload":null}')`);
@@ -128,11 +128,11 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'one is killed under load: the other never fails, another takes its place, and no figure falls [A-04]',
     async () => {
-      const house = await family(await place());
-      const [victim, other] = await oneOfEach(house);
+      const server = await family(await place());
+      const [victim, other] = await oneOfEach(server);
       const clients = [victim, other];
-      while (clients.length < 8) clients.push(await house.client());
-      const served = await figure(house, 'dragoman_requests_total');
+      while (clients.length < 8) clients.push(await server.client());
+      const served = await figure(server, 'dragoman_requests_total');
       let stop = false;
       const failures: Client[] = [];
       let answered = 0;
@@ -152,14 +152,14 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       process.kill(victim.worker, 'SIGKILL');
       const killedAt = performance.now();
       await until(() => !isAlive(victim.worker));
-      await until(async () => (await figure(house, 'dragoman_workers')) === 2);
+      await until(async () => (await figure(server, 'dragoman_workers')) === 2);
       const replacedAfter = performance.now() - killedAt;
       stop = true;
       await Promise.all(load);
       expect(failures.filter(({ worker }) => worker !== victim.worker)).toEqual([]);
       expect(failures.length).toBeLessThanOrEqual(clients.filter(({ worker }) => worker === victim.worker).length);
-      expect(await figure(house, 'dragoman_requests_total')).toBeGreaterThanOrEqual(served);
-      const third = await house.client([other.worker]);
+      expect(await figure(server, 'dragoman_requests_total')).toBeGreaterThanOrEqual(served);
+      const third = await server.client([other.worker]);
       expect(third.worker).not.toBe(victim.worker);
       expect(replacedAfter).toBeLessThan(1000);
     },
@@ -169,22 +169,22 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s: streams at both end well, exit 0, nobody is left',
     async (signal) => {
-      const house = await family(await place(), slow);
-      const clients = await oneOfEach(house);
+      const server = await family(await place(), slow);
+      const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
-      house.launcher.kill(signal);
+      server.launcher.kill(signal);
       for (const { worker } of clients) process.kill(worker, signal); // as a terminal does
       const refused = await until(() =>
-        house.get('/healthz').then(
+        server.get('/healthz').then(
           () => undefined,
           (error: unknown) => error,
         ),
       );
       expect(refused).toBeDefined();
       for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
-      expect(await house.ended).toBe(0);
+      expect(await server.ended).toBe(0);
       expect(clients.filter(({ worker }) => isAlive(worker))).toEqual([]);
-      expect(await nobodyListens(house.port)).toBe(true);
+      expect(await nobodyListens(server.port)).toBe(true);
     },
     minute,
   );
@@ -192,15 +192,15 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'a second signal ends the whole family at once',
     async () => {
-      const house = await family(await place(), slow);
-      const clients = await oneOfEach(house);
+      const server = await family(await place(), slow);
+      const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
-      house.launcher.kill('SIGTERM');
+      server.launcher.kill('SIGTERM');
       await new Promise((resolve) => setTimeout(resolve, 1100)); // less apart, two signals are one
-      house.launcher.kill('SIGTERM');
-      expect(await house.ended).toBe(1);
+      server.launcher.kill('SIGTERM');
+      expect(await server.ended).toBe(1);
       await Promise.all(streams.map(({ text }) => expect(text).rejects.toThrow()));
-      await until(() => nobodyListens(house.port));
+      await until(() => nobodyListens(server.port));
     },
     minute,
   );
@@ -208,11 +208,11 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'the parent is killed: streams end with an error frame, and within a second nobody is left',
     async () => {
-      const house = await family(await place(), slow);
-      const clients = await oneOfEach(house);
+      const server = await family(await place(), slow);
+      const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
       await Promise.all(streams.map(({ begun }) => begun));
-      process.kill(house.parent, 'SIGKILL');
+      process.kill(server.parent, 'SIGKILL');
       const killedAt = performance.now();
       const texts = await Promise.all(streams.map(({ text }) => text));
       await until(() => clients.every(({ worker }) => !isAlive(worker)));
@@ -221,8 +221,8 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
         expect(text).toContain('shutting down');
         expect(text).not.toContain('[DONE]');
       }
-      expect(await house.ended).toBe(128 + 9);
-      expect(await nobodyListens(house.port)).toBe(true);
+      expect(await server.ended).toBe(128 + 9);
+      expect(await nobodyListens(server.port)).toBe(true);
     },
     minute,
   );
@@ -230,13 +230,13 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'the launcher is killed: the family drains, and nobody is left',
     async () => {
-      const house = await family(await place(), slow);
-      const clients = await oneOfEach(house);
+      const server = await family(await place(), slow);
+      const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
-      house.launcher.kill('SIGKILL');
+      server.launcher.kill('SIGKILL');
       for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
-      await until(() => [house.parent, ...clients.map(({ worker }) => worker)].every((pid) => !isAlive(pid)));
-      expect(await nobodyListens(house.port)).toBe(true);
+      await until(() => [server.parent, ...clients.map(({ worker }) => worker)].every((pid) => !isAlive(pid)));
+      expect(await nobodyListens(server.port)).toBe(true);
     },
     minute,
   );
@@ -244,11 +244,11 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   test(
     'a second one on the same data folder is refused and leaves the first as it is',
     async () => {
-      const house = await family(await place());
-      const { status: code, stderr } = dragoman({ ...around(house), PORT: '0' });
+      const server = await family(await place());
+      const { status: code, stderr } = dragoman({ ...around(server), PORT: '0' });
       expect(code).toBe(1);
       expect(stderr).toContain('is in use by another Dragoman');
-      expect((await house.get('/readyz')).status).toBe(200);
+      expect((await server.get('/readyz')).status).toBe(200);
     },
     minute,
   );

@@ -1,16 +1,16 @@
 import Anthropic, { APIError, AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from '@anthropic-ai/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, cut, errorEvent, ok, pace, sliced, slowThinker, startUpstream, tooMany, type Upstream } from '../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 
 /** The real SDK against the real server, before a model of each wire and the built-in one. */
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 let client: Anthropic;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["sk-claude"] }
@@ -22,10 +22,10 @@ limits: { holdHeadersSeconds: 1 }
 routing: { cooldownSeconds: 0 }
 `,
   });
-  client = new Anthropic({ apiKey: house.key, baseURL: `${house.url}/server/messages`, maxRetries: 0 });
+  client = new Anthropic({ apiKey: server.key, baseURL: `${server.url}/server/messages`, maxRetries: 0 });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -120,7 +120,7 @@ describe('the SDK before the built-in model', () => {
   test('knows what was wrong', async () => {
     await expect(client.messages.create({ ...asking('built-in'), max_tokens: 0.5 })).rejects.toThrow(BadRequestError);
     await expect(client.messages.create(asking('nobody'))).rejects.toThrow(NotFoundError);
-    const stranger = new Anthropic({ apiKey: 'wrong', baseURL: `${house.url}/server/messages`, maxRetries: 0 });
+    const stranger = new Anthropic({ apiKey: 'wrong', baseURL: `${server.url}/server/messages`, maxRetries: 0 });
     await expect(stranger.messages.create(asking('built-in'))).rejects.toThrow(AuthenticationError);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatReader, geminiReader, messagesReader, responsesReader, type Reader, type Seen } from '../cross/seen.ts';
 import { chat as chatWire, gemini as geminiWire, messages as messagesWire, responses as responsesWire, type CrossedWire } from '../cross/wires.ts';
 import { always, ok, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { recordingOf } from '../support/recordings.ts';
 
 /** What real clients were seen to send, answered by providers of every wire and by the built-in model. */
@@ -101,13 +101,13 @@ const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'
 const said = '{"city":"Paris"}';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
   upstream.script(always(ok({ thought: 'Hm.', text: said, tools: [{ name: 'look', json: '{"at":"it"}' }] })));
   const places: Readonly<Record<string, string>> = { 'anthropic-messages': '', gemini: '/v1beta' };
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
 ${wires.map((wire) => `  ${wire}: { dialect: ${wire}, baseUrl: "${upstream.url}${places[wire] ?? '/v1'}", apiKeys: [k] }`).join('\n')}
@@ -118,14 +118,14 @@ ${wires.map((wire) => `  by-${wire}: { targets: [{ provider: ${wire} }] }`).join
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 
 /** Asks, reads with the eyes of a client of that interface, and lets its makers' library read it. */
 async function seen({ reader, asking, parsed }: Interface, request: Captured, model: string): Promise<Seen> {
   const { path, body, stream } = asking(request, model);
-  const answer = await house.ask(path, body);
+  const answer = await server.ask(path, body);
   const text = await answer.text();
   expect([answer.status, text.slice(0, answer.status === 200 ? 0 : 500)]).toEqual([200, '']);
   await parsed?.(body, new Response(text, { headers: answer.headers }));

@@ -2,7 +2,7 @@ import * as newest from '@google/genai';
 import * as before from 'genai-2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 
 /** What we use of Google's SDK, whichever version. */
 interface Sdk {
@@ -38,13 +38,13 @@ const sdks = [
 ];
 
 let upstream: Upstream;
-let houses: Record<string, House>;
+let servers: Record<string, TestServer>;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  houses = {
-    'the built-in model': await openHouse(),
-    'a region': await openHouse({
+  servers = {
+    'the built-in model': await startTestServer(),
+    'a region': await startTestServer({
       yaml: `
 providers:
   platform: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: [us-central1, us-east1] }
@@ -56,13 +56,13 @@ models:
   };
 });
 afterAll(async () => {
-  await Promise.all(Object.values(houses).map((house) => house.close()));
+  await Promise.all(Object.values(servers).map((server) => server.close()));
   await upstream.close();
 });
 
 describe.each(sdks)('$name', ({ sdk }) => {
   const clientOf = (who: string, more: object = {}, http: object = {}) => {
-    const { url, key } = houses[who]!;
+    const { url, key } = servers[who]!;
     return new sdk.GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${url}/server/gencompat`, headers: { 'x-access-tokens': key }, ...http }, ...more });
   };
 
@@ -162,7 +162,7 @@ describe.each(sdks)('$name', ({ sdk }) => {
   });
 
   test('hears of a bad key and of an unknown model as such', async () => {
-    const { url } = houses['the built-in model']!;
+    const { url } = servers['the built-in model']!;
     const stranger = new sdk.GoogleGenAI({ apiKey: 'bad', httpOptions: { baseUrl: `${url}/server/gencompat` } });
     await expect(stranger.models.generateContent({ model: 'flash', contents: 'hi' })).rejects.toMatchObject({ status: 401 });
     await expect(clientOf('the built-in model').models.generateContent({ model: 'gpt-nobody', contents: 'hi' })).rejects.toMatchObject({ status: 404 });

@@ -4,7 +4,7 @@ import { always, on, ok, type Behaviour } from '../support/fakes/upstream/index.
 import { newMember, type Member } from '../support/members.ts';
 import { scriptedHouse } from '../support/scripted-server.ts';
 
-const { upstream, house } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedHouse(({ url }) => ({
   yaml: `
 providers: { fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] } }
 models: { large: { targets: [{ provider: fake }] }, small: { targets: [{ provider: fake }] } }
@@ -12,7 +12,7 @@ models: { large: { targets: [{ provider: fake }] }, small: { targets: [{ provide
 }));
 
 const post = (member: Member, path: string, body: object) =>
-  fetch(house.url + path, {
+  fetch(server.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -47,7 +47,7 @@ function race() {
 const object = { type: 'object', required: ['a'] };
 
 test('an answer of 5,000 line feeds behind a code fence is looked at and asked for anew, and others are answered meanwhile', async () => {
-  const [one, other] = [await newMember(house), await newMember(house)];
+  const [one, other] = [await newMember(server), await newMember(server)];
   const gate = Promise.withResolvers<void>();
   const fence = `\`\`\`json${'\n'.repeat(5000)}x`;
   upstream.script(on({ model: 'large' }, ok({ text: fence })), on({ model: 'large' }, after(gate.promise, ok({ text: fence }))), on({ model: 'small' }, ok()));
@@ -76,7 +76,7 @@ test.each<[string, object]>([
   ],
 ])('a schema of 250 bytes with %s does not keep the answer of another user from being looked at', { timeout: 120_000 }, async (_name, schema) => {
   expect(JSON.stringify(schema).length).toBeLessThanOrEqual(250);
-  const [one, other] = [await newMember(house), await newMember(house)];
+  const [one, other] = [await newMember(server), await newMember(server)];
   const gate = Promise.withResolvers<void>();
   const large = ok({ text: JSON.stringify({ a: 'a'.repeat(20_000) }) });
   upstream.script(on({ model: 'large' }, always(after(gate.promise, large))), on({ model: 'small' }, after(gate.promise, ok({ text: '{"a":"b"}' }))));
@@ -91,10 +91,10 @@ test.each<[string, object]>([
   expect(order.indexOf('small')).toBeLessThan(8);
 });
 
-const figure = async (name: string) => Number(new RegExp(`^dragoman_${name} (\\d+)$`, 'm').exec(await (await fetch(`${house.url}/metrics`)).text())![1]);
+const figure = async (name: string) => Number(new RegExp(`^dragoman_${name} (\\d+)$`, 'm').exec(await (await fetch(`${server.url}/metrics`)).text())![1]);
 
 test('large texts of a user without quota are counted in turn with the small ones of others', { timeout: 120_000 }, async () => {
-  const [one, other] = [await newMember(house, { monthlyTokens: 0 }), await newMember(house)];
+  const [one, other] = [await newMember(server, { monthlyTokens: 0 }), await newMember(server)];
   const { order, run } = race();
   const counted = (member: Member, words: number) =>
     post(member, '/server/messages/v1/messages/count_tokens', { model: 'built-in', messages: [{ role: 'user', content: 'word and '.repeat(words) }] });
@@ -106,7 +106,7 @@ test('large texts of a user without quota are counted in turn with the small one
 });
 
 test('large texts are embedded in turn with the small ones of others', { timeout: 120_000 }, async () => {
-  const [one, other] = [await newMember(house), await newMember(house)];
+  const [one, other] = [await newMember(server), await newMember(server)];
   const { order, run } = race();
   const embedded = (member: Member, count: number) =>
     post(member, '/server/chatcompat/v1/embeddings', { model: 'built-in-embedding', input: Array.from({ length: count }, (_, at) => `text ${at} of many`) });

@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { newMember, type Member } from '../support/members.ts';
 
 /** What somebody keeps here is not there for anybody else, at whatever address they ask for it. */
 
 const root = '/server/chatcompat/v1';
 
-let house: House;
+let server: TestServer;
 let owner: Member;
 let other: Member;
 /** Of the owner, by the name of the noun in an address. */
 let kept: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  house = await openHouse();
-  owner = await newMember(house);
-  other = await newMember(house);
+  server = await startTestServer();
+  owner = await newMember(server);
+  other = await newMember(server);
   const conversation = await made('conversations', { items: [{ role: 'user', content: 'the word is heron' }] });
   const response = await made('responses', { model: 'built-in', input: 'Say exactly: heron', store: true });
   await made('responses', { model: 'built-in', input: 'Say exactly: two', conversation });
   const { data } = (await (await ask(owner, 'GET', `/conversations/${conversation}/items`)).json()) as { data: readonly { id: string }[] };
   kept = { responses: response, conversations: conversation, items: data[0]!.id };
 });
-afterAll(() => house.close());
+afterAll(() => server.close());
 
 const ask = (member: Member, method: string, path: string, body?: object) =>
-  fetch(house.url + root + path, {
+  fetch(server.url + root + path, {
     method,
     headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
     ...(body ? { body: JSON.stringify(body) } : {}),
@@ -37,14 +37,14 @@ async function made(noun: string, body: object): Promise<string> {
   return ((await answer.json()) as { id: string }).id;
 }
 
-interface Door {
+interface Endpoint {
   readonly method: string;
   readonly path: string;
 }
 
 /** Every address below a kept thing, out of the document that is made from the routes. */
-async function doors(): Promise<readonly Door[]> {
-  const { paths } = (await (await fetch(`${house.url}/openapi.json`)).json()) as { paths: Readonly<Record<string, object>> };
+async function doors(): Promise<readonly Endpoint[]> {
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: Readonly<Record<string, object>> };
   return Object.entries(paths)
     .filter(([path]) => /\/(responses|conversations)\/\{/.test(path) && path.startsWith(`${root}/`))
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path: path.slice(root.length) })));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, type Site } from '../support/fakes/web.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 /** The guard taken out: what the tests of the guard count on is counted here. */
 vi.mock('#kit/net/public-addresses', () => ({ isPublic: () => true, isMetadata: () => false }));
@@ -9,12 +9,12 @@ vi.mock('../../src/kit/net/public-addresses.ts', () => ({ isPublic: () => true, 
 
 let upstream: Upstream;
 let canary: Site;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
   canary = await openSite();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
@@ -24,13 +24,13 @@ models:
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await Promise.all([upstream.close(), canary.close()]);
 });
 
 test('without the guard an inner address is reached, so that tests of the guard can fail [N-12]', async () => {
   const url = `http://127.0.0.1:${canary.port}/x.png`;
-  const answer = await house.ask(chat, { model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
+  const answer = await server.ask(chat, { model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
   expect(answer.status).toBe(200);
   expect(canary.hits).toBe(1);
 });

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, sendPng, type Site } from '../support/fakes/web.ts';
-import { chat, openHouse } from '../support/server.ts';
+import { chat, startTestServer } from '../support/server.ts';
 
 /** The ways to the outside: through a proxy, and over TLS. */
 
@@ -50,17 +50,17 @@ test('a proxy is asked for the address that was checked, and never for an inner 
   const { port } = proxy.address() as AddressInfo;
   const names: Record<string, readonly string[]> = { 'inner.example': ['127.0.0.1'] };
   const outside = outsideOf((host) => names[host] ?? [publicAddress], '127.0.0.2');
-  const house = await openHouse({ outside, yaml: yaml(`proxy: "http://127.0.0.1:${port}", noProxy: "127.0.0.1, direct.example"`) });
+  const server = await startTestServer({ outside, yaml: yaml(`proxy: "http://127.0.0.1:${port}", noProxy: "127.0.0.1, direct.example"`) });
   try {
-    expect((await house.ask(chat, image(`http://pictures.example:${evil.port}/x.png`))).status).toBe(200);
+    expect((await server.ask(chat, image(`http://pictures.example:${evil.port}/x.png`))).status).toBe(200);
     expect(evil.requests[0]!.headers.host).toBe(`pictures.example:${evil.port}`);
     for (const host of ['127.0.0.1', '[::1]', 'inner.example', '169.254.169.254'])
-      expect([host, (await house.ask(chat, image(`http://${host}:${evil.port}/x.png`))).status]).toEqual([host, 400]);
+      expect([host, (await server.ask(chat, image(`http://${host}:${evil.port}/x.png`))).status]).toEqual([host, 400]);
     expect(asked).toEqual([`127.0.0.2:${evil.port}`]);
-    expect((await house.ask(chat, image(`http://direct.example:${evil.port}/x.png`))).status).toBe(200);
+    expect((await server.ask(chat, image(`http://direct.example:${evil.port}/x.png`))).status).toBe(200);
     expect(asked).toHaveLength(1);
   } finally {
-    await house.close();
+    await server.close();
     proxy.closeAllConnections();
     proxy.close();
   }
@@ -85,14 +85,14 @@ test.skipIf(!hasOpenssl)(
     server.listen(0, '127.0.0.2');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const house = await openHouse({ outside: outsideOf(() => [publicAddress], '127.0.0.2'), yaml: yaml(`caFile: "${join(folder, 'ca.pem')}"`) });
+    const dragoman = await startTestServer({ outside: outsideOf(() => [publicAddress], '127.0.0.2'), yaml: yaml(`caFile: "${join(folder, 'ca.pem')}"`) });
     try {
-      expect((await house.ask(chat, image(`https://pictures.example:${port}/x.png`))).status).toBe(200);
+      expect((await dragoman.ask(chat, image(`https://pictures.example:${port}/x.png`))).status).toBe(200);
       expect(seen).toEqual(['pictures.example', `pictures.example:${port}`]);
-      expect((await house.ask(chat, image(`https://other.example:${port}/x.png`))).status).toBe(400);
+      expect((await dragoman.ask(chat, image(`https://other.example:${port}/x.png`))).status).toBe(400);
       expect(seen).toHaveLength(2);
     } finally {
-      await house.close();
+      await dragoman.close();
       server.closeAllConnections();
       server.close();
       rmSync(folder, { recursive: true });

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, png, publicAddress, sendPng, type Site } from '../support/fakes/web.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 /** Addresses that clients choose: images by address, for providers that are given the content. Everything goes through the public interface. */
 
@@ -11,7 +11,7 @@ let upstream: Upstream;
 let canary: Site;
 /** Same port as the canary, so that one name can lead to either. */
 let evil: Site;
-let house: House;
+let server: TestServer;
 let names: Record<string, () => readonly string[]>;
 let outside: ReturnType<typeof outsideOf>;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   canary = await openSite('127.0.0.1');
   evil = await openSite('127.0.0.2', canary.port);
   outside = outsideOf((host) => names[host]?.() ?? [publicAddress], '127.0.0.2');
-  house = await openHouse({
+  server = await startTestServer({
     outside,
     yaml: `
 providers:
@@ -37,7 +37,7 @@ models:
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await Promise.all([upstream, canary, evil].map((one) => one.close()));
 });
 afterEach(() => {
@@ -56,7 +56,7 @@ const seen = (model: string, ...urls: readonly string[]) => ({
 });
 
 async function look(url: string, model = 'gem') {
-  const answer = await house.ask(chat, seen(model, url));
+  const answer = await server.ask(chat, seen(model, url));
   const { error } = (await answer.json()) as { error?: { message: string } };
   return { status: answer.status, message: error?.message };
 }
@@ -95,7 +95,7 @@ describe('who is given what', () => {
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'image', source: { type: 'url', url } }] }] },
       ],
     };
-    expect((await house.ask('/server/messages/v1/messages', body)).status).toBe(200);
+    expect((await server.ask('/server/messages/v1/messages', body)).status).toBe(200);
     expect(JSON.stringify(upstream.requests[0]!.json).split(png.toString('base64'))).toHaveLength(3);
     expect(evil.requests).toHaveLength(1);
   });
@@ -103,14 +103,14 @@ describe('who is given what', () => {
   test('the own files of the provider, and videos that it knows, are not fetched', async () => {
     const own = `${upstream.url}/v1beta/files/abc`;
     const contents = [{ role: 'user', parts: [own, 'https://youtu.be/x'].map((fileUri) => ({ fileData: { fileUri } })) }];
-    expect((await house.ask('/server/gencompat/v1beta/models/gem:generateContent', { contents })).status).toBe(200);
+    expect((await server.ask('/server/gencompat/v1beta/models/gem:generateContent', { contents })).status).toBe(200);
     expect(upstream.requests).toHaveLength(1);
     for (const url of [own, 'https://youtu.be/x']) expect(JSON.stringify(upstream.requests[0]!.json)).toContain(`"fileUri":"${url}"`);
   });
 
   test('more addresses than 64 are refused before one is asked', async () => {
     const urls = Array.from({ length: 65 }, (_, number) => at('pictures.example', `/${number}.png`));
-    expect((await house.ask(chat, seen('gem', ...urls))).status).toBe(400);
+    expect((await server.ask(chat, seen('gem', ...urls))).status).toBe(400);
     expect(evil.hits).toBe(0);
   });
 });
@@ -156,9 +156,9 @@ describe('inner addresses', () => {
   });
 
   test('own and metadata addresses are refused, and an exception is for one host [N-09]', async () => {
-    const own = new URL(house.url);
+    const own = new URL(server.url);
     const refused = [
-      `${house.url}/metrics`, `http://127.0.0.1:${own.port}/healthz`, `http://169.254.169.254/latest/meta-data/`, 'http://168.63.129.16/', 'http://100.100.100.200/',
+      `${server.url}/metrics`, `http://127.0.0.1:${own.port}/healthz`, `http://169.254.169.254/latest/meta-data/`, 'http://168.63.129.16/', 'http://100.100.100.200/',
       'http://[fd00:ec2::254]/', 'http://metadata.example/', 'http://127.0.0.1:5432/', 'http://127.0.0.1:6379/',
     ]; // prettier-ignore
     names = { 'metadata.example': () => ['169.254.169.254'] };
@@ -166,11 +166,11 @@ describe('inner addresses', () => {
     expect(outside.dialled).toEqual([]);
     expect(upstream.requests).toHaveLength(0);
     for (const origin of ['http://*:80', 'http://*', '*', 'http://127.0.0.*:80'])
-      await expect(openHouse({ yaml: `outbound: { allow: ["${origin}"] }\n` })).rejects.toThrow(/outbound\.allow/);
+      await expect(startTestServer({ yaml: `outbound: { allow: ["${origin}"] }\n` })).rejects.toThrow(/outbound\.allow/);
   });
 
   test('what is excepted is fetched at that scheme, host and port alone, and never where a name leads to metadata', async () => {
-    const excepted = await openHouse({
+    const excepted = await startTestServer({
       outside,
       yaml: `
 outbound: { allow: ["http://127.0.0.1:${canary.port}", "http://inner.example:${canary.port}"] }
@@ -187,7 +187,7 @@ models:
       expect(await status(at('inner.example'))).toBe(200);
       expect(canary.hits).toBe(2);
       names['inner.example'] = () => ['169.254.169.254'];
-      for (const url of [at('other.example'), at('inner.example'), at('127.0.0.2'), `https://127.0.0.1:${canary.port}/`, `${house.url}/x`])
+      for (const url of [at('other.example'), at('inner.example'), at('127.0.0.2'), `https://127.0.0.1:${canary.port}/`, `${server.url}/x`])
         expect([url, await status(url)]).toEqual([url, 400]);
       expect([canary.hits, evil.hits]).toEqual([2, 0]);
     } finally {
@@ -227,7 +227,7 @@ models:
 
 describe('redirects', () => {
   const inside = () => [
-    at('127.0.0.1'), at('[::ffff:127.0.0.1]'), at('2130706433'), at('inner.example'), 'http://169.254.169.254/', upstream.url, `${house.url}/healthz`, 'file:///etc/passwd',
+    at('127.0.0.1'), at('[::ffff:127.0.0.1]'), at('2130706433'), at('inner.example'), 'http://169.254.169.254/', upstream.url, `${server.url}/healthz`, 'file:///etc/passwd',
     'gopher://127.0.0.1:6379/', 'data:image/png;base64,AAAA', 'ftp://pictures.example/', `//127.0.0.1:${canary.port}/`, `http://user@pictures.example:${canary.port}/`, '', 'http://',
   ]; // prettier-ignore
 

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../support/fakes/raw.ts';
 import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `limits: { streamSeconds: 1, headerSeconds: 1 }
 routing: { cooldownSeconds: 0 }
@@ -16,7 +16,7 @@ routing: { cooldownSeconds: 0 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -24,11 +24,11 @@ afterEach(() => upstream.reset());
 /** A request for chat as bytes. */
 function asked(stream: boolean, more: object = {}): string {
   const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three' }], stream, ...more });
-  return `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${house.key}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  return `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.key}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
 async function figure(name: string): Promise<number> {
-  const text = await (await fetch(`${house.url}/metrics`)).text();
+  const text = await (await fetch(`${server.url}/metrics`)).text();
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
@@ -38,7 +38,7 @@ describe('a reader that does not read', () => {
     ['the long way', { app_name: 'x' }],
   ])('keeps no request in flight beyond its time, on %s', async (_way, more) => {
     upstream.script(always(endless()));
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     raw.pause();
     raw.send(asked(true, more));
     await upstream.closed(0);
@@ -50,7 +50,7 @@ describe('a reader that does not read', () => {
 describe('bytes that are no HTTP', () => {
   test('behind a stream that is under way end the connection, and no second answer stands in the middle of the first [H-01]', async () => {
     upstream.script(pace(50));
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     raw.send(asked(true));
     await raw.until('"You ');
     raw.send('NOT HTTP\r\n\r\n');
@@ -60,7 +60,7 @@ describe('bytes that are no HTTP', () => {
 
   test('behind a request that waits for its answer are not its answer [H-01]', async () => {
     upstream.script(hang());
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     raw.send(asked(false));
     await upstream.arrived(0);
     raw.send('NOT HTTP\r\n\r\n');
@@ -72,14 +72,14 @@ describe('bytes that are no HTTP', () => {
 
 test('idle connections keep no file open, even when the other side never closes its own end [H-02]', async () => {
   const files = await figure('process_open_fds');
-  const all = await Promise.all(Array.from({ length: 100 }, () => connectRaw(house.url)));
+  const all = await Promise.all(Array.from({ length: 100 }, () => connectRaw(server.url)));
   await expect.poll(() => figure('process_open_fds')).toBeGreaterThanOrEqual(files + 195);
   await expect.poll(() => figure('process_open_fds'), { timeout: 6000, interval: 100 }).toBeLessThanOrEqual(files + 130); // our own ends
   for (const raw of all) raw.close();
 });
 
 test('QUERY is refused in our own words, like every method that is not meant', async () => {
-  const raw = await connectRaw(house.url);
+  const raw = await connectRaw(server.url);
   raw.send('QUERY /healthz HTTP/1.1\r\nhost: a\r\n\r\n');
   const answer = await raw.answer();
   expect({ status: answer.status, allow: answer.header('allow'), id: answer.header('x-request-id') }).toEqual({
@@ -92,7 +92,7 @@ test('QUERY is refused in our own words, like every method that is not meant', a
 
 test('two requests on one connection are answered in order, not mixed [S-12]', async () => {
   upstream.script(pace(20), ok());
-  const raw = await connectRaw(house.url);
+  const raw = await connectRaw(server.url);
   raw.send(asked(true) + asked(false));
   const [first, second] = [await raw.answer(), await raw.answer()];
   expect(first.text).toContain('[DONE]');
@@ -106,7 +106,7 @@ describe('requests that are written without reading an answer', () => {
   test('are all answered in order where there are 32 of them', async () => {
     const gate = Promise.withResolvers<void>();
     upstream.script(talkative(1, gate.promise));
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     raw.send(asked(false) + health.repeat(31));
     await upstream.arrived(0);
     gate.resolve();
@@ -119,7 +119,7 @@ describe('requests that are written without reading an answer', () => {
 
   test.each([32, 100_000])('end the connection and all that was asked on it where %i more than one come at once', async (many) => {
     upstream.script(hang());
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     raw.send(asked(false));
     await upstream.arrived(0);
     raw.send(health.repeat(many));
@@ -130,7 +130,7 @@ describe('requests that are written without reading an answer', () => {
 
   test('all end when their client leaves, and hold nothing any more', async () => {
     upstream.script(hang(), hang(), ok({ text: 'x'.repeat(200_000) }));
-    const raw = await connectRaw(house.url);
+    const raw = await connectRaw(server.url);
     for (let at = 0; at < 3; at++) {
       raw.send(asked(false));
       await upstream.arrived(at);

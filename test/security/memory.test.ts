@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { askFace, faces, type Face } from '../support/all-faces.ts';
 import { ok, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
 import { connectRaw } from '../support/fakes/raw.ts';
-import { chat, openHouse, type House } from '../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { newMember } from '../support/members.ts';
 
 const responses = '/server/chatcompat/v1/responses';
@@ -22,13 +22,13 @@ const pictures = createServer((_, response) => {
 });
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
   pictures.listen(0, '127.0.0.1');
   await once(pictures, 'listening');
-  house = await openHouse({
+  server = await startTestServer({
     memory,
     yaml: `
 providers:
@@ -43,7 +43,7 @@ outbound: { allow: ["${pictureAddress()}"] }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
   pictures.close();
 });
@@ -57,7 +57,7 @@ const head = (key: string, ...headers: string[]) =>
 async function announced(key: string, count: number) {
   const open = await Promise.all(
     Array.from({ length: count }, async () => {
-      const connection = await connectRaw(house.url);
+      const connection = await connectRaw(server.url);
       connection.send(head(key, `content-length: ${large}`, 'expect: 100-continue'));
       await connection.until('100 Continue');
       return connection;
@@ -78,21 +78,21 @@ async function unfinished(key: string, count: number) {
 
 /** The sum of a figure over its labels. */
 async function figure(name: string): Promise<number> {
-  const lines = (await (await fetch(`${house.url}/metrics`)).text()).split('\n').filter((line) => line.startsWith(`dragoman_${name}`));
+  const lines = (await (await fetch(`${server.url}/metrics`)).text()).split('\n').filter((line) => line.startsWith(`dragoman_${name}`));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
 const heldBytes = () => figure('held_bytes');
 
 test('bodies that are announced and do not come take no room from anybody', async () => {
-  const members = await Promise.all(Array.from({ length: several }, () => newMember(house)));
+  const members = await Promise.all(Array.from({ length: several }, () => newMember(server)));
   for (const { keys } of members) await announced(keys[0]!, several);
   expect(await heldBytes()).toBe(0);
   for (const member of members) expect((await member.ask({ model: 'built-in', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).status).toBe(200);
 });
 
 test('a body for which the room is gone when its bytes come is 503 in its middle, with Retry-After, and gives back what it held', async () => {
-  const member = await newMember(house);
+  const member = await newMember(server);
   const [late] = await announced(member.keys[0]!, 1);
   const close = await unfinished(member.keys[0]!, several);
   const before = await heldBytes();
@@ -106,9 +106,9 @@ test('a body for which the room is gone when its bytes come is 503 in its middle
 
 describe('while the unfinished bodies of one user fill their share', () => {
   test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
-    const [one, other] = [await newMember(house), await newMember(house)];
+    const [one, other] = [await newMember(server), await newMember(server)];
     const close = await unfinished(one.keys[0]!, several);
-    const ask = (key: string, content: string) => askFace({ url: house.url, key }, face, { model: 'built-in', content, stream: false });
+    const ask = (key: string, content: string) => askFace({ url: server.url, key }, face, { model: 'built-in', content, stream: false });
     const refused = await ask(one.keys[0]!, 'x'.repeat(100_000));
     expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')]).toEqual([503, '2', 'close']);
     expect(['overloaded', 'overloaded_error', 'UNAVAILABLE']).toContain(refused.error);
@@ -121,7 +121,7 @@ describe('while the unfinished bodies of one user fill their share', () => {
   });
 
   test('neither is there room for a whole answer of a provider that is large, nor for a picture that is fetched', async () => {
-    const member = await newMember(house);
+    const member = await newMember(server);
     const close = await unfinished(member.keys[0]!, several);
     const fetched = () =>
       member.ask({
@@ -148,12 +148,12 @@ test.each<[string, string, Face]>([
   ['that a check holds back until it is whole', 'checked', 'chat'],
   ['that is repeated as a whole in its last frame', 'gpt-4o-mini', 'responses'],
 ])('a streamed answer %s is refused where there is no room for it', async (_, model, face) => {
-  const member = await newMember(house);
+  const member = await newMember(server);
   const close = await unfinished(member.keys[0]!, several);
   const ask = (text: string) => {
     upstream.reset();
     upstream.script(ok({ text }));
-    return askFace({ url: house.url, key: member.keys[0]! }, face, { model, content: 'hello', stream: true });
+    return askFace({ url: server.url, key: member.keys[0]! }, face, { model, content: 'hello', stream: true });
   };
   const long = 'a word and '.repeat(10_000);
   expect(await ask(long)).toMatchObject({ complete: false, error: 'overloaded' });
@@ -165,9 +165,9 @@ test.each<[string, string, Face]>([
 });
 
 test('what is kept of a response counts while it is read: there is no room for a large one', async () => {
-  const member = await newMember(house);
+  const member = await newMember(server);
   const asking = (path: string, body?: object) =>
-    fetch(`${house.url}${responses}${path}`, {
+    fetch(`${server.url}${responses}${path}`, {
       headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
       ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
     });
@@ -189,11 +189,11 @@ test('what is kept of a response counts while it is read: there is no room for a
 });
 
 test('a background response waits until there is room for what it is made from, and that of another user does not', async () => {
-  const [one, other] = [await newMember(house), await newMember(house)];
+  const [one, other] = [await newMember(server), await newMember(server)];
   const close = await unfinished(one.keys[0]!, several);
   const asker = (key: string) => async (path: string, body?: object) =>
     (await (
-      await fetch(`${house.url}${responses}${path}`, {
+      await fetch(`${server.url}${responses}${path}`, {
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
       })
@@ -215,12 +215,12 @@ test('a background response waits until there is room for what it is made from, 
 });
 
 test('a picture that is fetched for a background response counts', async () => {
-  const member = await newMember(house);
+  const member = await newMember(server);
   const gate = Promise.withResolvers<void>();
   upstream.reset();
   upstream.script(talkative(1, gate.promise));
   const picture = { type: 'input_image', image_url: `${pictureAddress()}/a.png` };
-  const answer = await fetch(`${house.url}${responses}`, {
+  const answer = await fetch(`${server.url}${responses}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'gpt-4o-mini', input: [{ role: 'user', content: [picture] }], background: true }),
@@ -233,14 +233,14 @@ test('a picture that is fetched for a background response counts', async () => {
 });
 
 test('a body without a credential counts nowhere', async () => {
-  const connection = await connectRaw(house.url);
+  const connection = await connectRaw(server.url);
   connection.send(head('nobody', `content-length: ${large}`));
   expect((await connection.answer()).status).toBe(401);
   expect(await heldBytes()).toBe(0);
 });
 
 test('pages that anybody may read count nowhere, however slowly they are read', async () => {
-  const open = Array.from({ length: 8 }, () => connect(Number(new URL(house.url).port), '127.0.0.1').pause());
+  const open = Array.from({ length: 8 }, () => connect(Number(new URL(server.url).port), '127.0.0.1').pause());
   onTestFinished(() => open.forEach((socket) => socket.destroy()));
   const before = await figure('requests_total');
   for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(30));
@@ -249,7 +249,7 @@ test('pages that anybody may read count nowhere, however slowly they are read', 
 });
 
 test('bodies of many users have a bound together', async () => {
-  const members = await Promise.all(Array.from({ length: 5 }, () => newMember(house)));
+  const members = await Promise.all(Array.from({ length: 5 }, () => newMember(server)));
   for (const member of members.slice(0, 4)) await unfinished(member.keys[0]!, several);
   const last = members[4]!;
   expect((await last.ask({ model: 'built-in', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).status).toBe(503);

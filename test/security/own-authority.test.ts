@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chat, openHouse } from '../support/server.ts';
+import { chat, startTestServer } from '../support/server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-authority-'));
 const at = (name: string) => join(folder, name);
@@ -56,17 +56,17 @@ const asked = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello
 
 describe.skipIf(!hasOpenssl)('a provider whose certificate is of an authority of its own', () => {
   test('is not talked to', async () => {
-    const house = await openHouse({ upstream: url() });
-    expect((await house.ask(chat, asked)).status).toBe(503);
-    await house.close();
+    const server = await startTestServer({ upstream: url() });
+    expect((await server.ask(chat, asked)).status).toBe(503);
+    await server.close();
   });
 
   test('answers when outbound.caFile has the authority', async () => {
-    const house = await openHouse({ upstream: url(), yaml: `outbound: { caFile: ${at('ca.pem')} }` });
-    const answer = await house.ask(chat, asked);
+    const server = await startTestServer({ upstream: url(), yaml: `outbound: { caFile: ${at('ca.pem')} }` });
+    const answer = await server.ask(chat, asked);
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain('hello over TLS');
-    await house.close();
+    await server.close();
   });
 
   test('answers when NODE_EXTRA_CA_CERTS has it', async () => {

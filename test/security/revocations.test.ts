@@ -9,29 +9,29 @@ import { askFace, everyWay } from '../support/all-faces.ts';
 import { onServer } from '../support/databases.ts';
 import { hang, headersThenHang, ok, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { connectRaw } from '../support/fakes/raw.ts';
-import { openHouse, type House } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 
 const responses = '/server/chatcompat/v1/responses';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url });
+  server = await startTestServer({ upstream: upstream.url });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
 
-const admin = async ({ ask }: House, method: string, path: string, body?: object) =>
+const admin = async ({ ask }: TestServer, method: string, path: string, body?: object) =>
   (await (await ask(`/server/admin${path}`, body, { method })).json()) as { readonly id: number; readonly key: string };
 
 let users = 0;
 
 /** A user with a key, and what is done to them. */
-async function somebody(at = house) {
+async function somebody(at = server) {
   const { id } = await admin(at, 'POST', '/users', { email: `user-${++users}@example.org` });
   const made = await admin(at, 'POST', `/users/${id}/keys`, { name: 'one' });
   const other = await admin(at, 'POST', `/users/${id}/keys`, { name: 'other' });
@@ -55,7 +55,7 @@ interface Row {
   readonly end: string;
   readonly status: number;
 }
-const rowsOf = async (userId: number, at = house) =>
+const rowsOf = async (userId: number, at = server) =>
   ((await (await at.ask(`/server/admin/logs?userId=${userId}`)).json()) as { readonly items: readonly Row[] }).items.map(({ end, status }) => [end, status]);
 
 const words = { chat: 'invalid_api_key', responses: 'invalid_api_key', messages: 'authentication_error', gencompat: 'UNAUTHENTICATED' };
@@ -154,7 +154,7 @@ test('background responses that wait are ended when their key is revoked, whoeve
 test('a run that is taken up again after a restart does not begin for a user who was suspended meanwhile', { timeout: 60_000 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
-  const open = () => openHouse({ folder: home, upstream: upstream.url });
+  const open = () => startTestServer({ folder: home, upstream: upstream.url });
   const before = await open();
   const { id, ask, served } = await somebody(before);
   upstream.script(hang(), ok());
@@ -184,11 +184,11 @@ test('a run that is taken up again after a restart does not begin for a user who
 
 test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 60_000 }, async () => {
   const { databaseUrl, folder } = await onServer(inject('postgres')!).place();
-  const here = await openHouse({ folder, upstream: upstream.url, databaseUrl: databaseUrl! });
+  const here = await startTestServer({ folder, upstream: upstream.url, databaseUrl: databaseUrl! });
   onTestFinished(here.close);
   await mkdir(join(folder, 'other', 'data'), { recursive: true });
   await copyFile(join(folder, 'data', 'master.key'), join(folder, 'other', 'data', 'master.key'));
-  const there = await openHouse({ folder: join(folder, 'other'), upstream: upstream.url, databaseUrl: databaseUrl! });
+  const there = await startTestServer({ folder: join(folder, 'other'), upstream: upstream.url, databaseUrl: databaseUrl! });
   onTestFinished(there.close);
   const { served, revoke } = await somebody(here);
   upstream.script(headersThenHang({ afterEvents: 3 }));

@@ -96,14 +96,14 @@ describe('what is installed', () => {
 
 describe('what is shipped', () => {
   test('the package holds the launcher, compiled code and what it reads, and no source, test, recording, key or setting [C-07]', async () => {
-    const house = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
-    onTestFinished(() => rm(house, { recursive: true }));
-    for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(house, name), { recursive: true });
-    await symlink(join(root, 'node_modules'), join(house, 'node_modules'));
-    execFileSync(process.execPath, ['bin/build.js'], { cwd: house });
+    const server = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
+    onTestFinished(() => rm(server, { recursive: true }));
+    for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(server, name), { recursive: true });
+    await symlink(join(root, 'node_modules'), join(server, 'node_modules'));
+    execFileSync(process.execPath, ['bin/build.js'], { cwd: server });
 
     const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      cwd: house,
+      cwd: server,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });

@@ -33,7 +33,7 @@ interface Death {
   readonly wasRefused: boolean;
 }
 
-export interface AuditorParts {
+export interface AuditorDeps {
   readonly world: World;
   readonly books: BooksModel;
   readonly calls: ReadonlyMap<string, Asked>;
@@ -58,11 +58,11 @@ const cutting = 5;
 const drift = 1e-6;
 
 export class Auditor {
-  readonly #parts: AuditorParts;
+  readonly #parts: AuditorDeps;
   readonly #written = new Map<string, Written>();
   readonly #deaths = new Map<Life, Death>();
 
-  constructor(parts: AuditorParts) {
+  constructor(parts: AuditorDeps) {
     this.#parts = parts;
   }
 

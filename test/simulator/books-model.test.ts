@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Account } from '#core/account';
 import { Fault } from '#core/fault';
-import type { Ask, Grant, LeaseSource, Return } from '#core/lease';
+import type { LeaseRequest, LeaseGrant, LeaseSource, LeaseReturn } from '#core/lease';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { booksOf } from '../support/books-of.ts';
@@ -29,7 +29,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
     const pairs: { id: string; modelled: string; real: LeaseSource; model: LeaseSource; journal: string; byte: number }[] = [];
     let turns = 0;
     /** As one says who has heard all answers, or has missed some, or whose message was overtaken. */
-    const told = (account: Account): Return => {
+    const told = (account: Account): LeaseReturn => {
       const late = chance() < 0.1 ? upTo(5) : 0;
       const turn = ++turns - late;
       return {
@@ -55,9 +55,9 @@ onBothDatabases('the model of the books', ({ shared }) => {
       const kind = oneOf(['inference', 'inference', 'train', 'usd', 'requests', 'streams'] as const);
       return { owner: oneOf(owners), kind, month: kind === 'requests' || kind === 'streams' ? '' : oneOf(months) };
     };
-    const used = ({ kind }: Account): Pick<Ask, 'used'> =>
+    const used = ({ kind }: Account): Pick<LeaseRequest, 'used'> =>
       kind === 'requests' && chance() < 0.5 ? { used: Array.from({ length: 1 + upTo(2) }, () => ({ count: 1 + upTo(3), ageSeconds: upTo(70) })) } : {};
-    const ask = (): Ask => {
+    const ask = (): LeaseRequest => {
       const one = account();
       const least = upTo(40) / 4;
       const waiting = least + upTo(40);
@@ -73,7 +73,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
       const what = chance();
       if (what < 0.45) {
         const asks = Array.from({ length: 1 + upTo(3) }, ask);
-        await both<readonly Grant[]>(
+        await both<readonly LeaseGrant[]>(
           () => pair.real.lease(asks),
           () => pair.model.lease(asks),
         );

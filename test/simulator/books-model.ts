@@ -1,6 +1,6 @@
 import { accountName, type Account, type Owner } from '#core/account';
 import { Fault } from '#core/fault';
-import { grantOf, permits, type Ask, type Grant, type LeaseSource, type Return } from '#core/lease';
+import { grantOf, permits, type LeaseRequest, type LeaseGrant, type LeaseSource, type LeaseReturn } from '#core/lease';
 import { monthOf } from '#core/plan';
 import type { UsageRow } from '#core/usage-row';
 import { isSame } from '../support/fakes/shipped-books.ts';
@@ -84,7 +84,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
   }
 
   /** Permits that were used, but for those that are known already, count from the second of their use. @returns how many there were */
-  function noteUsed({ owner }: Account, used: Return['used'] = [], known: number): number {
+  function noteUsed({ owner }: Account, used: LeaseReturn['used'] = [], known: number): number {
     let fresh = 0;
     for (const { count, ageSeconds } of used) {
       const more = Math.max(0, count - known);
@@ -96,7 +96,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
   }
 
   /** Takes what a holder says with each message. @returns false where a later message has overtaken this one */
-  function told(holder: string, { account, turn, heard, amount, used }: Return): boolean {
+  function told(holder: string, { account, turn, heard, amount, used }: LeaseReturn): boolean {
     const lease = leases.get(nameOf(holder, account));
     if (lease && lease.turn >= turn) return false;
     if (lease && lease.turn > heard) lease.granted -= lease.moved;
@@ -115,7 +115,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
     if (!open.has(holder)) throw new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
   }
 
-  function grant(holder: string, ask: Ask): Grant {
+  function grant(holder: string, ask: LeaseRequest): LeaseGrant {
     const isTimely = told(holder, ask);
     const reported = sum((ask.used ?? []).map(({ count }) => count));
     const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported };

@@ -1,7 +1,7 @@
 /* The world outside: clients that ask, and the providers that answer. Both know what they have seen. */
 import { Fault, faultOf } from '#core/fault';
 import type { GenerateCall } from '#core/call';
-import type { Caller, Context, Said } from '#core/generate';
+import type { Caller, Context, Events } from '#core/generate';
 import { Permits } from '#core/permits';
 import type { Model, Target } from '#core/target';
 import type { Serving } from './machine.ts';
@@ -11,7 +11,7 @@ import type { Life, World } from './world.ts';
 export const route = { output: 400, prompt: 10, step: 200 };
 
 /** What befalls a call: nothing; the first provider is busy; all are; the one that spoke falls silent; the client leaves. */
-export type Fate = 'whole' | 'busy' | 'outage' | 'cut' | 'leaves';
+export type Ending = 'whole' | 'busy' | 'outage' | 'cut' | 'leaves';
 
 export interface Asked {
   readonly requestId: string;
@@ -27,7 +27,7 @@ export interface Asked {
   readonly says: number;
   /** Milliseconds for a piece of it, at most. */
   readonly pace: number;
-  readonly fate: Fate;
+  readonly fate: Ending;
   /** `whole`: with its end; `died`: the connection was gone. */
   answer: 'running' | 'whole' | 'died' | 'nobody' | Fault;
   /** Tokens the client was given, and by whom. */
@@ -79,7 +79,7 @@ export function modelFor(
       name,
       provider: name,
       model: 'm',
-      async *generate(call: GenerateCall, { requestId, step, signal }: Context): AsyncGenerator<Said> {
+      async *generate(call: GenerateCall, { requestId, step, signal }: Context): AsyncGenerator<Events> {
         const asked = calls.get(nameOf({ requestId, step }))!;
         const seen = { target: name, said: 0 };
         asked.upstream.push(seen);

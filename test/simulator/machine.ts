@@ -2,14 +2,14 @@
 import { openChannel } from '#kit/ipc/channel';
 import type { Account } from '#core/account';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import type { Call } from '#core/call';
 import type { Contact, LeaseSource, PermitKind } from '#core/lease';
 import type { CountTokens } from '#core/measure';
 import type { Plan } from '#core/plan';
 import type { Model } from '#core/target';
 import { openHealth } from '../../src/gateway/routing/health.ts';
-import { KeptAnswers } from '#gateway/rules/response-cache';
+import { ResponseCache } from '#gateway/rules/response-cache';
 import { gateway } from '../../src/gateway/pipeline.ts';
 import { adoptJournals } from '../../src/ledger/shipping/adopt.ts';
 import { keepContact, toldContact } from '../../src/ledger/admission/contact.ts';
@@ -20,7 +20,7 @@ import { openShipper, type Shipper } from '../../src/ledger/shipping/shipper.ts'
 import { subLeases } from '../../src/ledger/sharing/sub-leases.ts';
 import { refusals, type ParentAnswers, type Reached, type WorkerAnswers } from '../../src/process/ipc.ts';
 import { diskError, testDisk, type TestDisk } from '../support/fakes/disk.ts';
-import { lineTo, wayTo, wireBetween, type Line, type LineParts } from './network.ts';
+import { lineTo, wayTo, wireBetween, type Line, type LineDeps } from './network.ts';
 import { allRights, rightsOf, type OwnRights } from './rights.ts';
 import type { KeysModel, RunsModel } from './runs-model.ts';
 import { runsOf, type OwnRuns } from './runs.ts';
@@ -39,7 +39,7 @@ export interface Planted {
   readonly rights?: (rights: OwnRights) => OwnRights;
 }
 
-export interface MachineParts extends LineParts {
+export interface MachineDeps extends LineDeps {
   /** So many processes that answer, led by another one; 0: one does it all. */
   readonly workers: number;
   readonly name: string;
@@ -75,7 +75,7 @@ export interface MachineParts extends LineParts {
 export interface Serving {
   readonly life: Life;
   readonly ledger: Ledger;
-  readonly generate: (call: Call, context: Context) => AsyncIterable<Said>;
+  readonly generate: (call: Call, context: Context) => AsyncIterable<Events>;
   /** The calls that run here, and what aborts them. */
   readonly running: Set<AbortController>;
   readonly machine: Machine;
@@ -85,13 +85,13 @@ export interface Serving {
 }
 
 /** What ails a disk: a kind of act fails, or only little more can be written. */
-export type Ailment = 'full' | 'write' | 'sync' | 'read' | 'create';
+export type DiskFault = 'full' | 'write' | 'sync' | 'read' | 'create';
 
 const folder = 'journal';
 const orphanMilliseconds = 800;
 
 export class Machine {
-  readonly parts: MachineParts;
+  readonly parts: MachineDeps;
   /** Milliseconds by which its clock on the wall is wrong. */
   skew = 0;
   /** It is gone for good; its disk is not, until another machine has what is on it. */
@@ -101,7 +101,7 @@ export class Machine {
   readonly cuts: number[] = [];
   /** Its disk last refused something at this time. */
   refusedAt = -Infinity;
-  ailment: Ailment | undefined;
+  ailment: DiskFault | undefined;
   serving: Serving[] = [];
   shipper: Shipper | undefined;
   disk: TestDisk = testDisk();
@@ -109,7 +109,7 @@ export class Machine {
   #boots = 0;
   #stop: (() => Promise<void>) | undefined;
 
-  constructor(parts: MachineParts) {
+  constructor(parts: MachineDeps) {
     this.parts = parts;
   }
 
@@ -149,7 +149,7 @@ export class Machine {
     await this.#stop?.();
   }
 
-  ails(ailment: Ailment | undefined): void {
+  ails(ailment: DiskFault | undefined): void {
     this.ailment = ailment;
     const used = this.disk.paths.reduce((sum, path) => sum + this.disk.bytes(path).length, 0);
     this.disk.capacity = ailment === 'full' ? used + Math.floor(this.parts.chance() * 2 * this.parts.segmentBytes) : Infinity;
@@ -161,7 +161,7 @@ export class Machine {
   async adopt(other: Machine): Promise<void> {
     const life = this.#live(`${this.parts.name}.adopts`);
     const { shipped } = this.#line(life);
-    const parts = { books: shipped, disk: other.#view(life), folder, refused: 'refused.jsonl', log: this.#log(life).log };
+    const parts = { sink: shipped, disk: other.#view(life), folder, refused: 'refused.jsonl', log: this.#log(life).log };
     const claim = () => {
       if (other.isRunning) throw new Fault('conflict', 'Its server runs.');
       return () => {};
@@ -320,7 +320,7 @@ export class Machine {
 
   #ship(life: Life, line: Line, disk: Disk, holder: string, own?: Journal): Shipper {
     this.shipper = openShipper({
-      books: line.shipped,
+      sink: line.shipped,
       disk,
       clock: life.clock,
       folder,
@@ -348,7 +348,7 @@ export class Machine {
     });
     const ledger = planted.ledger?.(made) ?? made;
     const model = planted.model?.(this.parts.model(life)) ?? this.parts.model(life);
-    const answers = new KeptAnswers(clock);
+    const answers = new ResponseCache(clock);
     const { log } = this.#log(life);
     const over = wayTo(life, { ...this.parts, committed: () => {} });
     const { generate, affords } = gateway({

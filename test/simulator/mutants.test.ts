@@ -6,18 +6,18 @@
 import { expect, test } from 'vitest';
 import { Fault } from '#core/fault';
 import type { Caller } from '#core/generate';
-import type { Grant } from '#core/lease';
+import type { LeaseGrant } from '#core/lease';
 import { Permits } from '#core/permits';
 import { steps } from '#core/steps';
 import type { UsageRow } from '#core/usage-row';
 import { Accounts } from '../../src/ledger/admission/accounts.ts';
-import { first, Holding, type Claim } from '../../src/ledger/admission/local-lease.ts';
+import { first, LocalLease, type Hold } from '../../src/ledger/admission/local-lease.ts';
 import type { CallJournal } from '../../src/ledger/journal/journal.ts';
 import { Bookings } from '#ledger/journal/bookings';
 import { Replay } from '../../src/ledger/journal/replay.ts';
 import { Reservation } from '../../src/ledger/admission/reservation.ts';
-import { Share } from '../../src/ledger/sharing/machine-lease.ts';
-import { Wants } from '../../src/ledger/admission/cost-estimate.ts';
+import { MachineLease } from '../../src/ledger/sharing/machine-lease.ts';
+import { CostEstimate } from '../../src/ledger/admission/cost-estimate.ts';
 import { Tail } from '../../src/ledger/journal/tail.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import type { Planted } from './machine.ts';
@@ -36,7 +36,7 @@ const spoilt = (change: (books: BooksModel) => Partial<BooksModel>): Choices => 
   },
 });
 
-const generous = (change: (grant: Grant) => Grant) =>
+const generous = (change: (grant: LeaseGrant) => LeaseGrant) =>
   spoilt((books) => ({
     source: (id) => {
       const source = books.source(id);
@@ -56,10 +56,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     1,
     () =>
       replaced(
-        Holding.prototype,
+        LocalLease.prototype,
         'settle',
         () =>
-          function (this: Holding, _: Claim, cost: number) {
+          function (this: LocalLease, _: Hold, cost: number) {
             this.running--;
             this.settled += cost;
           },
@@ -70,10 +70,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     1,
     () =>
       replaced(
-        Holding.prototype,
+        LocalLease.prototype,
         'settle',
         (settle) =>
-          function (this: Holding, claim, _, now) {
+          function (this: LocalLease, claim, _, now) {
             settle.call(this, claim, 0, now);
           },
       ),
@@ -82,7 +82,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     'counts as nothing what was set aside',
     3,
     () =>
-      reads(Holding.prototype, 'free', function () {
+      reads(LocalLease.prototype, 'free', function () {
         return this.granted - this.settled;
       }),
   ],
@@ -99,8 +99,8 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
             if (obstacle || claims.length === 0) return obstacle;
             for (const claim of claims) {
               const { held } = claim;
-              claim.holding.reserved -= held;
-              setImmediate(() => (claim.holding.reserved += held));
+              claim.lease.reserved -= held;
+              setImmediate(() => (claim.lease.reserved += held));
             }
             return undefined;
           },
@@ -112,10 +112,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     () => {
       const back = [
         replaced(
-          Holding.prototype,
+          LocalLease.prototype,
           'lack',
           (lack) =>
-            function (this: Holding, claim, now) {
+            function (this: LocalLease, claim, now) {
               const { order } = claim;
               claim.order = first(this.line) === claim ? -1 : Infinity;
               const found = lack.call(this, claim, now);
@@ -124,10 +124,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
             },
         ),
         replaced(
-          Holding.prototype,
+          LocalLease.prototype,
           'queue',
           () =>
-            function (this: Holding, claim) {
+            function (this: LocalLease, claim) {
               this.line.add(claim);
             },
         ),
@@ -140,25 +140,25 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     1,
     () =>
       replaced(
-        Holding.prototype,
+        LocalLease.prototype,
         'lack',
         (lack) =>
-          function (this: Holding, claim, now) {
+          function (this: LocalLease, claim, now) {
             const found = lack.call(this, claim, now);
             return found === 'here' ? 'spent' : found;
           },
       ),
   ],
-  ['forgets that an answer was lost', 24, () => reads(Holding.prototype, 'isUnheard', () => false)],
+  ['forgets that an answer was lost', 24, () => reads(LocalLease.prototype, 'isUnheard', () => false)],
   [
     'spends what it gave back',
     3,
     () =>
       replaced(
-        Holding.prototype,
+        LocalLease.prototype,
         'returns',
         (returns) =>
-          function (this: Holding, now) {
+          function (this: LocalLease, now) {
             const back = returns.call(this, now);
             this.granted += back.amount;
             return back;
@@ -191,26 +191,26 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['lets an answer that nobody can end say what it likes', 3, () => replaced(Wants.prototype, 'bound', () => () => undefined)],
+  ['lets an answer that nobody can end say what it likes', 3, () => replaced(CostEstimate.prototype, 'bound', () => () => undefined)],
   [
     'asks only what one answer could say, and not what all that run may',
     3,
     () => {
       const back = [
         replaced(
-          Wants.prototype,
+          CostEstimate.prototype,
           'tell',
           (tell) =>
-            function (this: Wants, claims, now) {
+            function (this: CostEstimate, claims, now) {
               tell.call(this, claims, now);
               if (this.isUnwatched) for (const claim of claims) claim.most = Math.max(claim.least, Math.min(claim.most, claim.step));
             },
         ),
         replaced(
-          Wants.prototype,
+          CostEstimate.prototype,
           'bound',
           (bound) =>
-            function (this: Wants, output) {
+            function (this: CostEstimate, output) {
               return output < this.step ? bound.call(this, output) : undefined;
             },
         ),
@@ -401,7 +401,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     24,
     () =>
       replaced(
-        Share.prototype,
+        MachineLease.prototype,
         'settled',
         () =>
           function () {
@@ -414,10 +414,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     63,
     () =>
       replaced(
-        Share.prototype,
+        MachineLease.prototype,
         'ended',
         (ended) =>
-          function (this: Share, worker, now) {
+          function (this: MachineLease, worker, now) {
             ended.call(this, worker, now);
             this.settled(worker, 0);
           },
@@ -437,7 +437,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
         'settle',
         (settle) =>
           function (this: Accounts, claim, cost) {
-            if (cost > 0 || claim.holding.account.month === '') settle.call(this, claim, cost);
+            if (cost > 0 || claim.lease.account.month === '') settle.call(this, claim, cost);
           },
       ),
   ],
@@ -465,10 +465,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     3,
     () =>
       replaced(
-        Share.prototype,
+        MachineLease.prototype,
         'told',
         (told) =>
-          function (this: Share, worker, one, now) {
+          function (this: MachineLease, worker, one, now) {
             told.call(this, worker, { ...one, amount: one.amount * 2 }, now);
           },
       ),

@@ -4,7 +4,7 @@ import { Fault, faultOf } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
 import type { UsageRow } from '#core/usage-row';
 import type { Wire } from '#kit/ipc/channel';
-import type { ShippedBooks } from '../../src/ledger/shipping/usage-sink.ts';
+import type { UsageSink } from '../../src/ledger/shipping/usage-sink.ts';
 import type { BooksModel } from './books-model.ts';
 import { never, type Life, type World } from './world.ts';
 
@@ -24,10 +24,10 @@ export interface Line {
   enter(): Promise<string>;
   source(holder: string): LeaseSource;
   seen(holder: string, streamSeconds: number): Promise<void>;
-  readonly shipped: ShippedBooks;
+  readonly shipped: UsageSink;
 }
 
-export interface LineParts {
+export interface LineDeps {
   readonly books: BooksModel;
   readonly world: World;
   readonly weather: Weather;
@@ -40,7 +40,7 @@ export interface LineParts {
 export type Over = <Answer>(act: () => Answer | Promise<Answer>) => Promise<Answer>;
 
 /** A message that has been sent arrives although its sender dies; an answer reaches the living alone, and one that is lost may have been to something that was done. */
-export function wayTo(life: Life, { world, weather, chance, committed }: Omit<LineParts, 'books'>): Over {
+export function wayTo(life: Life, { world, weather, chance, committed }: Omit<LineDeps, 'books'>): Over {
   const away = () => new Fault('overloaded', 'The database is away.', { retryAfter: 1 });
   const isLost = () => weather.loss > 0 && chance() < weather.loss;
   return async (act) => {
@@ -63,7 +63,7 @@ export function wayTo(life: Life, { world, weather, chance, committed }: Omit<Li
   };
 }
 
-export function lineTo(life: Life, parts: LineParts): Line {
+export function lineTo(life: Life, parts: LineDeps): Line {
   const { books, chance } = parts;
   const over = wayTo(life, parts);
   return {

@@ -5,8 +5,8 @@ import { monthOf, type Plan } from '#core/plan';
 import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
 import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
-import { ask, fresh, modelFor, nameOf, route, type Asked, type Fate } from './clients.ts';
-import { Machine, type Ailment, type Planted } from './machine.ts';
+import { ask, fresh, modelFor, nameOf, route, type Asked, type Ending } from './clients.ts';
+import { Machine, type DiskFault, type Planted } from './machine.ts';
 import type { Weather } from './network.ts';
 import { begin, witnessedTakes, wrongRuns } from './run-clients.ts';
 import { keysModel, runsModel } from './runs-model.ts';
@@ -149,7 +149,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const servings = () => machines.flatMap(({ serving }) => serving);
   const listening = () => servings().filter(({ isListening }) => isListening);
   const wordsFor = (max: number | undefined, changes: Partial<Asked>) => {
-    const fate: Fate = (['busy', 'outage', 'cut', 'leaves'] as const)[some(16)] ?? 'whole';
+    const fate: Ending = (['busy', 'outage', 'cut', 'leaves'] as const)[some(16)] ?? 'whole';
     const pace = isSlow ? 1500 : maybe(0.1) ? 600 : 150;
     const stream = isExact && max === undefined ? false : isSlow || maybe(0.5);
     const userId = changes.userId ?? 1 + some(2);
@@ -208,7 +208,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     else if (fineSince === Infinity) fineSince = world.passed + (wasSlow ? 2 * slow : 0); // what is under way still takes its time
     if (maybe(0.02)) machine.skew = (some(3) - 1) * some(20_000);
     if (isAiling && maybe(0.1) && !machine.isGone)
-      machine.ails(machine.ailment ? undefined : (['full', 'write', 'sync', 'read', 'create'] as const satisfies readonly Ailment[])[some(5)]);
+      machine.ails(machine.ailment ? undefined : (['full', 'write', 'sync', 'read', 'create'] as const satisfies readonly DiskFault[])[some(5)]);
     if (isCrashing && maybe(0.05)) machine.lives[some(machine.lives.length)]?.end();
     if (isCrashing && maybe(0.02) && !machine.isGone) machine.cutPower();
     if (maybe(0.02) && !machine.isGone) void machine.stop();

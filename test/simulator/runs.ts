@@ -6,7 +6,7 @@ import type { Exchange } from '#http/exchange';
 import { Fault } from '#core/fault';
 import type { Context, Generate } from '#core/generate';
 import { Pauses } from '#store/job-pauses';
-import { openBackground, type Background, type BackgroundParts } from '../../src/faces/chatcompat/responses/background.ts';
+import { openBackground, type Background, type BackgroundDeps } from '../../src/faces/chatcompat/responses/background.ts';
 import type { Rights } from '../../src/faces/chatcompat/responses/stored-body.ts';
 import type { Over } from './network.ts';
 import { leaseMilliseconds, ownerOf, type RunEnding, type RunsModel, type Taken } from './runs-model.ts';
@@ -30,7 +30,7 @@ export interface OwnRunsParts {
   readonly model: RunsModel;
   readonly rights: Rights;
   readonly generate: Generate;
-  readonly affords: BackgroundParts['affords'];
+  readonly affords: BackgroundDeps['affords'];
   readonly chance: () => number;
   readonly log: (problem: string, cause: unknown) => void;
 }
@@ -102,7 +102,7 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
     },
   };
 
-  type Handler = Parameters<BackgroundParts['runs']['work']>[0];
+  type Handler = Parameters<BackgroundDeps['runs']['work']>[0];
 
   async function look(handler: Handler): Promise<void> {
     while (!isClosing) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Holding } from '../../src/ledger/admission/local-lease.ts';
-import { Minute } from '../../src/ledger/admission/sliding-window.ts';
-import { Share } from '../../src/ledger/sharing/machine-lease.ts';
+import { LocalLease } from '../../src/ledger/admission/local-lease.ts';
+import { SlidingWindow } from '../../src/ledger/admission/sliding-window.ts';
+import { MachineLease } from '../../src/ledger/sharing/machine-lease.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { replaced } from './planting.ts';
 import { fallSilent } from './silence.ts';
@@ -20,18 +20,18 @@ const neverEnding: Books = (now) => {
 const mistakes: readonly (readonly [what: string, from: number, planted: { readonly books: Books } | (() => () => void)])[] = [
   ['a database that never ends what silent holders hold', 1, { books: neverEnding }],
   ['a database that forgets which requests a closed holder may have made', 2, { books: (now) => booksModel(now, false) }],
-  ['a service that uses permits while it is out of contact', 13, () => replaced(Holding.prototype, 'isOutOfContact', () => () => false)],
-  ['a service that keeps the permits that were ended', 13, () => replaced(Holding.prototype, 'lapse', () => () => undefined)],
-  ['a service that keeps, with those of its workers, the permits that were ended', 13, () => replaced(Share.prototype, 'lapse', () => () => undefined)],
+  ['a service that uses permits while it is out of contact', 13, () => replaced(LocalLease.prototype, 'isOutOfContact', () => () => false)],
+  ['a service that keeps the permits that were ended', 13, () => replaced(LocalLease.prototype, 'lapse', () => () => undefined)],
+  ['a service that keeps, with those of its workers, the permits that were ended', 13, () => replaced(MachineLease.prototype, 'lapse', () => () => undefined)],
   [
     'a service that does not tell which permits it had used of those that were ended',
     33,
     () =>
       replaced(
-        Holding.prototype,
+        LocalLease.prototype,
         'lapse',
         (lapse) =>
-          function (this: Holding, isTakenBack) {
+          function (this: LocalLease, isTakenBack) {
             lapse.call(this, isTakenBack);
             this.minute?.told(this.minute.untoldCount);
           },
@@ -42,17 +42,17 @@ const mistakes: readonly (readonly [what: string, from: number, planted: { reado
     13,
     () =>
       replaced(
-        Share.prototype,
+        MachineLease.prototype,
         'lapse',
         (lapse) =>
-          function (this: Share, now) {
+          function (this: MachineLease, now) {
             lapse.call(this, now);
             this.returns(now);
             this.heard();
           },
       ),
   ],
-  ['a service that does not count its requests', 1, () => replaced(Minute.prototype, 'add', () => () => undefined)],
+  ['a service that does not count its requests', 1, () => replaced(SlidingWindow.prototype, 'add', () => () => undefined)],
 ];
 
 test.each(mistakes)('%s is found out [X-05]', { timeout: 600_000 }, async (_, from, planted) => {

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, providerKey, type House } from './server.ts';
+import { startTestServer, providerKey, type TestServer } from './server.ts';
 
 /** A house with providers of the messages wire and of the chat wire behind one scripted upstream, and how a client asks its messages interface. */
-export interface MessagesHouse {
+export interface MessagesServer {
   readonly upstream: Upstream;
-  readonly house: House;
+  readonly server: TestServer;
   whole(body: object, init?: RequestInit): Promise<Whole>;
   streamed(body: object): Promise<Streamed>;
   /** What went upstream. */
@@ -56,13 +56,13 @@ export const request = (content: unknown = 'one two three', more: object = {}) =
 export const look = { name: 'look', input_schema: { type: 'object', properties: { at: { type: 'string' } } } };
 
 /** Opened before the tests of a file and closed after them. */
-export function messagesHouse(): MessagesHouse {
+export function messagesHouse(): MessagesServer {
   let upstream: Upstream;
-  let house: House;
+  let server: TestServer;
 
   beforeAll(async () => {
     upstream = await startUpstream();
-    house = await openHouse({
+    server = await startTestServer({
       yaml: `
 providers:
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["${providerKey}", "${secondKey}"] }
@@ -80,7 +80,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
     });
   });
   afterAll(async () => {
-    await house.close();
+    await server.close();
     await upstream.close();
   });
   afterEach(() => upstream.reset());
@@ -89,16 +89,16 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
     get upstream() {
       return upstream;
     },
-    get house() {
-      return house;
+    get server() {
+      return server;
     },
     async whole(body, init) {
-      const answer = await house.ask(messages, body, init);
+      const answer = await server.ask(messages, body, init);
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, text, message: JSON.parse(text) as Message };
     },
     async streamed(body) {
-      const answer = await house.ask(messages, { ...body, stream: true });
+      const answer = await server.ask(messages, { ...body, stream: true });
       const text = await answer.text();
       const frames = text
         .split('\n\n')

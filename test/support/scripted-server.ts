@@ -1,6 +1,6 @@
 import { afterAll, afterEach } from 'vitest';
 import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
-import { openHouse, type House, type HouseSettings } from './server.ts';
+import { startTestServer, type TestServer, type TestServerSettings } from './server.ts';
 
 /**
  * A scripted upstream and a server before it, for all tests of a file; what was scripted is forgotten after each of them:
@@ -9,16 +9,16 @@ import { openHouse, type House, type HouseSettings } from './server.ts';
  * @param settings those of the server; by default the upstream is its provider `fake`
  */
 export async function scriptedHouse(
-  settings: (upstream: Upstream) => HouseSettings = ({ url }) => ({ upstream: url }),
-): Promise<{ readonly upstream: Upstream; readonly house: House }> {
+  settings: (upstream: Upstream) => TestServerSettings = ({ url }) => ({ upstream: url }),
+): Promise<{ readonly upstream: Upstream; readonly server: TestServer }> {
   const upstream = await startUpstream();
-  const house = await openHouse(settings(upstream));
+  const server = await startTestServer(settings(upstream));
   afterAll(async () => {
-    await house.close();
+    await server.close();
     await upstream.close();
   });
   afterEach(() => upstream.reset());
-  return { upstream, house };
+  return { upstream, server };
 }
 
 /** Settings with the upstream as a provider of each wire, and a model of the same name behind it. @param more of each model, as `price: { … }` */

@@ -9,7 +9,7 @@ import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 
 /** The whole server, started in this process from a settings file as an operator would write it. */
-export interface House {
+export interface TestServer {
   readonly url: string;
   /** The first user's key. */
   readonly key: string;
@@ -25,7 +25,7 @@ export const chat = '/server/chatcompat/v1/chat/completions';
 /** Found in no answer and no log: the key that stands in the settings. */
 export const providerKey = 'sk-provider-canary-8f21';
 
-export interface HouseSettings {
+export interface TestServerSettings {
   /** Added to the settings file. */
   readonly yaml?: string;
   /** Address of a scripted upstream: it becomes the provider `fake`, asked for `gpt-4o-mini` and for every unknown name. */
@@ -38,7 +38,7 @@ export interface HouseSettings {
   readonly memory?: ByteLimits;
 }
 
-export async function openHouse({
+export async function startTestServer({
   yaml = '',
   upstream,
   databaseUrl,
@@ -47,7 +47,7 @@ export async function openHouse({
   clock = systemClock,
   outside,
   memory,
-}: HouseSettings = {}): Promise<House> {
+}: TestServerSettings = {}): Promise<TestServer> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
   const file = join(home, 'dragoman.yaml');

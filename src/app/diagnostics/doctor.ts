@@ -22,7 +22,7 @@ export interface Check {
   readonly milliseconds: number | null;
 }
 
-export interface DoctorParts {
+export interface DoctorDeps {
   readonly settings: () => Settings;
   readonly clock: Clock;
   /** @returns nothing where the embedded database has not been made yet */
@@ -42,7 +42,7 @@ const slowDiskMilliseconds = 200;
 const fewClients = 1000;
 
 /** Looks at everything that a server needs, at once. Spends nothing, changes nothing, says no secret. */
-export async function examineAll(parts: DoctorParts): Promise<readonly Check[]> {
+export async function examineAll(parts: DoctorDeps): Promise<readonly Check[]> {
   const { settings, clock } = parts;
   const [database, disk, probed, regions] = await Promise.all([
     found(parts.database),
@@ -144,7 +144,7 @@ interface Answered {
   readonly ahead: { readonly milliseconds: number; readonly doubt: number } | undefined;
 }
 
-async function probeAll({ settings, providers, clock }: DoctorParts): Promise<readonly Answered[]> {
+async function probeAll({ settings, providers, clock }: DoctorDeps): Promise<readonly Answered[]> {
   const questions = Object.keys(settings().providers).flatMap((provider) =>
     providers()
       .probes(provider, modelAt(settings(), provider))
@@ -210,7 +210,7 @@ function apart(milliseconds: number): string {
   return `${seconds} seconds ${milliseconds > 0 ? 'behind' : 'ahead of'}`;
 }
 
-function examinedProviders({ settings, providers }: DoctorParts, answers: readonly Answered[], regions: readonly RegionState[]): readonly Check[] {
+function examinedProviders({ settings, providers }: DoctorDeps, answers: readonly Answered[], regions: readonly RegionState[]): readonly Check[] {
   const names = Object.keys(settings().providers);
   if (names.length === 0) return [check('providers', 'skipped', 'None is configured: only the built-in models answer.')];
   return names.flatMap((name): readonly Check[] => {

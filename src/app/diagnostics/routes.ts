@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { examineAll, type Check, type DoctorParts } from './doctor.ts';
+import { examineAll, type Check, type DoctorDeps } from './doctor.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 
 const CheckObject = Type.Object({
@@ -10,7 +10,7 @@ const CheckObject = Type.Object({
 });
 
 /** What `dragoman doctor` asks a running server. Whoever asks while one examination runs gets that one: nobody makes this house knock at providers without end. */
-export function doctorRoutes(parts: DoctorParts): readonly NounRoute[] {
+export function doctorRoutes(parts: DoctorDeps): readonly NounRoute[] {
   let running: Promise<readonly Check[]> | undefined;
   return [
     nounRoute({

@@ -1,9 +1,9 @@
-import { absent, carried, ignored, translated, without, type Field, type Honours } from '#core/capabilities';
+import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
 import type { Quirks } from './encode-request.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
 /** What this wire has words for. */
-export const honours: Honours = {
+export const support: FieldSupport = {
   dialect,
   fields: {
     temperature: translated('the provider takes 1 at most.'),
@@ -26,7 +26,7 @@ export const honours: Honours = {
 };
 
 /** The same at a model of which something is known. */
-export const honoursOf = (quirks: Quirks = {}): Honours => without(honours, quirks.without ?? []);
+export const supportOf = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
 
 /** What it calls otherwise. */
 const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };
@@ -37,5 +37,5 @@ const always = new Set(['model', 'messages', 'system', 'stream']);
 export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
   Object.keys(MessagesRequest.properties)
     .filter((name) => !always.has(name))
-    .map((name) => [name, name in honours.fields ? (name as Field) : others[name]]),
+    .map((name) => [name, name in support.fields ? (name as Field) : others[name]]),
 );

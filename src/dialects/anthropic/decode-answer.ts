@@ -4,7 +4,7 @@ import type { FinishReason, GenerateEvent } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { characters } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
-import { Unclosed } from '../shared/unclosed-json.ts';
+import { UnclosedJson } from '../shared/unclosed-json.ts';
 import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
@@ -29,7 +29,7 @@ interface Open {
   readonly id: string;
   /** Pieces of its input. */
   json: string;
-  readonly unclosed: Unclosed;
+  readonly unclosed: UnclosedJson;
   citations: Json[];
   /** The characters of its text. */
   said: number;
@@ -82,7 +82,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       call: type === 'tool_use' ? calls++ : -1,
       id,
       json: '',
-      unclosed: new Unclosed(),
+      unclosed: new UnclosedJson(),
       citations: [],
       said: 0,
       signature: textOf(block['signature']),

@@ -2,13 +2,13 @@ import type { GenerateCall } from '#core/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
-import { unheard } from '#core/dropped-extra';
+import { droppedExtra } from '#core/dropped-extra';
 import { leftOut, unheardTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
-import { honours, honoursOf } from './capabilities.ts';
+import { support, supportOf } from './capabilities.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the others of this wire. */
@@ -38,7 +38,7 @@ export function encodeRequest(
   mostTokens?: number,
   quirks: Quirks = {},
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
   const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
@@ -71,12 +71,12 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
     if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
     else fields[name] = value;
   };
-  if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', honours));
+  if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', support));
   set('temperature', temperature === undefined ? undefined : Math.min(1, temperature));
   set('top_p', topP);
   set('top_k', topK);
   const stops = stop?.filter((one) => one.trim() !== '') ?? [];
-  if (stop && stops.length < stop.length) ignored.add(noteOn('stop', honours));
+  if (stop && stops.length < stop.length) ignored.add(noteOn('stop', support));
   if (stops.length > 0) fields['stop_sequences'] = stops;
   return fields;
 }
@@ -86,7 +86,7 @@ function encodeOutput({ output, extra }: GenerateCall, ignored: Set<string>): Js
     case 'text':
       return {};
     case 'json':
-      ignored.add(noteOn('response_format', honours));
+      ignored.add(noteOn('response_format', support));
       return {};
     case 'schema':
       return {
@@ -117,7 +117,7 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
       ];
     }
     case 'custom':
-      ignored.add(noteOn('tools', honours));
+      ignored.add(noteOn('tools', support));
       return [];
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];

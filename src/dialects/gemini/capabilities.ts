@@ -1,9 +1,9 @@
-import { absent, carried, ignored, translated, without, type Honours } from '#core/capabilities';
+import { absent, carried, ignored, translated, without, type FieldSupport } from '#core/capabilities';
 import type { Quirks } from './encode-request.ts';
 import { dialect } from './wire.ts';
 
 /** What this wire has words for. */
-export const honours: Honours = {
+export const support: FieldSupport = {
   dialect,
   fields: {
     temperature: carried,
@@ -26,4 +26,4 @@ export const honours: Honours = {
 };
 
 /** The same at a model of which something is known. */
-export const honoursOf = ({ withoutThinking }: Quirks = {}): Honours => without(honours, withoutThinking ? ['reasoning_effort'] : []);
+export const supportOf = ({ withoutThinking }: Quirks = {}): FieldSupport => without(support, withoutThinking ? ['reasoning_effort'] : []);

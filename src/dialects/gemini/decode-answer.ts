@@ -27,7 +27,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 };
 
 /** A candidate so far. */
-interface Said {
+interface CandidateState {
   calls: number;
   /** The kind of its last part, where another of the kind would run on. */
   plain?: 'text' | 'thought' | undefined;
@@ -54,12 +54,12 @@ const mostCalls = 10_000;
  * @param whole parts that follow each other are parts of their own, and not pieces of one
  */
 export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
-  const candidates = new Map<number, Said>();
+  const candidates = new Map<number, CandidateState>();
   let id = ''; // of the answer that is being said
   let started = false;
   let usage: JsonObject = {};
 
-  const saidBy = (candidate: number): Said => {
+  const saidBy = (candidate: number): CandidateState => {
     let said = candidates.get(candidate);
     if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
     return said;
@@ -89,7 +89,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
   };
 
-  const takePart = (part: Loose, candidate: number, said: Said, events: GenerateEvent[]) => {
+  const takePart = (part: Loose, candidate: number, said: CandidateState, events: GenerateEvent[]) => {
     const { text, thought, functionCall, inlineData } = part;
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
@@ -116,7 +116,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
   };
 
   /** A call comes whole, or its arguments come piece by piece until one says that no other follows. */
-  const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: Said, events: GenerateEvent[]) => {
+  const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: CandidateState, events: GenerateEvent[]) => {
     const name = textOf(call['name']);
     if (name !== '') {
       if (said.open) throw malformed(); // nothing said that its arguments were whole
@@ -135,7 +135,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     if (call['willContinue'] !== true) closeCall(candidate, said, events);
   };
 
-  const closeCall = (candidate: number, said: Said, events: GenerateEvent[]) => {
+  const closeCall = (candidate: number, said: CandidateState, events: GenerateEvent[]) => {
     if (!said.open) return;
     const { call, id, args } = said.open;
     events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
@@ -192,7 +192,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
 }
 
 /** What the open part rests on, as far as it is known when the part ends. */
-function citedIn(said: Said): { readonly citations?: readonly Citation[] } {
+function citedIn(said: CandidateState): { readonly citations?: readonly Citation[] } {
   const citations = citationsFrom(said.carried, said.text, said.before);
   said.before += Buffer.byteLength(said.text);
   said.text = '';

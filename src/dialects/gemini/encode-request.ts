@@ -2,12 +2,12 @@ import type { GenerateCall } from '#core/call';
 import { isWebSearch, type Tool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type JsonObject } from '#core/json';
-import { unheard } from '#core/dropped-extra';
+import { droppedExtra } from '#core/dropped-extra';
 import { leftOut, unheardTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
-import { honours, honoursOf } from './capabilities.ts';
+import { support, supportOf } from './capabilities.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
@@ -34,7 +34,7 @@ export function encodeRequest(
   quirks: Quirks = {},
   signatureOf: (id: string) => string | undefined = () => undefined,
 ): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
@@ -82,7 +82,7 @@ function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonO
 /** The wire's seed has 32 bits. */
 function seedOf(seed: number | undefined, ignored: Set<string>): number | undefined {
   if (seed === undefined || (seed >= -(2 ** 31) && seed < 2 ** 31)) return seed;
-  ignored.add(noteOn('seed', honours));
+  ignored.add(noteOn('seed', support));
   return seed | 0;
 }
 
@@ -110,7 +110,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, 
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
   if (!reasoning) return {};
   if (withoutThinking) {
-    ignored.add(noteOn('reasoning_effort', honoursOf({ withoutThinking })));
+    ignored.add(noteOn('reasoning_effort', supportOf({ withoutThinking })));
     return {};
   }
   const { effort } = reasoning;
@@ -151,7 +151,7 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
       return { ...carried, name, ...(description === undefined ? {} : { description }), ...schema };
     }
     case 'custom':
-      ignored.add(noteOn('tools', honours));
+      ignored.add(noteOn('tools', support));
       return undefined;
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;

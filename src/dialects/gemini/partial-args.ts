@@ -54,14 +54,14 @@ function stepsOf(path: string): readonly (string | number)[] | undefined {
   return proper && typeof steps[0] === 'string' && steps.length <= mostSteps ? steps : undefined;
 }
 
-type Place = Record<string | number, Json>;
+type Container = Record<string | number, Json>;
 
 function put(root: Record<string, Json>, steps: readonly (string | number)[], value: Json, goesOn: boolean): void {
-  let place = root as Place;
+  let place = root as Container;
   for (const [at, step] of steps.slice(0, -1).entries()) {
     const inner = Object.hasOwn(place, step) ? place[step] : undefined;
     if (inner === null || typeof inner !== 'object') place[step] = typeof steps[at + 1] === 'number' ? [] : {};
-    place = place[step] as unknown as Place;
+    place = place[step] as unknown as Container;
   }
   const last = steps.at(-1)!;
   const before = Object.hasOwn(place, last) ? place[last] : undefined;

@@ -2,7 +2,7 @@
  * Hears JSON text in pieces, and knows whether something that was opened in it is not closed yet. Nothing else is judged: a model may write JSON that is wrong,
  * and that is between it and its client.
  */
-export class Unclosed {
+export class UnclosedJson {
   #depth = 0;
   #inText = false;
   #escaped = false;

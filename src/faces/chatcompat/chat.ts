@@ -4,13 +4,13 @@ import { encodeResult } from '#dialects/openai/chat/result';
 import { ChatCompletion } from '#dialects/openai/completions/completion';
 import { ChatRequest } from '#dialects/openai/chat/wire';
 import { spelling } from '#dialects/shared/read-fields';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { Clock } from '#kit/async/clock';
 import { root } from './root.ts';
 
 /** `POST /chat/completions`. */
-export function chatRoute(parts: GeneratingParts): Route {
+export function chatRoute(parts: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/chat/completions`,
@@ -34,7 +34,7 @@ function understood(asked: Asked, clock: Clock): Understood {
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),
-    ...(asItCame && body === json ? { lane: { dialect: 'openai-chat', body: bytes, places, usageWanted } } : {}),
+    ...(asItCame && body === json ? { passthrough: { dialect: 'openai-chat', body: bytes, places, usageWanted } } : {}),
     words: {
       whole: (result) => encodeResult(result, identity),
       frames: () => encoder({ ...identity, usageWanted }),

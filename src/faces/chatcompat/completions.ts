@@ -1,12 +1,12 @@
 import { asChat, Completion, completionEncoder, CompletionRequest, encodeCompletion } from '#dialects/openai/completions/completions';
 import { decodeRequest } from '#dialects/openai/chat/decode-request';
 import { encodeFaultFrame } from '#dialects/openai/chat/events';
-import { answerCall, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Route } from '#http/route';
 import { root } from './root.ts';
 
 /** `POST /completions`, the older interface: every chat model answers it. */
-export function completionsRoute(parts: GeneratingParts): Route {
+export function completionsRoute(parts: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/completions`,

@@ -2,21 +2,21 @@ import { decodeRequest } from '#dialects/openai/embeddings/request';
 import { encodeResult } from '#dialects/openai/embeddings/result';
 import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai/embeddings/wire';
 import { answerHeaders } from '../answer-headers.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { Embed, Embedded, EmbedLane } from '#core/embed';
+import type { Embed, Embedded, EmbedPassthrough } from '#core/embed';
 import type { Context } from '#core/generate';
 import { isObject } from '#core/json';
 import { root } from './root.ts';
 
-export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {
+export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
   readonly embed: Embed;
   /** Which balance embeddings are taken from. */
   readonly embeddingBalance: () => NonNullable<Context['balance']>;
 }
 
 /** `POST /embeddings`. */
-export function embeddingsRoute(parts: EmbeddingParts): Route {
+export function embeddingsRoute(parts: EmbeddingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/embeddings`,
@@ -30,7 +30,7 @@ export function embeddingsRoute(parts: EmbeddingParts): Route {
   };
 }
 
-async function answer(parts: EmbeddingParts, asked: Asked): Promise<void> {
+async function answer(parts: EmbeddingDeps, asked: Asked): Promise<void> {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const call = decodeRequest(body);
@@ -38,7 +38,7 @@ async function answer(parts: EmbeddingParts, asked: Asked): Promise<void> {
   const isPlain = body === json && isObject(body) && Object.values(body).every((value) => value !== null);
   await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
     const headersOf = (head: Pick<Embedded, 'model' | 'ignored'>) => answerHeaders(context.progress, { type: 'started', ...head });
-    const lane: EmbedLane = {
+    const passthrough: EmbedPassthrough = {
       dialect,
       body: bytes,
       places,
@@ -46,7 +46,7 @@ async function answer(parts: EmbeddingParts, asked: Asked): Promise<void> {
       write: (piece) => exchange.write(piece),
       drained: () => exchange.drained(),
     };
-    const result = await parts.embed(isPlain ? { ...call, lane } : call, context);
+    const result = await parts.embed(isPlain ? { ...call, passthrough } : call, context);
     if (exchange.opened) exchange.end();
     else exchange.sendJson(200, encodeResult(result), headersOf(result));
   });

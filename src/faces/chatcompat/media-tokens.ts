@@ -1,7 +1,7 @@
 /* What media may cost at most, in tokens, by what their requests say: so much is set aside of a plan before a provider is asked. */
-import type { PassCall } from '#core/raw-request';
+import type { RawRequest } from '#core/raw-request';
 
-type Most = PassCall['most'];
+type Most = RawRequest['most'];
 
 /** Of a picture of the largest usual size, by its quality; any other word may mean the best. https://platform.openai.com/docs/guides/image-generation#cost-and-latency */
 const pictureTokens: ReadonlyMap<unknown, number> = new Map([

@@ -1,24 +1,24 @@
 import { Type, type TSchema } from 'typebox';
 import { characters } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
-import { secondsOfSound } from './audio-duration.ts';
+import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { Context } from '#core/generate';
 import { textOf } from '#core/json';
-import type { Pass, PassBody, PassCall } from '#core/raw-request';
+import type { SendRaw, RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { mostOfPictures, mostOfRecording, mostOfSpeech } from './media-tokens.ts';
 import { root } from './root.ts';
 
-export interface PassingParts extends Pick<GeneratingParts, 'limits'> {
-  readonly pass: Pass;
+export interface PassingDeps extends Pick<GeneratingDeps, 'limits'> {
+  readonly pass: SendRaw;
 }
 
 /** What goes to providers of this interface as it came: where none has the model, the answer is 501. */
-export function passedRoutes(parts: PassingParts): readonly Route[] {
+export function passedRoutes(parts: PassingDeps): readonly Route[] {
   return operations.map((operation) => ({
     method: 'POST',
     path: `${root}/${operation.name}`,
@@ -41,7 +41,7 @@ interface Operation {
   /** The fields whose text costs. */
   readonly texts: readonly string[];
   /** What it may cost at most, in tokens beside the text. `bytes` of the file. */
-  readonly most: (fields: Readonly<Record<string, unknown>>, bytes: number) => PassCall['most'];
+  readonly most: (fields: Readonly<Record<string, unknown>>, bytes: number) => RawRequest['most'];
   readonly form?: true;
   readonly saysText?: true;
   /** What a request asks for that is not counted in tokens. */
@@ -104,11 +104,11 @@ const operations: readonly Operation[] = [
 
 interface Read {
   readonly model: string;
-  readonly body: PassBody;
+  readonly body: RawBody;
   readonly stream: boolean;
   readonly texts: readonly string[];
   readonly counts: Counts;
-  readonly most: PassCall['most'];
+  readonly most: RawRequest['most'];
   readonly app: string | undefined;
 }
 
@@ -158,7 +158,7 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
     body: { type: 'form', form },
     stream: fields['stream'] === 'true',
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
-    counts: { heardSeconds: await secondsOfSound(file) },
+    counts: { heardSeconds: await audioSeconds(file) },
     most: operation.most(fields, file.size),
     app: undefined,
   };
@@ -206,7 +206,7 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
 }
 
-async function answer({ pass, limits }: PassingParts, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
+async function answer({ pass, limits }: PassingDeps, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
   const { exchange } = asked;
   if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
     throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });

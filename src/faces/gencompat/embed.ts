@@ -1,12 +1,12 @@
 import { decodeBatchEmbed, decodeEmbed, decodePredict } from '#dialects/gemini/embed-request';
 import { encodeBatchEmbedResult, encodeEmbedResult, encodePredictResult } from '#dialects/gemini/embed-result';
 import { answerHeaders } from '../answer-headers.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingParts } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import type { Embed } from '#core/embed';
 import type { Context } from '#core/generate';
 
-export interface EmbeddingParts extends Pick<GeneratingParts, 'limits'> {
+export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
   readonly embed: Embed;
   /** Which balance embeddings are taken from. */
   readonly embeddingBalance: () => NonNullable<Context['balance']>;
@@ -21,7 +21,7 @@ const operations = {
 
 /** `embedContent`, `batchEmbedContents`, and `predict` as the platform has it. @param nameFor the model to ask where this one is wanted; throws a Fault */
 export async function embedContent(
-  parts: EmbeddingParts,
+  parts: EmbeddingDeps,
   asked: Asked,
   { model, operation }: { readonly model: string; readonly operation: keyof typeof operations },
   nameFor: (model: string) => string,

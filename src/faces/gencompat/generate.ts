@@ -3,7 +3,7 @@ import { encoder } from '#dialects/gemini/events';
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { encodeResult } from '#dialects/gemini/result';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
 import { fallingBack } from './tier-fallback.ts';
@@ -14,7 +14,7 @@ import { fallingBack } from './tier-fallback.ts';
  * @param namesFor the names to ask for, in turn, where this one is wanted; throws a Fault
  */
 export async function generateContent(
-  parts: GeneratingParts,
+  parts: GeneratingDeps,
   asked: Asked,
   { model, stream }: { readonly model: string; readonly stream: boolean },
   namesFor: (model: string) => readonly [string, ...string[]],

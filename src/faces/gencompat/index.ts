@@ -1,11 +1,11 @@
 import { encodeFault } from '#dialects/gemini/faults';
 import type { Face } from '#http/route';
 import { contentModelRoutes } from './models.ts';
-import { operationRoutes, type OperationParts } from './operations.ts';
+import { operationRoutes, type OperationDeps } from './operations.ts';
 import { root, versions } from './root.ts';
 
 /** The interface of content generation, as Google's SDKs speak it. */
-export function gencompat(parts: OperationParts): Face {
+export function gencompat(parts: OperationDeps): Face {
   return {
     name: 'gencompat',
     root: `${root}/`,

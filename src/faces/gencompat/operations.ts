@@ -1,21 +1,21 @@
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
-import type { GeneratingParts } from '../answer.ts';
+import type { GeneratingDeps } from '../answer.ts';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { ModelsOf } from '../model-list.ts';
-import { countTokens, type CountParts } from './count.ts';
-import { embedContent, type EmbeddingParts } from './embed.ts';
+import { countTokens, type CountDeps } from './count.ts';
+import { embedContent, type EmbeddingDeps } from './embed.ts';
 import { generateContent } from './generate.ts';
 import { embeddingName, namesFor, type StandIns } from './names.ts';
 
-export type OperationParts = GeneratingParts & CountParts & EmbeddingParts & { readonly models: ModelsOf; readonly standIns: () => StandIns };
+export type OperationDeps = GeneratingDeps & CountDeps & EmbeddingDeps & { readonly models: ModelsOf; readonly standIns: () => StandIns };
 
 /**
  * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and
  * both the slashes and the colon may come encoded: so one route takes them all.
  */
-export function operationRoutes(root: string, parts: OperationParts): readonly Route[] {
+export function operationRoutes(root: string, parts: OperationDeps): readonly Route[] {
   const at = (path: string, shown: string, modelOf: (asked: Asked) => string): Route => ({
     method: 'POST',
     path,
@@ -63,7 +63,7 @@ const operations = (model: string): readonly Operation[] => [
   },
 ];
 
-function answered(parts: OperationParts, asked: Asked, address: string): unknown {
+function answered(parts: OperationDeps, asked: Asked, address: string): unknown {
   const colon = address.lastIndexOf(':');
   const model = address.slice(0, Math.max(0, colon));
   const names = (name: string) => namesFor(name, parts.models(asked.caller), parts.standIns());

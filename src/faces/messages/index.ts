@@ -1,13 +1,13 @@
 import { encodeFault } from '#dialects/anthropic/faults';
-import type { GeneratingParts } from '../answer.ts';
+import type { GeneratingDeps } from '../answer.ts';
 import type { Face } from '#http/route';
-import { countRoute, messageRoute, type CountParts } from './messages.ts';
+import { countRoute, messageRoute, type CountDeps } from './messages.ts';
 import type { ModelsOf } from '../model-list.ts';
 import { messageModelRoutes } from './models.ts';
 import { idHeaders } from './root.ts';
 
 /** The messages interface, as Anthropic's SDKs speak it. */
-export function messages(parts: GeneratingParts & CountParts & { readonly models: ModelsOf }): Face {
+export function messages(parts: GeneratingDeps & CountDeps & { readonly models: ModelsOf }): Face {
   return {
     name: 'messages',
     root: '/server/messages/',

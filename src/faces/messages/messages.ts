@@ -4,7 +4,7 @@ import { encodeFaultFrame } from '#dialects/anthropic/faults';
 import { encodeResult } from '#dialects/anthropic/result';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
 import { spelling } from '#dialects/shared/read-fields';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Understood } from '../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#core/conversation';
 import { promptTokens, type CountTokens } from '#core/measure';
@@ -13,7 +13,7 @@ import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
 
 /** `POST /messages`. */
-export function messageRoute(parts: GeneratingParts): Route {
+export function messageRoute(parts: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/messages`,
@@ -48,14 +48,14 @@ function understood(asked: Asked): Understood {
   };
 }
 
-export interface CountParts {
+export interface CountDeps {
   readonly models: ModelsOf;
   /** Exact. */
   readonly countTokens: CountTokens;
 }
 
 /** `POST /messages/count_tokens`: the prompt's tokens as the built-in model counts them. Costs nothing, and asks no provider. */
-export function countRoute({ models, countTokens }: CountParts): Route {
+export function countRoute({ models, countTokens }: CountDeps): Route {
   return {
     method: 'POST',
     path: `${root}/messages/count_tokens`,

@@ -1,11 +1,11 @@
 import type { Clock } from '#kit/async/clock';
-import { spaced } from '#kit/async/throttled';
+import { throttled } from '#kit/async/throttled';
 import { nativeRefusal } from '../native-fault.ts';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { docsPage, docsStyle } from './docs.ts';
 
-export interface WatchParts {
+export interface WatchDeps {
   readonly clock: Clock;
   /** The metrics as Prometheus reads them. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
@@ -18,10 +18,10 @@ export interface WatchParts {
 export type OpenApiDocument = Parameters<typeof docsPage>[0];
 
 /** What operators and their tools look at; it also answers for every address that is nobody's. */
-export function watch({ clock, metrics, missing, document }: WatchParts): Face {
+export function watch({ clock, metrics, missing, document }: WatchDeps): Face {
   // Anybody may ask, and each of these takes milliseconds: all who ask at a time share one answer.
-  const lacking = spaced(clock, readyMilliseconds, missing);
-  const figures = spaced(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));
+  const lacking = throttled(clock, readyMilliseconds, missing);
+  const figures = throttled(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));
   const json = keptWhile(document, (shown) => Buffer.from(JSON.stringify(shown)));
   const html = keptWhile(document, (shown) => Buffer.from(docsPage(shown)));
   const page = (path: string, summary: string, answer: (exchange: Exchange) => unknown): Route => ({

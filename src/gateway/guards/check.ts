@@ -3,7 +3,7 @@ import { Fault, queueFull } from '#core/fault';
 import type { Caller, Context } from '#core/generate';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { Permits } from '#core/permits';
-import { FindingTooSlow } from '#kit/patterns/index';
+import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
 import type { RoutedCall } from '#core/routed-call';
 
@@ -32,10 +32,10 @@ export type Action = 'deny' | 'mask' | 'flag';
 export type Verdict = { readonly action: 'deny' | 'flag' } | { readonly action: 'mask'; readonly text: string } | undefined;
 
 /** Looks at texts. @returns a verdict for each. @throws what keeps it from looking */
-export type Look = (texts: readonly string[], at: Looking) => Promise<readonly Verdict[]>;
+export type Evaluate = (texts: readonly string[], at: EvaluationContext) => Promise<readonly Verdict[]>;
 
 /** The circumstances of a look. */
-export interface Looking {
+export interface EvaluationContext {
   readonly when: When;
   readonly call: RoutedCall;
   readonly context: Context;
@@ -46,7 +46,7 @@ export interface Looking {
 }
 
 export interface Check extends Pick<CheckSettings, 'name' | 'action' | 'stream' | 'onFailure'> {
-  readonly look: Look;
+  readonly evaluate: Evaluate;
 }
 
 /** Does the check hold for this call of this caller? */
@@ -70,7 +70,7 @@ export interface Notes {
  * @returns the texts as they may stand; the same list where nothing was masked
  * @throws Fault `invalid` (content-policy) for what is denied; `upstream-failed` or `overloaded` for a check that cannot be made
  */
-export async function lookedAt(checks: readonly Check[], texts: readonly string[], at: Looking, notes: Notes): Promise<readonly string[]> {
+export async function applyChecks(checks: readonly Check[], texts: readonly string[], at: EvaluationContext, notes: Notes): Promise<readonly string[]> {
   let left = texts;
   for (const check of checks) {
     const verdicts = await verdictsOf(check, left, at);
@@ -86,16 +86,16 @@ export async function lookedAt(checks: readonly Check[], texts: readonly string[
   return left;
 }
 
-async function verdictsOf(check: Check, texts: readonly string[], at: Looking): Promise<readonly Verdict[]> {
+async function verdictsOf(check: Check, texts: readonly string[], at: EvaluationContext): Promise<readonly Verdict[]> {
   try {
-    return texts.length === 0 ? [] : await check.look(texts, at);
+    return texts.length === 0 ? [] : await check.evaluate(texts, at);
   } catch (error) {
     const { signal } = at.context;
     if (signal.aborted) throw signal.reason;
     if (error instanceof QueueFull) throw queueFull(error); // also where a failure would allow: nobody gets round a check by asking often
     if (error instanceof Fault && ownMatters.has(error.code)) throw error;
     if (check.onFailure === 'allow') return [];
-    const isAway = error instanceof FindingTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
+    const isAway = error instanceof PatternTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
     const message = `The check "${check.name}" could not be made, and nothing passes without it.`;
     throw new Fault(isAway ? 'overloaded' : 'upstream-failed', message, { cause: error, ...(isAway ? { retryAfter: 1 } : {}) });
   }
@@ -104,13 +104,13 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Looking): 
 /** What the caller can do something about: no quota is left for the check, or there is too much to look at. */
 const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 'too-large']);
 
-export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Looking, 'when' | 'call'>): Fault {
+export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<EvaluationContext, 'when' | 'call'>): Fault {
   const what = when === 'after' ? 'the answer' : isConversation(call) ? 'this conversation' : 'this request';
   return new Fault('invalid', `The content policy here does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
 /** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for or their request has chosen. */
-export function ownContext({ context, nextStep }: Looking): Context {
+export function ownContext({ context, nextStep }: EvaluationContext): Context {
   const { models: _, ...caller } = context.caller;
   const progress = { attempts: [], permits: (context.progress.permits ??= new Permits()) };
   return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress };

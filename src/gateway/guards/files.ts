@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import type { MediaPart } from '#core/conversation';
 import { Fault } from '#core/fault';
 
@@ -59,7 +59,7 @@ function textOf({ base64, content }: Held): string | undefined {
   if (content.length > mostCharacters * 2) throw tooLarge();
   if (!base64) return percentDecoded(content);
   const bytes = Buffer.from(content, 'base64');
-  const isWhole = bytes.length >= Math.floor((withoutEnd(content, '=').length * 3) / 4); // a decoder ends at a sign that it does not know, and another may not
+  const isWhole = bytes.length >= Math.floor((trimEnd(content, '=').length * 3) / 4); // a decoder ends at a sign that it does not know, and another may not
   return isWhole && isUtf8(bytes) ? bytes.toString() : undefined;
 }
 

@@ -2,7 +2,7 @@ import { parseJson } from '#kit/json/scan';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
-import type { CheckSettings, Look, Looking, Verdict } from './check.ts';
+import type { CheckSettings, Evaluate, EvaluationContext, Verdict } from './check.ts';
 
 /** Seconds until the answer begins, and between its pieces. */
 const patience = 5;
@@ -16,7 +16,7 @@ const answerBytes = 67_108_864;
  * Asks an address of the operator's about each text: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; where there
  * is none, a text that differs from the one asked about means what the settings say.
  */
-export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Look {
+export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Evaluate {
   const url = new URL(address);
   return async (texts, looking) => {
     const asked = [...new Set(texts)];
@@ -29,8 +29,8 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
     return texts.map((text) => verdicts.get(text));
   };
 
-  async function about(text: string, { when, call, context }: Looking): Promise<Verdict> {
-    const answering = await upstreams.post({
+  async function about(text: string, { when, call, context }: EvaluationContext): Promise<Verdict> {
+    const response = await upstreams.post({
       url,
       path: url.pathname,
       headers: { 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': context.requestId },
@@ -40,10 +40,10 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
       quietSeconds: patience,
     });
     try {
-      if (answering.status !== 200) throw new Error(`The check's address answered with status ${answering.status}.`);
-      return verdictOf(parseJson(await answering.whole(answerBytes)), text);
+      if (response.status !== 200) throw new Error(`The check's address answered with status ${response.status}.`);
+      return verdictOf(parseJson(await response.whole(answerBytes)), text);
     } finally {
-      answering.leave();
+      response.leave();
     }
   }
 

@@ -1,22 +1,22 @@
-import type { Finding } from '#kit/patterns/index';
+import type { Patterns } from '#kit/patterns/index';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Guards } from '../rules/guarded.ts';
-import { holdsFor, type Check, type CheckSettings, type Look } from './check.ts';
+import { holdsFor, type Check, type CheckSettings, type Evaluate } from './check.ts';
 import { http } from './http.ts';
 import { local } from './local.ts';
-import { moderation, type ModerationParts } from './moderation.ts';
+import { moderation, type ModerationDeps } from './moderation.ts';
 
-export interface GuardsParts extends ModerationParts {
-  readonly finding: Finding;
+export interface GuardsDeps extends ModerationDeps {
+  readonly finding: Patterns;
   readonly upstreams: Upstreams;
 }
 
 /** The checks of the settings, made ready once. */
-export function openGuards(settings: readonly CheckSettings[], parts: GuardsParts): Guards {
+export function openGuards(settings: readonly CheckSettings[], parts: GuardsDeps): Guards {
   const all = settings.map((one) => ({
     // A model that was named by an alias is asked by its other names too.
     settings: { ...one, models: one.models.map((name) => parts.find(name)?.name ?? name) },
-    check: { ...one, look: lookOf(one, parts) } satisfies Check,
+    check: { ...one, evaluate: lookOf(one, parts) } satisfies Check,
   }));
   return {
     of(call, caller) {
@@ -29,7 +29,7 @@ export function openGuards(settings: readonly CheckSettings[], parts: GuardsPart
   };
 }
 
-function lookOf(settings: CheckSettings, { finding, upstreams, ...parts }: GuardsParts): Look {
+function lookOf(settings: CheckSettings, { finding, upstreams, ...parts }: GuardsDeps): Evaluate {
   switch (settings.kind) {
     case 'regex':
     case 'pii':

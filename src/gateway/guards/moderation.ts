@@ -3,19 +3,19 @@ import type { Call, GenerateCall } from '#core/call';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
 import { isObject } from '#core/json';
-import type { Pass } from '#core/raw-request';
+import type { SendRaw } from '#core/raw-request';
 import type { Model } from '#core/target';
-import { ownContext, type CheckSettings, type Look, type Looking } from './check.ts';
+import { ownContext, type CheckSettings, type Evaluate, type EvaluationContext } from './check.ts';
 
-export interface ModerationParts {
+export interface ModerationDeps {
   /** The booked path: what a check costs is booked to the caller, as steps of the same request. */
   readonly generate: Generate<Call>;
-  readonly pass: Pass;
+  readonly pass: SendRaw;
   readonly find: (model: string) => Model | undefined;
 }
 
 /** Asks a model whether the texts are harmful: one of kind moderation by its own interface, a chat model in words. One question for all of them. */
-export function moderation({ model = '', action }: CheckSettings, { generate, pass, find }: ModerationParts): Look {
+export function moderation({ model = '', action }: CheckSettings, { generate, pass, find }: ModerationDeps): Evaluate {
   return async (texts, looking) => {
     const said = texts.filter((text) => text.trim() !== '');
     if (said.length === 0) return [];
@@ -24,7 +24,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
   };
 
   /** https://platform.openai.com/docs/api-reference/moderations */
-  async function moderated(texts: readonly string[], looking: Looking): Promise<boolean> {
+  async function moderated(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
     for (let at = 0; at < texts.length; at += mostInputs) {
       const input = texts.slice(at, at + mostInputs);
       const bytes = Buffer.from(JSON.stringify({ model, input }));
@@ -55,7 +55,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
     return false;
   }
 
-  async function judged(texts: readonly string[], looking: Looking): Promise<boolean> {
+  async function judged(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
     const events = (await Array.fromAsync(generate(question(model, texts), ownContext(looking)))).flat();
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // it does not even want to judge it

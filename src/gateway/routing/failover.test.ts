@@ -90,7 +90,7 @@ beforeEach(() => {
 
 const userSays = (text: string) => [{ role: 'user', parts: [{ type: 'text', text }] }];
 /** No conversation: it is drawn by chance. */
-const errand = { ask: (target: Target, context: TargetContext) => target.generate({} as GenerateCall, context) };
+const task = { ask: (target: Target, context: TargetContext) => target.generate({} as GenerateCall, context) };
 
 async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal, asked: object = { turns: userSays('hello') }) {
   const route = { name: 'm', targets: targets.map((one) => ({ target: one, ...(one.weight === undefined ? {} : { weight: one.weight }) })) };
@@ -386,7 +386,7 @@ describe('a model that every target lacks', () => {
 
 describe('the order of targets', () => {
   test('for what is no conversation, targets with a weight are drawn by lot, those without are fallbacks as listed', async () => {
-    const drawn = async (targets: readonly (Target & { weight?: number })[]) => ask(targets, undefined, errand);
+    const drawn = async (targets: readonly (Target & { weight?: number })[]) => ask(targets, undefined, task);
     const targets = [target('fallback', away), { ...target('light', away), weight: 1 }, { ...target('heavy', away), weight: 9 }];
     chance = 0.05;
     expect((await drawn(targets)).tried).toEqual(['light', 'heavy', 'fallback']);

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import { isConversation } from '#core/call';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Attempt, Generate, Said, TargetContext } from '#core/generate';
+import type { Attempt, Generate, Events, TargetContext } from '#core/generate';
 import { placesOf, type Target } from '#core/target';
 import { affinityOf } from './affinity.ts';
 import { allOut } from './all-out.ts';
@@ -17,7 +17,7 @@ export interface Waits {
   readonly streamIdleSeconds: number;
 }
 
-export interface FailoverParts {
+export interface FailoverDeps {
   readonly health: Health;
   readonly budget: RetryBudget;
   readonly waits: () => Waits;
@@ -29,10 +29,10 @@ export interface FailoverParts {
  *
  * @throws Fault of the target that decided: the one that spoke, the one whose fault is the caller's, or, when all are out, the one that says most (`allOut`)
  */
-export function failover({ health, budget, waits, clock }: FailoverParts): Generate<AdmittedCall> {
+export function failover({ health, budget, waits, clock }: FailoverDeps): Generate<AdmittedCall> {
   return async function* (call, context) {
     const faults: Fault[] = [];
-    const left = health.drawn(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
+    const left = health.ordered(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
     let otherFailures = 0;
     const { userId } = context.caller;
     for (let trial = health.next(left, userId); trial; trial = health.next(left, userId)) {
@@ -93,7 +93,7 @@ export function failover({ health, budget, waits, clock }: FailoverParts): Gener
 }
 
 /** A conversation is held with the target; an errand knows itself what to ask it for. */
-function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Said> {
+function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Fault, FaultCode } from '#core/fault';
 import type { Target, WeightedTarget } from '#core/target';
 import { lotOf } from './affinity.ts';
-import { openSpeeds, type Speeds } from './latency-stats.ts';
+import { openSpeeds, type LatencyStats } from './latency-stats.ts';
 
 export interface HealthSettings {
   /** First and longest cooldown; 0 switches cooldowns off. */
@@ -18,7 +18,7 @@ export interface Health {
    * The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. With an affinity (gateway/affinity) the lot is the
    * conversation's own, the same each time. Where there is a choice, outliers come last.
    */
-  drawn(targets: readonly WeightedTarget[], affinity?: number): Target[];
+  ordered(targets: readonly WeightedTarget[], affinity?: number): Target[];
   /**
    * Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`), else one that lacked the model when it was last asked:
    * that only puts it behind the others.
@@ -51,10 +51,10 @@ export interface Trial {
   readonly target: Target;
   readonly userId: number;
   /** What the target suffered from when its turn came: this call finds out whether it still does. */
-  readonly probed?: Ailment;
+  readonly probed?: Cooldown;
 }
 
-interface Ailment {
+interface Cooldown {
   /** When the first of these failures came, and when the cooldown is over: monotonic milliseconds. */
   readonly since: number;
   until: number;
@@ -83,11 +83,11 @@ const fails: ReadonlySet<FaultCode> = new Set([...cools, 'upstream-failed']);
 const saneSeconds = 300;
 
 export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
-  const cooling = new Map<string, Ailment>();
+  const cooling = new Map<string, Cooldown>();
   const absent = new Map<string, { until: number }>();
-  const speeds = openSpeeds(clock);
+  const latency = openSpeeds(clock);
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
-  const isDue = (ailment: Ailment | undefined) => ailment?.probes === 0 && ailment.until <= clock.monotonic();
+  const isDue = (cooldown: Cooldown | undefined) => cooldown?.probes === 0 && cooldown.until <= clock.monotonic();
 
   const choice = (left: readonly Target[]): Target | undefined => {
     if (absent.size === 0) return among(left);
@@ -96,9 +96,9 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
 
   const among = (present: readonly Target[]): Target | undefined => {
     for (const target of present) {
-      const ailment = cooling.get(target.name);
+      const cooldown = cooling.get(target.name);
       // A cooldown that is over lets one call through; its result decides.
-      if (!ailment || (isDue(ailment) && present.some(({ name }) => !cooling.has(name)))) return target;
+      if (!cooldown || (isDue(cooldown) && present.some(({ name }) => !cooling.has(name)))) return target;
     }
     const now = clock.monotonic();
     const open = present.filter(({ name }) => mayBeTried(cooling.get(name)!, now));
@@ -109,20 +109,20 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     get cools() {
       return settings().cooldownSeconds > 0;
     },
-    drawn: (targets, affinity) => drawn(targets, affinity, { chance, speeds, ejects: settings().cooldownSeconds > 0 }),
+    ordered: (targets, affinity) => drawn(targets, affinity, { chance, latency, ejects: settings().cooldownSeconds > 0 }),
     next(left, userId) {
       const target = choice(left);
       if (!target) return undefined;
       left.splice(left.indexOf(target), 1);
-      const ailment = cooling.get(target.name);
-      if (!ailment) return { target, userId };
-      ailment.probes++;
+      const cooldown = cooling.get(target.name);
+      if (!cooldown) return { target, userId };
+      cooldown.probes++;
       // Where the last one was silent, silence tells nothing: each call of this kind is waited for anew.
-      if (ailment.probes === 1 || ailment.silent) ailment.probedAt = clock.monotonic();
-      return { target, userId, probed: ailment };
+      if (cooldown.probes === 1 || cooldown.silent) cooldown.probedAt = clock.monotonic();
+      return { target, userId, probed: cooldown };
     },
     succeeded({ target, userId }, milliseconds) {
-      speeds.answered(target.name, milliseconds, userId);
+      latency.answered(target.name, milliseconds, userId);
       cooling.delete(target.name);
       absent.delete(target.name);
     },
@@ -131,7 +131,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
-      if (fault.details.elsewhere && fails.has(fault.code)) speeds.failed(name, trial.userId);
+      if (fault.details.elsewhere && fails.has(fault.code)) latency.failed(name, trial.userId);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (cooldownSeconds === 0 || !fault.details.elsewhere || !cools.has(fault.code)) return;
       const earlier = cooling.get(name);
@@ -155,10 +155,10 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     },
     state(target) {
       const now = clock.monotonic();
-      const ailment = cooling.get(target.name);
-      const until = isAbsent(target) ? absent.get(target.name)!.until : ailment?.until;
-      const state = isAbsent(target) ? 'absent' : !ailment ? 'ok' : ailment.probes > 0 ? 'probing' : 'cooling';
-      return { state, ...(until === undefined ? {} : { until: clock.now() + Math.max(0, until - now) }), ...speeds.of(target.name) };
+      const cooldown = cooling.get(target.name);
+      const until = isAbsent(target) ? absent.get(target.name)!.until : cooldown?.until;
+      const state = isAbsent(target) ? 'absent' : !cooldown ? 'ok' : cooldown.probes > 0 ? 'probing' : 'cooling';
+      return { state, ...(until === undefined ? {} : { until: clock.now() + Math.max(0, until - now) }), ...latency.of(target.name) };
     },
     reset() {
       cooling.clear();
@@ -171,7 +171,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
  * May a call try it although it is not sound, because no other is left? One at a time; but an answer may take minutes, so that a probe which is not refused
  * holds nobody back for longer than it takes to be.
  */
-function mayBeTried({ since, until, probedAt, probes }: Ailment, now: number): boolean {
+function mayBeTried({ since, until, probedAt, probes }: Cooldown, now: number): boolean {
   if (probes > 0) return now - probedAt >= answeringMilliseconds;
   return until <= now || now - since < longMilliseconds || now - probedAt >= apartMilliseconds;
 }
@@ -198,7 +198,7 @@ export function hasChoice(targets: readonly WeightedTarget[]): boolean {
 
 interface Drawing {
   readonly chance: () => number;
-  readonly speeds: Speeds;
+  readonly latency: LatencyStats;
   /** Outliers are tried last. */
   readonly ejects: boolean;
 }
@@ -231,7 +231,7 @@ function byAffinity(weighted: readonly WeightedTarget[], affinity: number): Weig
   return scored.toSorted((a, b) => b.score - a.score).map(({ group }) => group);
 }
 
-function outliersLast<Of>(order: readonly Of[], targetOf: (one: Of) => Target, { speeds, ejects }: Drawing): readonly Of[] {
+function outliersLast<Of>(order: readonly Of[], targetOf: (one: Of) => Target, { latency: speeds, ejects }: Drawing): readonly Of[] {
   if (!ejects || order.length < 2) return order;
   const outliers = speeds.outliers(order.map(targetOf));
   if (outliers.size === 0) return order;
@@ -243,5 +243,5 @@ function outliersLast<Of>(order: readonly Of[], targetOf: (one: Of) => Target, {
 function places({ target, others, order }: WeightedTarget, affinity: number | undefined, drawing: Drawing): readonly Target[] {
   if (!others || others.length === 0) return [target];
   const all = [target, ...others];
-  return order === 'fastest' ? outliersLast(drawing.speeds.sorted(all, affinity), (one) => one, drawing) : all;
+  return order === 'fastest' ? outliersLast(drawing.latency.sorted(all, affinity), (one) => one, drawing) : all;
 }

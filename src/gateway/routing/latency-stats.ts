@@ -3,7 +3,7 @@ import type { Target } from '#core/target';
 import { lotOf } from './affinity.ts';
 
 /** How quick and how reliable the targets are: moving averages for each of the users who asked last, and their median. One user's huge prompts do not make a target slow for all. */
-export interface Speeds {
+export interface LatencyStats {
   /** @param milliseconds until it spoke */
   answered(name: string, milliseconds: number, userId?: number): void;
   failed(name: string, userId?: number): void;
@@ -59,7 +59,7 @@ const aboutMilliseconds = 20;
 
 const none: ReadonlySet<string> = new Set();
 
-export function openSpeeds(clock: Clock): Speeds {
+export function openSpeeds(clock: Clock): LatencyStats {
   const known = new Map<string, Speed>();
   const speedOf = (name: string): Speed => {
     let speed = known.get(name);

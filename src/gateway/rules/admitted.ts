@@ -1,5 +1,5 @@
 import { isConversation } from '#core/call';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import type { RoutedCall } from '#core/routed-call';
 import type { Ledger, Reservation } from '#ledger/index';
 
@@ -39,7 +39,7 @@ export function unreserved(ledger: Ledger, inner: Generate<AdmittedCall>): Gener
 
 const nothing = { input: 0, output: 0 };
 
-async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<Said>): AsyncGenerator<Said> {
+async function* waiting(reservation: Promise<Reservation>, enter: (made: Reservation) => AsyncIterable<Events>): AsyncGenerator<Events> {
   yield* enter(await reservation);
 }
 
@@ -47,7 +47,7 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
   if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };
-  const { lane, ...heard } = call;
+  const { passthrough, ...heard } = call;
   if (bound === undefined) return { ...heard, reservation };
-  return { ...heard, ...(lane ? { lane: { ...lane, bound } } : {}), sampling: { ...call.sampling, maxTokens: bound }, reservation };
+  return { ...heard, ...(passthrough ? { passthrough: { ...passthrough, bound } } : {}), sampling: { ...call.sampling, maxTokens: bound }, reservation };
 }

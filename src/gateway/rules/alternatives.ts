@@ -1,6 +1,6 @@
 import type { Call } from '#core/call';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import { steps } from '#core/steps';
 import { inSteps } from '#core/permits';
 import type { Model } from '#core/target';
@@ -20,11 +20,11 @@ export interface Alternatives {
  *
  * @throws Fault as failover does
  */
-export function alternating(call: Call, context: Context, alternatives: Alternatives, inner: Generate<RoutedCall>): AsyncIterable<Said> {
+export function alternating(call: Call, context: Context, alternatives: Alternatives, inner: Generate<RoutedCall>): AsyncIterable<Events> {
   return inSteps(context.progress, asked(call, context, alternatives, inner));
 }
 
-async function* asked(call: Call, context: Context, { routes, models }: Alternatives, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
+async function* asked(call: Call, context: Context, { routes, models }: Alternatives, inner: Generate<RoutedCall>): AsyncGenerator<Events> {
   const left = [...routes];
   const names = new Set<string>();
   const faults: Fault[] = [];
@@ -67,5 +67,5 @@ function largerThan({ larger }: Model, { details }: Fault, { strict }: Context, 
 /** Might another model say yes? */
 const isElsewhere = ({ code, details }: Fault) => details.elsewhere === true || code === 'overloaded' || details.reason === 'model';
 
-const noted = (said: Said, notes: readonly string[]): Said =>
+const noted = (said: Events, notes: readonly string[]): Events =>
   said.map((event) => (event.type === 'started' ? { ...event, ignored: [...notes, ...event.ignored] } : event));

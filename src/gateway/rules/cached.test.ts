@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { GenerateEvent } from '#core/event';
-import type { Context, Said } from '#core/generate';
+import type { Context, Events } from '#core/generate';
 import { cached } from './cached.ts';
 import type { RoutedCall } from '#core/routed-call';
-import type { KeptAnswers } from './response-cache.ts';
+import type { ResponseCache } from './response-cache.ts';
 
 const call = { route: { name: 'm' }, turns: [], tools: [], sampling: {}, output: { type: 'text' } } as unknown as RoutedCall;
 const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' } as GenerateEvent;
@@ -11,7 +11,7 @@ const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' }
 /** How many events of such an answer are handed over to be kept. */
 async function keptOf(events: readonly GenerateEvent[], memory?: Context['memory']): Promise<number | undefined> {
   let kept: number | undefined;
-  const answers = { find: () => undefined, keep: (_name: string, said: readonly Said[]) => (kept = said.length) } as unknown as KeptAnswers;
+  const answers = { find: () => undefined, keep: (_name: string, said: readonly Events[]) => (kept = said.length) } as unknown as ResponseCache;
   const generate = cached({ answers: () => answers, ttlOf: () => 60, replayed: () => () => [] as never }, async function* () {
     for (const event of events) yield [event];
   });

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { sizeOf } from '#kit/memory/size-of';
 import { isConversation, type GenerateCall } from '#core/call';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
-import { largestAnswer, type KeptAnswers } from './response-cache.ts';
+import { largestAnswer, type ResponseCache } from './response-cache.ts';
 
 /** Bytes of events that are gathered; as text, whose size decides in the end, they are smaller. */
 const mostGathered = 2 * largestAnswer;
 
-export interface CachedParts {
+export interface CachedDeps {
   /** Others when the settings change, for other models may stand behind the names then. */
-  readonly answers: () => KeptAnswers;
+  readonly answers: () => ResponseCache;
   /** Seconds for which the answers of a model are kept; nothing: they are not. */
   readonly ttlOf: (model: Model) => number | undefined;
   /** Answers without asking anybody: reserves nothing and books no plan tokens. */
-  readonly replayed: (said: readonly Said[]) => Generate<RoutedCall>;
+  readonly replayed: (said: readonly Events[]) => Generate<RoutedCall>;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface CachedParts {
  * is streamed: events are kept, so that either form can be made of them. Equal requests at the same time may each go up. Only whole, good answers are kept. Errands
  * are not: their answers go past the events.
  */
-export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generate<RoutedCall>): Generate<RoutedCall> {
+export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
     const ttl = isConversation(call) ? (context.cacheSeconds ?? ttlOf(call.route) ?? 0) : 0;
     if (ttl === 0 || !isConversation(call)) return inner(call, context);
@@ -34,9 +34,9 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
     return said ? replayed(said)(call, context) : keeping(call, context, (all) => kept.keep(name, all, ttl));
   };
 
-  async function* keeping(call: GenerateCall & Pick<RoutedCall, 'route'>, context: Context, keep: (said: readonly Said[]) => void): AsyncGenerator<Said> {
-    const { lane: _, ...heard } = call; // bytes that pass unread cannot be kept
-    const said: Said[] = [];
+  async function* keeping(call: GenerateCall & Pick<RoutedCall, 'route'>, context: Context, keep: (said: readonly Events[]) => void): AsyncGenerator<Events> {
+    const { passthrough: _, ...heard } = call; // bytes that pass unread cannot be kept
+    const said: Events[] = [];
     let size = 0;
     for await (const events of inner(heard, context)) {
       if (size < mostGathered) {
@@ -53,14 +53,14 @@ export function cached({ answers, ttlOf, replayed }: CachedParts, inner: Generat
 }
 
 /** Whatever an answer depends on, and first of all whose it is. */
-function nameOf({ lane: _, stream: __, route, ...asked }: GenerateCall & Pick<RoutedCall, 'route'>, { caller, headers, strict }: Context): string {
+function nameOf({ passthrough: _, stream: __, route, ...asked }: GenerateCall & Pick<RoutedCall, 'route'>, { caller, headers, strict }: Context): string {
   return createHash('sha256')
     .update(JSON.stringify([caller.userId, strict, headers, route.name, asked]))
     .digest('base64');
 }
 
 /** Every candidate has ended by itself. */
-function isGood(said: readonly Said[], candidates: number): boolean {
+function isGood(said: readonly Events[], candidates: number): boolean {
   const ends = said.flat().filter((event) => event.type === 'finished');
   return ends.length === candidates && ends.every(({ reason }) => reason === 'stop' || reason === 'tool');
 }

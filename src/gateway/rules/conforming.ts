@@ -2,12 +2,12 @@ import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import type { JsonObject } from '#core/json';
 import { inSteps } from '#core/permits';
 import { HeldBytes } from './held-back.ts';
 
-export interface ConformingParts {
+export interface ConformingDeps {
   /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
   readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
 }
@@ -19,10 +19,10 @@ export interface ConformingParts {
  *
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
-export function conforming({ against }: ConformingParts, inner: Generate): Generate {
+export function conforming({ against }: ConformingDeps, inner: Generate): Generate {
   return (call, context) => (call.output.type === 'schema' ? inSteps(context.progress, conformed(call, call.output.schema, context)) : inner(call, context));
 
-  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Said> {
+  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Events> {
     const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
     const said = await heard(inner(call, context), context);
     const mended = new Map<number, string>();

@@ -3,7 +3,7 @@ import type { Context } from '#core/generate';
 import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
 import { guarded } from './guarded.ts';
-import type { Check, Looking } from '../guards/check.ts';
+import type { Check, EvaluationContext } from '../guards/check.ts';
 
 const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: { input: 1, output: 1 }, created: 0, ownedBy: 'x' };
 const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
@@ -12,11 +12,11 @@ const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' 
 /** The steps that a check takes at a step of the request. */
 async function stepsAt(step: number, count: number): Promise<readonly number[]> {
   let taken: number[] = [];
-  const look = async (_: unknown, { nextStep }: Looking) => {
+  const look = async (_: unknown, { nextStep }: EvaluationContext) => {
     taken = Array.from({ length: count }, nextStep);
     return [];
   };
-  const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', look };
+  const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: look };
   const inner = async function* () {};
   const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), refused: inner }, inner);
   const context = { step, signal: new AbortController().signal, caller: {}, progress: { attempts: [] } } as unknown as Context;

@@ -1,12 +1,12 @@
 import { isConversation, type GenerateCall } from '#core/call';
-import type { Errand } from '#core/task';
+import type { Task } from '#core/task';
 import type { GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import type { Caller, Context, Generate, Said } from '#core/generate';
+import type { Caller, Context, Generate, Events } from '#core/generate';
 import { steps } from '#core/steps';
 import type { RoutedCall } from '#core/routed-call';
 import { HeldAnswer, type Segment } from '../guards/answer.ts';
-import { denied, lookedAt, type Check, type Looking, type Notes, type When } from '../guards/check.ts';
+import { denied, applyChecks, type Check, type EvaluationContext, type Notes, type When } from '../guards/check.ts';
 import { runsOf, textsOf, withTexts } from '../guards/texts.ts';
 
 /** The checks that hold for a call. */
@@ -15,7 +15,7 @@ export interface Guards {
   of(call: RoutedCall, caller: Caller): Readonly<Record<When, readonly Check[]>> | undefined;
 }
 
-export interface GuardedParts {
+export interface GuardedDeps {
   readonly guards: () => Guards;
   /** Books a call that never went through, and throws `progress.refused`. */
   readonly refused: Generate<RoutedCall>;
@@ -27,13 +27,13 @@ export interface GuardedParts {
  *
  * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` where a check cannot be made
  */
-export function guarded({ guards, refused }: GuardedParts, inner: Generate<RoutedCall>): Generate<RoutedCall> {
+export function guarded({ guards, refused }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
     const checks = guards().of(call, context.caller);
     return checks ? watched(checks, call, context) : inner(call, context);
   };
 
-  async function* watched({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Said> {
+  async function* watched({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Events> {
     const nextStep = stepsOf(context);
     const masked = new Set<string>();
     const notes: Notes = {
@@ -67,37 +67,43 @@ function stepsOf({ step }: Context): () => number {
 }
 
 /** The call as it may go on. What was looked at takes no short way: nobody would listen to the answer. */
-async function checkedCall(checks: readonly Check[], call: RoutedCall, looking: Looking, notes: Notes): Promise<RoutedCall> {
+async function checkedCall(checks: readonly Check[], call: RoutedCall, looking: EvaluationContext, notes: Notes): Promise<RoutedCall> {
   if (!isConversation(call)) return checkedErrand(checks, call, looking, notes);
-  const { lane: _, ...unread } = call;
+  const { passthrough: _, ...unread } = call;
   if (checks.length === 0) return unread;
   const texts = textsOf(unread);
-  const left = await lookedAt(checks, texts, { ...looking, runs: runsOf(unread) }, notes);
+  const left = await applyChecks(checks, texts, { ...looking, runs: runsOf(unread) }, notes);
   return left === texts ? unread : { ...withTexts(unread, left), route: call.route };
 }
 
 async function checkedErrand(
   checks: readonly Check[],
-  errand: Errand & Pick<RoutedCall, 'route'>,
-  looking: Looking,
+  task: Task & Pick<RoutedCall, 'route'>,
+  looking: EvaluationContext,
   notes: Notes,
-): Promise<Errand & Pick<RoutedCall, 'route'>> {
-  if (checks.length > 0 && errand.unread !== undefined)
-    throw new Fault('invalid', `${errand.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: errand.unread });
+): Promise<Task & Pick<RoutedCall, 'route'>> {
+  if (checks.length > 0 && task.unread !== undefined)
+    throw new Fault('invalid', `${task.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: task.unread });
   let by = '';
   const told: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
-  const left = await lookedAt(checks, errand.texts, looking, told);
-  if (left === errand.texts) return errand;
-  if (!errand.withTexts) throw denied({ name: by }, looking); // its bytes go as they came: they cannot be masked
-  return { ...errand.withTexts(left), route: errand.route };
+  const left = await applyChecks(checks, task.texts, looking, told);
+  if (left === task.texts) return task;
+  if (!task.withTexts) throw denied({ name: by }, looking); // its bytes go as they came: they cannot be masked
+  return { ...task.withTexts(left), route: task.route };
 }
 
-async function* telling(ignored: readonly string[], answer: AsyncIterable<Said>): AsyncGenerator<Said> {
+async function* telling(ignored: readonly string[], answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   for await (const said of answer) yield said.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, ...ignored] } : event));
 }
 
 /** The answer as it may be read: sentence by sentence, or whole where the settings say so or nobody reads before the end anyway. */
-async function* heard(checks: readonly Check[], call: GenerateCall, answer: AsyncIterable<Said>, looking: Looking, notes: Notes): AsyncGenerator<Said> {
+async function* heard(
+  checks: readonly Check[],
+  call: GenerateCall,
+  answer: AsyncIterable<Events>,
+  looking: EvaluationContext,
+  notes: Notes,
+): AsyncGenerator<Events> {
   const bySentence = call.stream && checks.every(({ stream }) => stream === 'sentence');
   const held = new HeldAnswer(call, bySentence, looking.context);
   let waiting: Segment[] = [];
@@ -122,7 +128,7 @@ async function* heard(checks: readonly Check[], call: GenerateCall, answer: Asyn
 
   async function looked(segments: readonly Segment[]): Promise<readonly GenerateEvent[]> {
     const texts = segments.flatMap((segment) => segment.texts);
-    const left = await lookedAt(checks, texts, looking, notes);
+    const left = await applyChecks(checks, texts, looking, notes);
     let at = 0;
     return segments.flatMap((segment) => segment.with(left.slice(at, (at += segment.texts.length))));
   }

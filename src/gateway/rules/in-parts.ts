@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/async/clock';
 import { isConversation } from '#core/call';
-import type { Errand } from '#core/task';
+import type { Task } from '#core/task';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Said } from '#core/generate';
+import type { Context, Generate, Events } from '#core/generate';
 import type { AdmittedCall } from './admitted.ts';
 
 /** Seconds that a part which failed waits for its second try, at most. */
@@ -16,7 +16,7 @@ const longestWait = 10;
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
 
-  async function* summed(parts: readonly Errand[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Said> {
+  async function* summed(parts: readonly Task[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Events> {
     const said: GenerateEvent[] = [];
     for (const [at, part] of parts.entries()) {
       const one = { ...part, route, reservation };

@@ -1,8 +1,8 @@
 import { isConversation, type Call } from '#core/call';
 import { choiceHeaders } from '#core/choice-headers';
-import type { Errand } from '#core/task';
+import type { Task } from '#core/task';
 import { Fault } from '#core/fault';
-import type { Caller, Context, Generate, Said } from '#core/generate';
+import type { Caller, Context, Generate, Events } from '#core/generate';
 import { narrowedTo, within, type Model } from '#core/target';
 import { alternating } from './alternatives.ts';
 import type { RoutedCall } from '#core/routed-call';
@@ -25,7 +25,7 @@ export function resolved(models: (caller: Caller) => Models, inner: Generate<Rou
   return (call, context) => {
     const visible = models(context.caller);
     if (context.targets) return alternating(call, context, { routes: chosen(context.targets, call, visible), models: visible }, inner);
-    if (!isConversation(call)) return errand(call, context, visible, inner);
+    if (!isConversation(call)) return task(call, context, visible, inner);
     const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
     return route.larger === undefined ? inner({ ...call, route }, context) : alternating(call, context, { routes: [route], models: visible }, inner);
@@ -47,7 +47,7 @@ function chosen(names: readonly string[], call: Call, models: Models): readonly 
 }
 
 /** An embedding name that nobody knows is answered by the default engine, which is said. */
-async function* errand(call: Errand, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Said> {
+async function* task(call: Task, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Events> {
   const found = models.find(call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;

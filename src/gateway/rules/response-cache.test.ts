@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import type { Said } from '#core/generate';
-import { KeptAnswers } from './response-cache.ts';
+import type { Events } from '#core/generate';
+import { ResponseCache } from './response-cache.ts';
 
 let now = 0;
 const clock = { monotonic: () => now };
-const said = (text: string): readonly Said[] => [[{ type: 'text', candidate: 0, text }]];
+const said = (text: string): readonly Events[] => [[{ type: 'text', candidate: 0, text }]];
 
 test('what was not asked for longest goes first when there is no room', () => {
-  const answers = new KeptAnswers(clock, 3000);
+  const answers = new ResponseCache(clock, 3000);
   for (const name of ['a', 'b', 'c']) answers.keep(name, said('x'.repeat(250)), 60);
   expect(answers.find('a', 60)).toEqual(said('x'.repeat(250)));
   answers.keep('d', said('x'.repeat(250)), 60);
@@ -16,7 +16,7 @@ test('what was not asked for longest goes first when there is no room', () => {
 });
 
 test('the room that an answer took is free again when it is replaced or too old', () => {
-  const answers = new KeptAnswers(clock, 100_000);
+  const answers = new ResponseCache(clock, 100_000);
   answers.keep('a', said('x'), 1);
   const one = answers.bytes;
   answers.keep('a', said('y'), 1);
@@ -27,7 +27,7 @@ test('the room that an answer took is free again when it is replaced or too old'
 });
 
 test('who wants a younger answer does not get an old one, and others still do', () => {
-  const answers = new KeptAnswers(clock);
+  const answers = new ResponseCache(clock);
   answers.keep('a', said('x'), 60);
   now += 10_000;
   expect(answers.find('a', 5)).toBeUndefined();

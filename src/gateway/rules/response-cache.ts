@@ -1,12 +1,12 @@
 import type { Clock } from '#kit/async/clock';
-import type { Said } from '#core/generate';
+import type { Events } from '#core/generate';
 
 /** Answers in the memory of this process: another process, of this machine or another, has its own. What was not asked for longest goes first. */
-export class KeptAnswers {
+export class ResponseCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #mostBytes: number;
   /** In the order in which they were last asked for. */
-  readonly #answers = new Map<string, Kept>();
+  readonly #answers = new Map<string, CachedAnswer>();
   #bytes = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>, mostBytes = defaultBytes) {
@@ -19,7 +19,7 @@ export class KeptAnswers {
   }
 
   /** An answer that is not too old for who asks, nor for who had it kept. */
-  find(name: string, ttlSeconds: number): readonly Said[] | undefined {
+  find(name: string, ttlSeconds: number): readonly Events[] | undefined {
     const kept = this.#answers.get(name);
     if (!kept) return undefined;
     const age = this.#clock.monotonic() - kept.at;
@@ -27,10 +27,10 @@ export class KeptAnswers {
     if (age >= Math.min(ttlSeconds, kept.ttlSeconds) * 1000) return undefined;
     this.#answers.delete(name);
     this.#answers.set(name, kept);
-    return JSON.parse(kept.json) as readonly Said[];
+    return JSON.parse(kept.json) as readonly Events[];
   }
 
-  keep(name: string, said: readonly Said[], ttlSeconds: number): void {
+  keep(name: string, said: readonly Events[], ttlSeconds: number): void {
     const json = JSON.stringify(said);
     const kept = { json, at: this.#clock.monotonic(), ttlSeconds };
     if (sizeOf(kept) > largestAnswer) return;
@@ -44,13 +44,13 @@ export class KeptAnswers {
     }
   }
 
-  #drop(name: string, kept: Kept): void {
+  #drop(name: string, kept: CachedAnswer): void {
     this.#answers.delete(name);
     this.#bytes -= sizeOf(kept);
   }
 }
 
-interface Kept {
+interface CachedAnswer {
   /** As text, so that its size is known. */
   readonly json: string;
   /** Monotonic milliseconds. */
@@ -63,4 +63,4 @@ const defaultBytes = 67_108_864;
 export const largestAnswer = 2_097_152;
 
 /** Two bytes a character at most, and what an entry takes besides. */
-const sizeOf = ({ json }: Kept) => json.length * 2 + 300;
+const sizeOf = ({ json }: CachedAnswer) => json.length * 2 + 300;

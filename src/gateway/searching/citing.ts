@@ -1,4 +1,4 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import type { Citation } from '#core/conversation';
 
 /** What the model was shown, by its number. */
@@ -30,7 +30,7 @@ export function citationsIn(text: string, sources: readonly Source[]): readonly 
         if (source) found.push({ source, from: mark.index, to });
       }
     } else {
-      const source = byUrl.get(linked ?? whole) ?? byUrl.get(withoutEnd(linked ?? whole, '.,;:!?'));
+      const source = byUrl.get(linked ?? whole) ?? byUrl.get(trimEnd(linked ?? whole, '.,;:!?'));
       if (source) found.push({ source, from: mark.index, to: linked === undefined ? mark.index + source.url.length : to });
     }
     if (found.length >= mostCitations) break;

@@ -1,4 +1,4 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import { parseJson } from '#kit/json/scan';
 import type { WebSearch } from '#core/conversation';
@@ -102,7 +102,7 @@ export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine
   return {
     async search(query, bounds, asking) {
       const url = new URL(address);
-      if (!url.pathname.endsWith('/search')) url.pathname = withoutEnd(url.pathname, '/') + kind.path;
+      if (!url.pathname.endsWith('/search')) url.pathname = trimEnd(url.pathname, '/') + kind.path;
       const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
       const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
       const { bytes } = await door.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
@@ -119,7 +119,7 @@ const withSites = (query: string, allowed: readonly string[] = []): string =>
 function isOn(url: string, hosts: readonly string[]): boolean {
   const found = URL.parse(url);
   return hosts.some((one) => {
-    const [host = '', ...path] = withoutEnd(one.toLowerCase().replace(/^https?:\/\//, ''), '/').split('/');
+    const [host = '', ...path] = trimEnd(one.toLowerCase().replace(/^https?:\/\//, ''), '/').split('/');
     const isHost = found?.hostname === host || found?.hostname.endsWith(`.${host}`);
     return isHost === true && `${found!.pathname.toLowerCase()}/`.startsWith(['', ...path, ''].join('/'));
   });

@@ -14,7 +14,7 @@ import {
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
-import type { Caller, Context, Generate, Said } from '#core/generate';
+import type { Caller, Context, Generate, Events } from '#core/generate';
 import { isObject, textOf } from '#core/json';
 import { inSteps } from '#core/permits';
 import { steps } from '#core/steps';
@@ -25,7 +25,7 @@ import { citationsIn, type Source } from './citing.ts';
 import type { Engine } from './engines.ts';
 import { pageText } from './pages.ts';
 
-export interface SearchingParts {
+export interface SearchingDeps {
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   /** Absent where none is configured. */
@@ -48,11 +48,11 @@ const longestQuery = 400;
  *
  * @throws Fault `invalid` where nobody can search and the client insists
  */
-export function searching(parts: SearchingParts, inner: Generate): Generate {
+export function searching(parts: SearchingDeps, inner: Generate): Generate {
   return (call, context) => (call.tools.some(isWebSearch) ? searchable(parts, inner, call, context) : inner(call, context));
 }
 
-function searchable(parts: SearchingParts, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Said> {
+function searchable(parts: SearchingDeps, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Events> {
   const { search } = call.tools.find(isWebSearch)!;
   const { toolChoice: choice, tools, sampling } = call;
   const visible = parts.models(context.caller);
@@ -99,13 +99,13 @@ interface Asked {
 type Finished = Extract<GenerateEvent, { type: 'finished' }>;
 
 /** Who searches for a call, and what it keeps to. */
-interface Searcher extends Omit<SearchingParts, 'engine'> {
+interface Searcher extends Omit<SearchingDeps, 'engine'> {
   readonly engine: Engine;
   readonly search: WebSearch;
   readonly ignored: readonly string[];
 }
 
-async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Said> {
+async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
   const most = Math.min(mostSearches, parts.search.most ?? mostSearches);
   const sources: Source[] = [];
   let asked = call;

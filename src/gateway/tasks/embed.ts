@@ -1,8 +1,8 @@
 import type { Call } from '#core/call';
 import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#core/embed';
-import type { Errand } from '#core/task';
+import type { Task } from '#core/task';
 import type { Started, Usage } from '#core/event';
-import type { Generate, Said, TargetContext } from '#core/generate';
+import type { Generate, Events, TargetContext } from '#core/generate';
 import { promptSize } from '#core/measure';
 import type { Target } from '#core/target';
 
@@ -15,7 +15,7 @@ export function embedding(generate: Generate<Call>): Embed {
   return async (call, context) => {
     let started: Started | undefined;
     const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
-    const parts = split(call).map((part) => errand(part, head));
+    const parts = split(call).map((part) => task(part, head));
     const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
     let usage: Usage | undefined;
     for await (const said of generate(asked, context))
@@ -32,20 +32,20 @@ export function embedding(generate: Generate<Call>): Embed {
 type Head = Pick<Embedded, 'model' | 'ignored'>;
 
 /** An errand and what it brought back; nothing where the answer went through the lane. */
-interface EmbedErrand extends Errand {
+interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }
 
 /** The call with other texts; its bytes are no longer those of the client. */
-function withInputs({ lane: _, ...call }: EmbedCall, texts: readonly string[]): EmbedCall {
+function withInputs({ passthrough: _, ...call }: EmbedCall, texts: readonly string[]): EmbedCall {
   return texts.length === 0 ? call : { ...call, inputs: texts };
 }
 
 /** @param head what is known when the answer begins */
-function errand(call: EmbedCall, head: () => Head): EmbedErrand {
+function task(call: EmbedCall, head: () => Head): EmbedTask {
   const asking = (asked: EmbedCall) => ({
     ...common(asked),
-    async *ask(target: Target, context: TargetContext): AsyncGenerator<Said> {
+    async *ask(target: Target, context: TargetContext): AsyncGenerator<Events> {
       const { model, ignored, usage, answer } = await target.embed!(asked, context);
       const passing = 'pass' in answer ? answer : undefined;
       try {
@@ -53,20 +53,20 @@ function errand(call: EmbedCall, head: () => Head): EmbedErrand {
           { type: 'started', model, ignored },
           { type: 'passed', tokens: 0 },
         ];
-        if (passing) asked.lane!.open(head());
+        if (passing) asked.passthrough!.open(head());
         else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, asked.encoding));
-        const told = passing ? await passing.pass(asked.lane!) : usage;
+        const told = passing ? await passing.pass(asked.passthrough!) : usage;
         if (told) yield [{ type: 'usage', usage: told }];
       } finally {
         passing?.leave();
       }
     },
   });
-  const made: EmbedErrand = { ...asking(call), vectors: [], withTexts: (texts) => asking(withInputs(call, texts)) };
+  const made: EmbedTask = { ...asking(call), vectors: [], withTexts: (texts) => asking(withInputs(call, texts)) };
   return made;
 }
 
-const whole = (call: EmbedCall, parts: readonly Errand[]): Errand => ({
+const whole = (call: EmbedCall, parts: readonly Task[]): Task => ({
   ...common(call),
   parts,
   ask: () => [] as never,
@@ -102,7 +102,7 @@ function split(call: EmbedCall): readonly EmbedCall[] {
     room -= size;
   }
   if (starts.length === 1) return [call];
-  const { lane: _, inputs, purposes, ...rest } = call;
+  const { passthrough: _, inputs, purposes, ...rest } = call;
   return starts.map((from, part) => {
     const to = starts[part + 1];
     return { ...rest, inputs: inputs.slice(from, to), ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };

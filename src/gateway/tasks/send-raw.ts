@@ -1,9 +1,9 @@
 import type { Call } from '#core/call';
 import type { Generate } from '#core/generate';
-import type { Pass } from '#core/raw-request';
+import type { SendRaw } from '#core/raw-request';
 
 /** Requests that go through as they came, under the same rules as every call. */
-export function passing(generate: Generate<Call>): Pass {
+export function rawSender(generate: Generate<Call>): SendRaw {
   return async (call, context) => {
     const { model, operation, stream, texts, tokens, counts, most } = call;
     const events = generate(
@@ -16,9 +16,9 @@ export function passing(generate: Generate<Call>): Pass {
         tokens,
         counts,
         most,
-        able: (target) => target.pass !== undefined,
+        able: (target) => target.sendRaw !== undefined,
         unable: `No provider here answers /${operation} for this model.`,
-        ask: (target, at) => target.pass!(call, at),
+        ask: (target, at) => target.sendRaw!(call, at),
       },
       context,
     );

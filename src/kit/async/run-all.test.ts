@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allInTurn } from './run-all.ts';
+import { runAll } from './run-all.ts';
 
 test('steps are taken in order, one at a time, also behind one that fails; the first failure is told at the end', async () => {
   const done: string[] = [];
@@ -11,8 +11,8 @@ test('steps are taken in order, one at a time, also behind one that fails; the f
   const failing = (why: string) => () => {
     throw new Error(why);
   };
-  const closing = allInTurn([step('a'), failing('first'), () => Promise.reject(new Error('second')), step('b')]);
+  const closing = runAll([step('a'), failing('first'), () => Promise.reject(new Error('second')), step('b')]);
   await expect(closing).rejects.toThrow('first');
   expect(done).toEqual(['a', 'a is over', 'b', 'b is over']);
-  await allInTurn([]);
+  await runAll([]);
 });

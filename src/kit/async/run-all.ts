@@ -3,7 +3,7 @@
  *
  * @throws the first failure, when all have been taken
  */
-export async function allInTurn(steps: readonly (() => unknown)[]): Promise<void> {
+export async function runAll(steps: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {
     try {

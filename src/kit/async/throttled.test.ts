@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
-import { spaced } from './throttled.ts';
+import { throttled } from './throttled.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -8,7 +8,7 @@ test('work that many ask for is done once for all of them, not again before its 
   const clock = testClock();
   let runs = 0;
   const running: PromiseWithResolvers<number>[] = [];
-  const ask = spaced(clock, 100, () => {
+  const ask = throttled(clock, 100, () => {
     runs++;
     running.push(Promise.withResolvers());
     return running.at(-1)!.promise;

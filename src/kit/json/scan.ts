@@ -27,7 +27,7 @@ export interface JsonLimits {
 }
 
 /** Where the members of the outermost object stand, four byte offsets each: its key with the quotes, its value. Empty where the text is no object. */
-export type Places = readonly number[];
+export type MemberOffsets = readonly number[];
 
 /**
  * The value of a JSON text.
@@ -41,7 +41,7 @@ export function parseJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): unkn
 /** What was read. */
 export interface JsonText {
   readonly value: unknown;
-  readonly places: Places;
+  readonly places: MemberOffsets;
 }
 
 /** The value of a JSON text, and where its members stand. @throws BadJson */
@@ -62,7 +62,7 @@ export function readJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): JsonT
  * @param places of these bytes
  * @example splice(bytes, places, { model: '"gpt-5.2"' })
  */
-export function splice(bytes: Uint8Array, places: Places, values: Readonly<Record<string, string>>): Uint8Array {
+export function splice(bytes: Uint8Array, places: MemberOffsets, values: Readonly<Record<string, string>>): Uint8Array {
   const names = Object.keys(values);
   if (names.length === 0) return bytes;
   const buffer = bufferOf(bytes);
@@ -107,7 +107,7 @@ const dear = 9;
  * @param long is given the places of long strings that are values: the offset of the quote before each, and that after the quote behind it
  * @throws BadJson
  */
-export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, long?: number[]): Places {
+export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, long?: number[]): MemberOffsets {
   const buffer = bufferOf(bytes);
   open.from = -1;
   try {
@@ -122,7 +122,7 @@ const open = { from: -1, to: -1 };
 
 const alike: JsonLimits['weights'] = { string: 1, list: 1, object: 1 };
 
-function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights = alike }: Partial<JsonLimits>, long: number[] | undefined): Places {
+function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights = alike }: Partial<JsonLimits>, long: number[] | undefined): MemberOffsets {
   const end = buffer.length;
   if (buffer[0] === 0xef && buffer[1] === 0xbb) throw new BadJson('The text starts with a byte order mark.');
   sets.length = 0;

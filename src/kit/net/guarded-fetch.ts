@@ -2,7 +2,7 @@ import { Resolver, lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
-import { Answering, UpstreamError } from '../upstream/response.ts';
+import { UpstreamResponse, UpstreamError } from '../upstream/response.ts';
 import type { Memory } from '../memory/byte-budget.ts';
 import type { Clock } from '../async/clock.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
@@ -124,16 +124,16 @@ export function openGuardedFetch({ clock, allow, proxy, noProxy, secureContext, 
     url: URL,
     { headers, body }: Pick<Wanted, 'headers' | 'body'>,
     signal: AbortSignal,
-    then: (answering: Answering) => Promise<Result>,
+    then: (answering: UpstreamResponse) => Promise<Result>,
   ): Promise<Result> {
     const { dispatcher, origin } = dispatcherFor(url, await addressesOf(url, signal));
     try {
       const path = `${url.pathname}${url.search}`;
       const sent = { ...usual, host: url.host, ...headers };
-      const answering = await new Promise<Answering>((resolve, reject) => {
+      const answering = await new Promise<UpstreamResponse>((resolve, reject) => {
         const request = { url, path, headers: sent, body: body ?? '', signal, headSeconds: seconds, quietSeconds: seconds };
         const method = body === undefined ? 'GET' : 'POST';
-        dispatcher.dispatch({ origin, path, method, headers: sent, body: body ?? null }, new Answering(request, watch, resolve, reject));
+        dispatcher.dispatch({ origin, path, method, headers: sent, body: body ?? null }, new UpstreamResponse(request, watch, resolve, reject));
       });
       try {
         return await then(answering);

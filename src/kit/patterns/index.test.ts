@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../async/clock.ts';
-import { FindingTooSlow, openFinding } from './index.ts';
+import { PatternTooSlow, openPatterns } from './index.ts';
 import { entities, entityOf, type Entity } from './entities.ts';
 import { masked } from './find.ts';
 import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
@@ -65,7 +65,7 @@ describe('personal data', () => {
 });
 
 describe('a pattern', () => {
-  const finding = openFinding(systemClock);
+  const finding = openPatterns(systemClock);
   afterAll(() => finding.close());
   const { signal } = new AbortController();
   const look = (pattern: string, texts: readonly string[], yesOrNo = false, owner = '1') =>
@@ -83,7 +83,7 @@ describe('a pattern', () => {
   test('that takes too long is given up, and the next one is looked for again', async () => {
     const slow = look('(a+)+$', [`${'a'.repeat(50)}!`]);
     const next = look('b', ['abc']);
-    await expect(slow).rejects.toBeInstanceOf(FindingTooSlow);
+    await expect(slow).rejects.toBeInstanceOf(PatternTooSlow);
     expect(await next).toEqual(['a[X]c']);
   });
 
@@ -96,7 +96,7 @@ describe('a pattern', () => {
   });
 
   test('is not looked for once all is closed, whoever waited', async () => {
-    const own = openFinding(systemClock);
+    const own = openPatterns(systemClock);
     const waiting = Array.from({ length: 3 }, () =>
       own.look({ sought: { type: 'pattern', pattern: '(a+)+$', mask: '' }, texts: [`${'a'.repeat(50)}!`], yesOrNo: true }, { owner: '1', signal }),
     );

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../async/clock.ts';
 import { openFairSemaphore, type FairSemaphore } from '../async/fair-semaphore.ts';
-import type { Job, Looked } from './worker.ts';
+import type { Job, PatternMatches } from './worker.ts';
 
 export type { Sought } from './find.ts';
 
@@ -11,17 +11,17 @@ export type { Sought } from './find.ts';
  * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short jobs and one for long ones, so that a long text
  * never delays a sentence; each begins with its first job. Both serve their users in turn; the texts of a long job are looked at a piece at a time.
  */
-export interface Finding {
+export interface Patterns {
   /**
    * @returns for each text how it reads without what was found; nothing where nothing was
    * @throws FindingTooSlow; QueueFull; the signal's reason, also for a job that has begun
    */
-  look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<Looked>;
+  look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<PatternMatches>;
   close(): Promise<void>;
 }
 
 /** The time for a job was over: its pattern does not get on with its text. */
-export class FindingTooSlow extends Error {
+export class PatternTooSlow extends Error {
   constructor() {
     super('Looking for a pattern took too long.');
     this.name = 'FindingTooSlow';
@@ -39,7 +39,7 @@ const afterLeaving = 100;
 /** Sizes are characters: an owner's are four requests of the largest size. */
 const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 27 }, all: { jobs: 8000, size: 1 << 29 } } };
 
-export function openFinding(clock: Pick<Clock, 'after' | 'monotonic'>): Finding {
+export function openPatterns(clock: Pick<Clock, 'after' | 'monotonic'>): Patterns {
   const [quick, slow] = [new Thread(clock), new Thread(clock)];
   return {
     look({ texts, ...wanted }, { owner, signal }) {
@@ -87,10 +87,10 @@ function* piecesOf(texts: readonly string[]): Iterable<readonly string[]> {
 
 const closing = () => new Error('The server is shutting down.');
 
-interface Turn {
+interface PatternJob {
   readonly job: Job;
   readonly milliseconds: number;
-  readonly resolve: (looked: Looked) => void;
+  readonly resolve: (looked: PatternMatches) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -98,7 +98,7 @@ interface Turn {
 class Thread {
   readonly users: FairSemaphore;
   readonly #clock: Pick<Clock, 'after'>;
-  #current: Turn | undefined;
+  #current: PatternJob | undefined;
   #worker: Worker | undefined;
   /** Has it reported that it has begun? Until then no time counts. */
   #isReady = false;
@@ -110,7 +110,7 @@ class Thread {
   }
 
   /** To be called for one at a time. */
-  async take(job: Job, milliseconds: number, signal: AbortSignal): Promise<Looked> {
+  async take(job: Job, milliseconds: number, signal: AbortSignal): Promise<PatternMatches> {
     let cancel = () => {};
     const left = () => {
       const turn = this.#current;
@@ -118,7 +118,7 @@ class Thread {
     };
     signal.addEventListener('abort', left);
     try {
-      return await new Promise<Looked>((resolve, reject) => this.#begin({ job, milliseconds, resolve, reject }));
+      return await new Promise<PatternMatches>((resolve, reject) => this.#begin({ job, milliseconds, resolve, reject }));
     } finally {
       cancel();
       signal.removeEventListener('abort', left);
@@ -133,7 +133,7 @@ class Thread {
     await worker?.terminate();
   }
 
-  #begin(turn: Turn): void {
+  #begin(turn: PatternJob): void {
     this.#current = turn;
     this.#worker ??= this.#begun();
     this.#worker.ref();
@@ -141,9 +141,9 @@ class Thread {
     if (this.#isReady) this.#limit(turn);
   }
 
-  #limit(turn: Turn): void {
+  #limit(turn: PatternJob): void {
     // An answer that waits to be heard, because this thread was busy, is heard first.
-    const over = () => setImmediate(() => this.#current === turn && this.#ended(new FindingTooSlow()));
+    const over = () => setImmediate(() => this.#current === turn && this.#ended(new PatternTooSlow()));
     this.#cancelTimer = this.#clock.after(turn.milliseconds, over);
   }
 
@@ -151,7 +151,7 @@ class Thread {
     const worker = new Worker(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
     this.#isReady = false;
     worker.once('message', () => {
-      worker.on('message', (looked: Looked) => {
+      worker.on('message', (looked: PatternMatches) => {
         if (this.#worker === worker) this.#done(({ resolve }) => resolve(looked));
       });
       if (this.#worker !== worker) return;
@@ -171,7 +171,7 @@ class Thread {
     this.#done(({ reject }) => reject(error));
   }
 
-  #done(answer: (turn: Turn) => void): void {
+  #done(answer: (turn: PatternJob) => void): void {
     this.#cancelTimer();
     const turn = this.#current;
     this.#current = undefined;

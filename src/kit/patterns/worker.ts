@@ -10,7 +10,7 @@ export interface Job {
 }
 
 /** For each text how it reads without what was found; nothing where nothing was. */
-export type Looked = readonly (string | undefined)[];
+export type PatternMatches = readonly (string | undefined)[];
 
 const port = parentPort!;
 
@@ -19,7 +19,7 @@ port.on('message', ({ sought, texts, yesOrNo }: Job) => {
     texts.map((text) => {
       const left = masked(text, sought);
       return left !== undefined && yesOrNo ? '' : left;
-    }) satisfies Looked,
+    }) satisfies PatternMatches,
   );
 });
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { openFairSemaphore, type Job, type Turn } from '../async/fair-semaphore.ts';
 import type { Ranks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
-import type { CountDropped, Counted, CountTurn } from './worker.ts';
+import type { CountDropped, Counted, CountJob } from './worker.ts';
 
 /** Counts tokens as OpenAI's o200k does. What is special there (`<|endoftext|>`) is plain text here: a prompt cannot name a control token. */
 export interface Tokens {
@@ -123,7 +123,7 @@ class Counter {
         counted = await turn(size, async () => {
           await this.ranks();
           if (worker && worker !== this.#worker) throw new Error('The token counter has ended.');
-          const message: CountTurn = worker ? { id } : { id, texts: { text: batch.join(''), lengths: Uint32Array.from(batch, ({ length }) => length) } };
+          const message: CountJob = worker ? { id } : { id, texts: { text: batch.join(''), lengths: Uint32Array.from(batch, ({ length }) => length) } };
           worker = this.#worker!;
           return this.#ask(worker, message);
         });
@@ -133,7 +133,7 @@ class Counter {
     }
   }
 
-  #ask(worker: Worker, message: CountTurn): Promise<Counted> {
+  #ask(worker: Worker, message: CountJob): Promise<Counted> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) worker.ref();
       this.#waiting.set(message.id, { resolve, reject });

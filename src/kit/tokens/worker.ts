@@ -3,7 +3,7 @@ import { readRanks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
 
 /** One turn of a job; answered by `Counted`. The texts come with the first turn, joined: texts of these lengths, one after the other in `text`. */
-export interface CountTurn {
+export interface CountJob {
   readonly id: number;
   readonly texts?: { readonly text: string; readonly lengths: Uint32Array };
 }
@@ -30,7 +30,7 @@ const tokenizer = new Tokenizer(ranks);
 const jobs = new Map<number, Iterator<number, number>>();
 
 /** Yields after each turn, with what has been counted so far. */
-function* counting({ text, lengths }: NonNullable<CountTurn['texts']>): Generator<number, number> {
+function* counting({ text, lengths }: NonNullable<CountJob['texts']>): Generator<number, number> {
   let count = 0;
   let since = 0;
   let start = 0;
@@ -52,7 +52,7 @@ function* counting({ text, lengths }: NonNullable<CountTurn['texts']>): Generato
   return count;
 }
 
-port.on('message', (message: CountTurn | CountDropped) => {
+port.on('message', (message: CountJob | CountDropped) => {
   const { id } = message;
   if ('dropped' in message) {
     jobs.delete(id);

@@ -25,59 +25,59 @@ const asked = { path: '/', headers: {}, body: '', signal: new AbortController().
 const post = () => upstreams.post({ ...asked, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
 
 test('an answer that we do not read is not called silent; one that says no more after that is', async () => {
-  const answering = await post();
-  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  const response = await post();
+  await vi.waitFor(() => expect(response.paused).toBe(true));
   clock.advance(60_000);
   let read = 0;
-  while (read < size) read += (await answering.take())!.length;
+  while (read < size) read += (await response.take())!.length;
   clock.advance(4000);
-  const rest = answering.take();
+  const rest = response.take();
   clock.advance(2000);
   await expect(rest).rejects.toMatchObject({ problem: 'slow-body' });
 });
 
 test('a body larger than its limit closes the connection, also where reading had stopped before', async () => {
   const closed = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', () => resolve())));
-  const answering = await post();
-  await vi.waitFor(() => expect(answering.paused).toBe(true));
-  await expect(answering.whole(1000)).rejects.toMatchObject({ problem: 'too-large' });
+  const response = await post();
+  await vi.waitFor(() => expect(response.paused).toBe(true));
+  await expect(response.whole(1000)).rejects.toMatchObject({ problem: 'too-large' });
   await closed;
 });
 
 test('neither is one whose sink wants no more', async () => {
-  const answering = await post();
+  const response = await post();
   let read = 0;
-  const piped = answering.pipe((chunk) => {
+  const piped = response.pipe((chunk) => {
     read += chunk.length;
     return false;
   });
-  await vi.waitFor(() => expect(answering.paused).toBe(true));
+  await vi.waitFor(() => expect(response.paused).toBe(true));
   while (read < size) {
     clock.advance(60_000);
-    answering.resume();
+    response.resume();
     await new Promise(setImmediate);
   }
-  answering.resume();
+  response.resume();
   clock.advance(6000);
   await expect(piped).rejects.toMatchObject({ problem: 'slow-body' });
 });
 
 test('an answer that comes faster than it is read has its reader wait for a turn of the event loop now and then', async () => {
-  const answering = await post();
+  const response = await post();
   let turns = 0;
   const count = () => void (counting = setImmediate(() => (turns++, count())));
   let counting: NodeJS.Immediate;
   for (const read of ['taken', 'piped']) {
-    await vi.waitFor(() => expect(answering.paused).toBe(true)); // a megabyte has arrived
+    await vi.waitFor(() => expect(response.paused).toBe(true)); // a megabyte has arrived
     turns = 0;
     let bytes = 0;
     count();
-    if (read === 'taken') while (bytes < size / 2) bytes += (await answering.take())!.length;
+    if (read === 'taken') while (bytes < size / 2) bytes += (await response.take())!.length;
     else {
       const enough = Promise.withResolvers<void>();
-      const piped = answering.pipe((chunk) => ((bytes += chunk.length) >= size / 4 && enough.resolve(), true));
+      const piped = response.pipe((chunk) => ((bytes += chunk.length) >= size / 4 && enough.resolve(), true));
       await enough.promise;
-      answering.leave();
+      response.leave();
       await expect(piped).rejects.toThrow();
     }
     clearImmediate(counting!);

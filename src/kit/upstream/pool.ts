@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
-import { Answering, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './response.ts';
+import { UpstreamResponse, StaleConnection, UpstreamError, type UpstreamRequest, type Watch } from './response.ts';
 import type { Clock } from '../async/clock.ts';
 import { OpenList } from '../async/open-list.ts';
 import { stepOverContinue } from './ignore-100-continue.ts';
@@ -26,9 +26,9 @@ export interface Upstreams {
    *
    * @throws UpstreamError; or the signal's reason
    */
-  post(request: UpstreamRequest): Promise<Answering>;
+  post(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** The same without a body. */
-  get(request: Omit<UpstreamRequest, 'body'>): Promise<Answering>;
+  get(request: Omit<UpstreamRequest, 'body'>): Promise<UpstreamResponse>;
   /** Drops idle connections and refuses new requests. */
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     return dispatcher;
   };
   const watch = watcher(clock);
-  const asked = (method: Method, request: UpstreamRequest): Promise<Answering> => {
+  const asked = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
     const dispatcher = dispatcherOf(request.url.origin);
     return ask(dispatcher, method, request, watch).catch((error: unknown) => {
       // Nothing of an answer has begun: asked once more, on a fresh connection.
@@ -84,16 +84,16 @@ const tuning = { keepAliveTimeout: 30_000, keepAliveMaxTimeout: 60_000, maxHeade
 
 type Method = 'GET' | 'POST';
 
-function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, watch: Watch): Promise<Answering> {
+function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, watch: Watch): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
-    const answering = new Answering(request, watch, resolve, reject);
-    dispatcher.dispatch({ origin: request.url.origin, path: request.path, method, headers: request.headers, body: request.body }, answering);
+    const response = new UpstreamResponse(request, watch, resolve, reject);
+    dispatcher.dispatch({ origin: request.url.origin, path: request.path, method, headers: request.headers, body: request.body }, response);
   });
 }
 
 /** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */
 function watcher(clock: Clock): Watch {
-  const open = new OpenList<Answering>();
+  const open = new OpenList<UpstreamResponse>();
   let armed = false;
   const look = () => {
     armed = false;
@@ -109,10 +109,10 @@ function watcher(clock: Clock): Watch {
   };
   return {
     clock,
-    add(answering) {
-      open.add(answering);
+    add(response) {
+      open.add(response);
       if (!armed) arm();
     },
-    delete: (answering) => open.delete(answering),
+    delete: (response) => open.delete(response),
   };
 }

@@ -34,8 +34,8 @@ export class UpstreamError extends Error {
 /** Looks after answers whose patience may end. */
 export interface Watch {
   readonly clock: Clock;
-  add(answering: Answering): void;
-  delete(answering: Answering): void;
+  add(response: UpstreamResponse): void;
+  delete(response: UpstreamResponse): void;
 }
 
 /** The cause of `broken`: a kept-alive connection was closed by the other side while the request was on its way. No answer has begun. */
@@ -43,8 +43,8 @@ export class StaleConnection extends Error {}
 
 /** Which sockets have carried a request before. The channel tells it in the same turn as `onRequestStart`. */
 const used = new WeakSet<object>();
-let starting: Answering | undefined;
-const starts = (answering: Answering) => void (starting = answering);
+let starting: UpstreamResponse | undefined;
+const starts = (response: UpstreamResponse) => void (starting = response);
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object };
   if (starting) starting.reused = used.has(socket);
@@ -61,12 +61,12 @@ const turnBytes = 65_536;
 const mostEarly = 20;
 
 /** A response that arrives: its head, then its bytes by `take`, `whole` or `pipe`. */
-export class Answering implements Dispatcher.DispatchHandler {
+export class UpstreamResponse implements Dispatcher.DispatchHandler {
   status = 0;
   headers: IncomingHttpHeaders = {};
   readonly #request: UpstreamRequest;
   readonly #watch: Watch;
-  readonly #resolve: (answering: Answering) => void;
+  readonly #resolve: (response: UpstreamResponse) => void;
   readonly #reject: (error: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #early = 0;
@@ -91,7 +91,7 @@ export class Answering implements Dispatcher.DispatchHandler {
   isEnding = false;
   place = -1;
 
-  constructor(request: UpstreamRequest, watch: Watch, resolve: (answering: Answering) => void, reject: (error: unknown) => void) {
+  constructor(request: UpstreamRequest, watch: Watch, resolve: (response: UpstreamResponse) => void, reject: (error: unknown) => void) {
     this.#request = request;
     this.#watch = watch;
     this.#resolve = resolve;

@@ -1,12 +1,12 @@
 import { accountName, type Account } from '#core/account';
 import type { Clock } from '#kit/async/clock';
 import { Fault, faultOf } from '#core/fault';
-import type { Ask, Grant, LeaseSource, PermitKind } from '#core/lease';
+import type { LeaseRequest, LeaseGrant, LeaseSource, PermitKind } from '#core/lease';
 import { monthOf } from '#core/plan';
 import { askOf, mayStock } from './lease-request.ts';
-import { drift, first, Holding, type Claim, type Growth, type Lack, type Turns } from './local-lease.ts';
+import { drift, first, LocalLease, type Hold, type Growth, type Lack, type MessageNumbers } from './local-lease.ts';
 
-export interface AccountsParts {
+export interface AccountsDeps {
   readonly source: LeaseSource;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
@@ -31,18 +31,18 @@ const returnsAtOnce = 500;
 export class Accounts {
   readonly #source: LeaseSource;
   readonly #clock: Clock;
-  readonly #log: AccountsParts['log'];
-  readonly #holdings = new Map<string, Holding>();
+  readonly #log: AccountsDeps['log'];
+  readonly #holdings = new Map<string, LocalLease>();
   /** Those that have something to tell the source at the end of this tick. */
-  readonly #telling = new Set<Holding>();
-  readonly #turns: Turns = { last: 0 };
+  readonly #telling = new Set<LocalLease>();
+  readonly #turns: MessageNumbers = { last: 0 };
   #lastOrder = 0;
   #isTalkPlanned = false;
   #isSweepPlanned = false;
   #sweepAt = manyAccounts;
   #closed: Fault | undefined;
 
-  constructor({ source, clock, log }: AccountsParts) {
+  constructor({ source, clock, log }: AccountsDeps) {
     this.#source = source;
     this.#clock = clock;
     this.#log = log;
@@ -59,33 +59,33 @@ export class Accounts {
     return this.#holdings.size;
   }
 
-  find(account: Account, limit: number, now: number): Holding {
+  find(account: Account, limit: number, now: number): LocalLease {
     const name = accountName(account);
-    let holding = this.#holdings.get(name);
-    if (!holding) {
-      holding = new Holding(account, name, this.#turns, this.#source.contact);
-      this.#holdings.set(name, holding);
+    let lease = this.#holdings.get(name);
+    if (!lease) {
+      lease = new LocalLease(account, name, this.#turns, this.#source.contact);
+      this.#holdings.set(name, lease);
       this.#planSweep();
     }
-    holding.left += limit - holding.limit; // a plan may change
-    holding.limit = limit;
-    holding.usedAt = now;
-    return holding;
+    lease.left += limit - lease.limit; // a plan may change
+    lease.limit = limit;
+    lease.usedAt = now;
+    return lease;
   }
 
   /** Takes what all claims want, or nothing of any. @returns the claim that stands most in the way, and why */
-  take(claims: readonly Claim[]): { readonly claim: Claim; readonly lack: Lack } | undefined {
+  take(holds: readonly Hold[]): { readonly hold: Hold; readonly lack: Lack } | undefined {
     const now = this.#clock.monotonic();
-    let worst: { claim: Claim; lack: Lack } | undefined;
-    for (const claim of claims) {
-      const lack = claim.holding.lack(claim, now);
-      if (lack && (!worst || gravity[lack] > gravity[worst.lack])) worst = { claim, lack };
+    let worst: { hold: Hold; lack: Lack } | undefined;
+    for (const hold of holds) {
+      const lack = hold.lease.lack(hold, now);
+      if (lack && (!worst || gravity[lack] > gravity[worst.lack])) worst = { hold, lack };
     }
     if (worst) return worst;
-    for (const claim of claims) {
-      const { holding } = claim;
-      holding.take(claim, now);
-      if (holding.free < holding.level / 2 && mayStock(holding, now)) this.#tell(holding);
+    for (const hold of holds) {
+      const { lease } = hold;
+      lease.take(hold, now);
+      if (lease.free < lease.level / 2 && mayStock(lease, now)) this.#tell(lease);
     }
     return undefined;
   }
@@ -94,87 +94,87 @@ export class Accounts {
    * Gives a call its place among those that wait. Were it first in one line and behind in another, two could each hold up the other: they would give way in
    * turns without end.
    */
-  enter(claims: readonly Claim[]): void {
+  enter(holds: readonly Hold[]): void {
     const order = ++this.#lastOrder;
-    for (const claim of claims) claim.order = order;
+    for (const hold of holds) hold.order = order;
   }
 
   /** Puts the claims that lack something in line, and asks for what may be had. Those that lack nothing keep no place from others. */
-  queue(claims: readonly Claim[], wake: () => void, fail: (fault: Fault) => void): void {
+  queue(holds: readonly Hold[], wake: () => void, fail: (fault: Fault) => void): void {
     const now = this.#clock.monotonic();
-    for (const claim of claims) {
-      const { holding } = claim;
-      const lack = holding.lack(claim, now);
+    for (const hold of holds) {
+      const { lease } = hold;
+      const lack = lease.lack(hold, now);
       if (!lack) {
-        this.#leave(claim);
+        this.#leave(hold);
         continue;
       }
-      claim.wake = wake;
-      claim.fail = fail;
-      holding.queue(claim);
-      holding.usedAt = now;
-      holding.step = claim.step;
-      if (claim.lackedAt < 0) claim.lackedAt = holding.sent;
+      hold.wake = wake;
+      hold.fail = fail;
+      lease.queue(hold);
+      lease.usedAt = now;
+      lease.step = hold.step;
+      if (hold.lackedAt < 0) hold.lackedAt = lease.sent;
       if (lack !== 'elsewhere') continue;
-      if (holding.isAnswered(claim)) this.#poll(holding);
-      else this.#tell(holding);
+      if (lease.isAnswered(hold)) this.#poll(lease);
+      else this.#tell(lease);
     }
   }
 
   /** Gives up the places in line, served or not. */
-  leave(claims: readonly Claim[]): void {
-    for (const claim of claims) this.#leave(claim);
+  leave(holds: readonly Hold[]): void {
+    for (const hold of holds) this.#leave(hold);
   }
 
   /** Books the cost of a call, in the unit of the claim's account. */
-  settle(claim: Claim, cost: number): void {
-    const { holding } = claim;
+  settle(hold: Hold, cost: number): void {
+    const { lease } = hold;
     const now = this.#clock.monotonic();
-    holding.settle(claim, cost, now);
-    this.#move(holding);
-    if (now < holding.recalledUntil) this.#tell(holding);
+    lease.settle(hold, cost, now);
+    this.#move(lease);
+    if (now < lease.recalledUntil) this.#tell(lease);
   }
 
   /** Frees what is set aside for a call beyond so much. */
-  trim(claim: Claim, amount: number): void {
-    if (amount >= claim.held) return;
-    claim.holding.grow(claim, amount);
-    this.#move(claim.holding);
+  trim(hold: Hold, amount: number): void {
+    if (amount >= hold.held) return;
+    hold.lease.grow(hold, amount);
+    this.#move(hold.lease);
   }
 
   /** A running answer wants so much more: the source is asked. */
-  grow(holding: Holding, { least, most }: Growth): void {
-    const { growth } = holding;
-    holding.growth = growth ? { least: Math.min(growth.least, least), most: growth.most + most } : { least, most };
-    this.#tell(holding);
+  grow(lease: LocalLease, { least, most }: Growth): void {
+    const { growth } = lease;
+    lease.growth = growth ? { least: Math.min(growth.least, least), most: growth.most + most } : { least, most };
+    this.#tell(lease);
   }
 
   /** The same, until the source has answered. @throws Fault `overloaded` while it is away */
-  grown(holding: Holding, growth: Growth): Promise<void> {
-    this.grow(holding, growth);
-    return new Promise((resolve, reject) => holding.listeners.push((fault) => (fault ? reject(fault) : resolve())));
+  grown(lease: LocalLease, growth: Growth): Promise<void> {
+    this.grow(lease, growth);
+    return new Promise((resolve, reject) => lease.listeners.push((fault) => (fault ? reject(fault) : resolve())));
   }
 
   /** Gives back all that is not in use. */
   async close(): Promise<void> {
     const now = this.#clock.monotonic();
     await this.#giveBack(
-      [...this.#holdings.values()].filter((holding) => !holding.talking && holding.hasReturns),
+      [...this.#holdings.values()].filter((lease) => !lease.talking && lease.hasReturns),
       now,
     );
   }
 
-  #leave(claim: Claim): void {
-    if (claim.holding.line.delete(claim)) this.#move(claim.holding);
+  #leave(hold: Hold): void {
+    if (hold.lease.line.delete(hold)) this.#move(hold.lease);
   }
 
   /** Something was freed: the first in line tries again. */
-  #move(holding: Holding): void {
-    first(holding.line)?.wake?.();
+  #move(lease: LocalLease): void {
+    first(lease.line)?.wake?.();
   }
 
-  #tell(holding: Holding): void {
-    this.#telling.add(holding);
+  #tell(lease: LocalLease): void {
+    this.#telling.add(lease);
     if (this.#isTalkPlanned) return;
     this.#isTalkPlanned = true;
     queueMicrotask(() => {
@@ -186,62 +186,62 @@ export class Accounts {
   /** One message for all that came together in this tick. An account that waits for an answer speaks again when it is there. */
   async #talk(): Promise<void> {
     const now = this.#clock.monotonic();
-    const asking: Holding[] = [];
-    const asks: Ask[] = [];
-    const returning: Holding[] = [];
+    const asking: LocalLease[] = [];
+    const asks: LeaseRequest[] = [];
+    const returning: LocalLease[] = [];
     const telling = [...this.#telling]; // some have more to say, and stay
-    for (const holding of telling) {
-      if (holding.talking) continue;
-      this.#telling.delete(holding);
+    for (const lease of telling) {
+      if (lease.talking) continue;
+      this.#telling.delete(lease);
       // What does not do for the first in line here may do for somebody elsewhere: nobody sits on half of what two wait for.
-      if (now < holding.recalledUntil && holding.free > 0 && holding.free < (first(holding.line)?.least ?? Infinity)) {
-        returning.push(holding);
-        if (holding.line.size > 0 || holding.growth) this.#telling.add(holding);
+      if (now < lease.recalledUntil && lease.free > 0 && lease.free < (first(lease.line)?.least ?? Infinity)) {
+        returning.push(lease);
+        if (lease.line.size > 0 || lease.growth) this.#telling.add(lease);
         continue;
       }
-      const ask = askOf(holding, now);
+      const ask = askOf(lease, now);
       if (!ask) {
-        if (holding.owes) returning.push(holding);
-        else this.#answer(holding);
+        if (lease.owes) returning.push(lease);
+        else this.#answer(lease);
         continue;
       }
-      asking.push(holding);
+      asking.push(lease);
       asks.push(ask);
     }
     await Promise.all([asks.length > 0 ? this.#lease(asking, asks) : undefined, this.#giveBack(returning, now)]);
   }
 
-  async #lease(asking: readonly Holding[], asks: readonly Ask[]): Promise<void> {
-    const told = asking.map((holding) => this.#speaks(holding));
-    let grants: readonly Grant[];
+  async #lease(asking: readonly LocalLease[], asks: readonly LeaseRequest[]): Promise<void> {
+    const told = asking.map((lease) => this.#speaks(lease));
+    let grants: readonly LeaseGrant[];
     try {
       grants = await this.#source.lease(asks);
     } catch (error) {
       const fault = this.#failed(error);
-      for (const holding of asking) {
-        holding.quietUntil = this.#clock.monotonic() + quietMilliseconds;
-        this.#heard(holding, fault);
+      for (const lease of asking) {
+        lease.quietUntil = this.#clock.monotonic() + quietMilliseconds;
+        this.#heard(lease, fault);
         // Who can do with what is here is served from it.
-        for (const claim of holding.line)
-          if (claim.isPatient && holding.free + drift >= claim.least) claim.wake?.();
-          else claim.fail?.(fault);
+        for (const hold of lease.line)
+          if (hold.isPatient && lease.free + drift >= hold.least) hold.wake?.();
+          else hold.fail?.(fault);
       }
       return;
     }
-    for (const [place, holding] of asking.entries()) {
+    for (const [place, lease] of asking.entries()) {
       const { granted, spent, left } = grants[place]!;
-      holding.heard(told[place]!);
-      holding.receive(granted, spent, left);
-      this.#heard(holding);
-      this.#move(holding);
+      lease.heard(told[place]!);
+      lease.receive(granted, spent, left);
+      this.#heard(lease);
+      this.#move(lease);
     }
   }
 
-  async #giveBack(holdings: readonly Holding[], now: number): Promise<void> {
-    for (let start = 0; start < holdings.length; start += returnsAtOnce) {
-      const some = holdings.slice(start, start + returnsAtOnce);
-      const returns = some.map((holding) => holding.returns(now));
-      const told = some.map((holding) => this.#speaks(holding));
+  async #giveBack(leases: readonly LocalLease[], now: number): Promise<void> {
+    for (let start = 0; start < leases.length; start += returnsAtOnce) {
+      const some = leases.slice(start, start + returnsAtOnce);
+      const returns = some.map((lease) => lease.returns(now));
+      const told = some.map((lease) => this.#speaks(lease));
       let error: unknown;
       try {
         await this.#source.giveBack(returns);
@@ -249,31 +249,31 @@ export class Accounts {
         error = thrown;
         this.#failed(thrown);
       }
-      for (const [place, holding] of some.entries()) {
-        if (error === undefined) holding.heard(told[place]!);
-        this.#heard(holding);
-        if (error === undefined) this.#forget(holding);
-        this.#move(holding);
+      for (const [place, lease] of some.entries()) {
+        if (error === undefined) lease.heard(told[place]!);
+        this.#heard(lease);
+        if (error === undefined) this.#forget(lease);
+        this.#move(lease);
       }
       if (error !== undefined) return; // the others keep what they have
     }
   }
 
   /** @returns how many requests the source is being told of */
-  #speaks(holding: Holding): number {
-    holding.talking = true;
-    holding.sent++;
-    return holding.minute?.untoldCount ?? 0;
+  #speaks(lease: LocalLease): number {
+    lease.talking = true;
+    lease.sent++;
+    return lease.minute?.untoldCount ?? 0;
   }
 
-  #heard(holding: Holding, fault?: Fault): void {
-    holding.talking = false;
-    this.#answer(holding, fault);
-    if (this.#telling.has(holding)) this.#tell(holding);
+  #heard(lease: LocalLease, fault?: Fault): void {
+    lease.talking = false;
+    this.#answer(lease, fault);
+    if (this.#telling.has(lease)) this.#tell(lease);
   }
 
-  #answer(holding: Holding, fault?: Fault): void {
-    for (const listener of holding.listeners.splice(0)) listener(fault);
+  #answer(lease: LocalLease, fault?: Fault): void {
+    for (const listener of lease.listeners.splice(0)) listener(fault);
   }
 
   /** @returns the failure as it may be told to a client */
@@ -292,27 +292,27 @@ export class Accounts {
     return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter, cause });
   }
 
-  #poll(holding: Holding): void {
-    if (holding.pollArmed || holding.talking) return;
-    holding.pollArmed = true;
+  #poll(lease: LocalLease): void {
+    if (lease.pollArmed || lease.talking) return;
+    lease.pollArmed = true;
     this.#clock.after(pollMilliseconds, () => {
-      holding.pollArmed = false;
-      if (holding.line.size > 0) this.#tell(holding);
+      lease.pollArmed = false;
+      if (lease.line.size > 0) this.#tell(lease);
     });
   }
 
   #recalled(account: Account): void {
-    const holding = this.#holdings.get(accountName(account));
-    if (!holding) return;
-    holding.recalledUntil = this.#clock.monotonic() + recallMilliseconds;
-    if (holding.free > 0 || holding.owes) this.#tell(holding); // two who wait for one another do not ask without end
+    const lease = this.#holdings.get(accountName(account));
+    if (!lease) return;
+    lease.recalledUntil = this.#clock.monotonic() + recallMilliseconds;
+    if (lease.free > 0 || lease.owes) this.#tell(lease); // two who wait for one another do not ask without end
   }
 
   #lapse(lapsed: readonly PermitKind[], isTakenBack: boolean): void {
-    for (const holding of this.#holdings.values()) {
-      if (!lapsed.some((kind) => kind === holding.account.kind)) continue;
-      holding.lapse(isTakenBack);
-      if (holding.owes) this.#tell(holding);
+    for (const lease of this.#holdings.values()) {
+      if (!lapsed.some((kind) => kind === lease.account.kind)) continue;
+      lease.lapse(isTakenBack);
+      if (lease.owes) this.#tell(lease);
     }
   }
 
@@ -333,23 +333,23 @@ export class Accounts {
   async #sweep(milliseconds: number): Promise<void> {
     const now = this.#clock.monotonic();
     const month = monthOf(this.#clock.now());
-    const returning: Holding[] = [];
-    for (const holding of this.#holdings.values()) {
-      const isPast = holding.account.month !== '' && holding.account.month < month;
-      if (!holding.isIdle || now - holding.usedAt < (isPast ? soonMilliseconds : milliseconds)) continue;
-      if (holding.hasReturns) returning.push(holding);
-      else this.#forget(holding);
+    const returning: LocalLease[] = [];
+    for (const lease of this.#holdings.values()) {
+      const isPast = lease.account.month !== '' && lease.account.month < month;
+      if (!lease.isIdle || now - lease.usedAt < (isPast ? soonMilliseconds : milliseconds)) continue;
+      if (lease.hasReturns) returning.push(lease);
+      else this.#forget(lease);
     }
     await this.#giveBack(returning, now);
   }
 
   /** Lets go of an account of which nothing is held. One with more billed than granted is remembered for its month: that is still to be covered. */
-  #forget(holding: Holding): void {
-    const { account, free, usedAt } = holding;
+  #forget(lease: LocalLease): void {
+    const { account, free, usedAt } = lease;
     const isPast = account.month !== '' && account.month < monthOf(this.#clock.now());
     const isEmpty = Math.abs(free) < drift || (isPast && free < 0);
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
-    if (isEmpty && !isRecent && !holding.minute?.untoldCount && !holding.owes && holding.isIdle) this.#holdings.delete(holding.name);
+    if (isEmpty && !isRecent && !lease.minute?.untoldCount && !lease.owes && lease.isIdle) this.#holdings.delete(lease.name);
   }
 }
 

@@ -1,17 +1,17 @@
 import type { Clock } from '#kit/async/clock';
 import type { Allowance, Progress } from '#core/generate';
 import { secondsToNextMonth } from '#core/plan';
-import type { Claim } from './local-lease.ts';
+import type { Hold } from './local-lease.ts';
 
 /** Notes what is left of the tightest limits of requests and of tokens, for the answer's headers. */
-export function noteAllowances(progress: Progress, claims: readonly Claim[], clock: Clock): void {
+export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock): void {
   const now = clock.monotonic();
   let requests: Allowance | undefined;
   let tokens: Allowance | undefined;
-  for (const { holding } of claims) {
-    const { account, limit, minute } = holding;
+  for (const { lease } of holds) {
+    const { account, limit, minute } = lease;
     if (account.kind === 'usd' || account.kind === 'streams') continue;
-    const remaining = Math.max(0, holding.room(now));
+    const remaining = Math.max(0, lease.room(now));
     if (minute && !(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute.reset(now) };
     if (!minute && !(tokens && tokens.remaining <= remaining)) tokens = { limit, remaining, reset: secondsToNextMonth(clock.now()) };
   }

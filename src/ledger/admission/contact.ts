@@ -9,7 +9,7 @@ const sorryMilliseconds = 1000;
 /** Clocks do not run equally fast: what may be ended so much later by the database's is taken as ended here. */
 const doubtMilliseconds = 5000;
 
-export interface ContactParts {
+export interface ContactDeps {
   /** Tells the database that this holder lives, and for how many seconds a stream of it may run. @throws Fault `conflict` when somebody else has closed it */
   readonly seen: (streamSeconds: number) => Promise<void>;
   /** How long a stream may take. */
@@ -25,7 +25,7 @@ export interface ContactParts {
  *
  * @param enteredAt when the holder was entered, or a moment before (monotonic milliseconds)
  */
-export function keepContact({ seen, streamSeconds, clock, lost }: ContactParts, enteredAt: number): Contact & { end(): void } {
+export function keepContact({ seen, streamSeconds, clock, lost }: ContactDeps, enteredAt: number): Contact & { end(): void } {
   const listeners: ((lapsed: readonly PermitKind[]) => void)[] = [];
   let reachedAt = enteredAt;
   let longest = 0;

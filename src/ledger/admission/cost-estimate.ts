@@ -6,7 +6,7 @@ import { promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
-import type { Claim } from './local-lease.ts';
+import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
 
 /** Calls' worth of room below which the prompt is counted and not bounded. */
@@ -22,7 +22,7 @@ const longestToken = 128;
 const free = { input: 0, output: 0 };
 
 /** How much a call needs set aside: its prompt and the answer it may give. */
-export class Wants {
+export class CostEstimate {
   /** About as many tokens as the prompt has: English text has four bytes a token. Exact when it was counted. */
   promptTokens: number;
   readonly #call: RoutedCall;
@@ -76,37 +76,37 @@ export class Wants {
   }
 
   /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there, `step` is what such calls take at a time. */
-  tell(claims: readonly Claim[], now: number): void {
+  tell(holds: readonly Hold[], now: number): void {
     const { isWhole, output = unknownSteps * this.#step } = this.#most;
     const all = this.#candidates * output;
     const atOnce = isWhole ? all : this.#atOnce;
     let [least, most] = [isWhole ? all : Math.min(1, atOnce), atOnce];
-    if (this.isUnwatched) [least, most] = this.#portion(claims, all, now);
-    for (const claim of claims) {
-      const { kind } = claim.holding.account;
-      claim.isPatient = this.isUnwatched;
-      claim.least = this.amount(kind, least);
-      claim.most = this.amount(kind, most);
-      claim.step = most === atOnce ? claim.most : this.amount(kind, atOnce);
+    if (this.isUnwatched) [least, most] = this.#portion(holds, all, now);
+    for (const hold of holds) {
+      const { kind } = hold.lease.account;
+      hold.isPatient = this.isUnwatched;
+      hold.least = this.amount(kind, least);
+      hold.most = this.amount(kind, most);
+      hold.step = most === atOnce ? hold.most : this.amount(kind, atOnce);
     }
   }
 
   /** Is all of the account spent, or less left than the prompt costs, however few tokens it turns out to have? */
-  isBeyond({ holding }: Claim): boolean {
-    const left = holding.limit - holding.spent;
-    return left <= 0 || this.amount(holding.account.kind, 0, this.#fewest) > left;
+  isBeyond({ lease }: Hold): boolean {
+    const left = lease.limit - lease.spent;
+    return left <= 0 || this.amount(lease.account.kind, 0, this.#fewest) > left;
   }
 
   /**
    * Output tokens for an answer that nobody can end: all that its model can say where that is there, else half of what is there but at least a step, so
    * that the calls beside it get something too. Less than a part of a step does only where no more is unspent.
    */
-  #portion(claims: readonly Claim[], all: number, now: number): readonly [least: number, most: number] {
+  #portion(holds: readonly Hold[], all: number, now: number): readonly [least: number, most: number] {
     let [reach, unspent] = [Infinity, Infinity];
-    for (const { holding } of claims) {
-      const { kind } = holding.account;
-      reach = Math.min(reach, this.output(kind, holding.reach(now)));
-      unspent = Math.min(unspent, this.output(kind, holding.limit - holding.spent));
+    for (const { lease } of holds) {
+      const { kind } = lease.account;
+      reach = Math.min(reach, this.output(kind, lease.reach(now)));
+      unspent = Math.min(unspent, this.output(kind, lease.limit - lease.spent));
     }
     const useful = Math.min(all, Math.ceil(this.#atOnce / usefulPart));
     const least = Math.max(Math.min(1, all), Math.min(useful, unspent));
@@ -114,8 +114,8 @@ export class Wants {
   }
 
   /** Is so little left that a bound of the prompt will not do? */
-  isNear(claims: readonly Claim[], now: number): boolean {
-    return claims.some(({ holding, step }) => isSpent(holding.account.kind) && holding.answered > 0 && step * fewReservations > holding.reach(now));
+  isNear(holds: readonly Hold[], now: number): boolean {
+    return holds.some(({ lease, step }) => isSpent(lease.account.kind) && lease.answered > 0 && step * fewReservations > lease.reach(now));
   }
 
   /** Counts the prompt, which was only bounded. */
@@ -153,9 +153,9 @@ export class Wants {
   }
 
   /** Why the call does not fit into what is not spent of an account. `retryAfter` in seconds. */
-  refusal({ holding, least }: Claim, retryAfter: number): Fault {
-    const { kind, owner } = holding.account;
-    const left = Math.max(0, holding.limit - holding.spent);
+  refusal({ lease: local, least }: Hold, retryAfter: number): Fault {
+    const { kind, owner } = local.account;
+    const left = Math.max(0, local.limit - local.spent);
     const whose = owner.startsWith('team:') ? "your team's plan" : 'your plan';
     const what = { inference: 'tokens', train: 'training tokens', usd: 'US dollars', requests: 'requests', streams: 'streams' }[kind];
     if (left <= 0) return new Fault('quota-spent', `You have used up the ${what} of ${whose} for this month.`, { retryAfter });

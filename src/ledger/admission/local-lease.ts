@@ -1,7 +1,7 @@
 import type { Account } from '#core/account';
 import type { Fault } from '#core/fault';
-import type { Contact, Return } from '#core/lease';
-import { Minute } from './sliding-window.ts';
+import type { Contact, LeaseReturn } from '#core/lease';
+import { SlidingWindow } from './sliding-window.ts';
 
 /** Sums of dollars, and of an eighth of an eighth of what is left, drift by less than this. */
 export const drift = 1e-9;
@@ -10,8 +10,8 @@ export const drift = 1e-9;
 const recently = 60_000;
 
 /** What a call needs of one account: `least` must be there, up to `most` is taken. `step` is what such calls take at a time, for the stock. */
-export class Claim {
-  readonly holding: Holding;
+export class Hold {
+  readonly lease: LocalLease;
   least = 0;
   most = 0;
   step = 0;
@@ -29,8 +29,8 @@ export class Claim {
   wake: (() => void) | undefined;
   fail: ((fault: Fault) => void) | undefined;
 
-  constructor(holding: Holding) {
-    this.holding = holding;
+  constructor(lease: LocalLease) {
+    this.lease = lease;
   }
 }
 
@@ -44,12 +44,12 @@ export interface Growth {
 export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
 
 /** Numbers the messages of this process to the source. */
-export interface Turns {
+export interface MessageNumbers {
   last: number;
 }
 
 /** What this process may spend of one account without asking, and what it knows about the rest. */
-export class Holding {
+export class LocalLease {
   readonly account: Account;
   readonly name: string;
   limit = 0;
@@ -59,9 +59,9 @@ export class Holding {
   /** Calls with something set aside. */
   running = 0;
   /** Of a request account: the uses themselves. */
-  readonly minute: Minute | undefined;
+  readonly minute: SlidingWindow | undefined;
   /** Claims that lack this account, first come first. */
-  readonly line = new Set<Claim>();
+  readonly line = new Set<Hold>();
   /** What running answers want more. */
   growth: Growth | undefined;
   /** Called with the next answer, or with why there is none. */
@@ -90,7 +90,7 @@ export class Holding {
   /** The greatest order that was ever in line. */
   #newest = 0;
   readonly #contact: Pick<Contact, 'goodUntil'> | undefined;
-  readonly #turns: Turns;
+  readonly #turns: MessageNumbers;
   #turn: number;
   #heard: number;
   /** Requests of the last minute, of all holders, when the source last answered. */
@@ -101,13 +101,13 @@ export class Holding {
   #recentAt = 0;
 
   /** @param contact of permits: while it is not good none is used */
-  constructor(account: Account, name: string, turns: Turns, contact?: Pick<Contact, 'goodUntil'>) {
+  constructor(account: Account, name: string, turns: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
     this.account = account;
     this.name = name;
     this.#contact = account.month === '' ? contact : undefined;
     this.#turns = turns;
     this.#turn = this.#heard = turns.last;
-    this.minute = account.kind === 'requests' ? new Minute() : undefined;
+    this.minute = account.kind === 'requests' ? new SlidingWindow() : undefined;
   }
 
   /** May be set aside without asking. Below 0 where more was billed than was granted. */
@@ -136,70 +136,70 @@ export class Holding {
   }
 
   /** What stands in the way of this claim, if anything does. */
-  lack(claim: Claim, now: number): Lack | undefined {
-    if (claim.isTaken) return undefined;
-    const { least, most } = claim;
+  lack(hold: Hold, now: number): Lack | undefined {
+    if (hold.isTaken) return undefined;
+    const { least, most } = hold;
     const monthly = this.account.month !== '';
     if (this.limit === 0) return monthly ? 'spent' : 'minute';
     if (monthly ? this.answered === 0 : this.isOutOfContact(now)) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
     if (least > room + drift) return this.minute ? 'minute' : 'here';
-    if (this.line.size > 0 && first(this.line)!.order < claim.order) return 'here';
+    if (this.line.size > 0 && first(this.line)!.order < hold.order) return 'here';
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
-    const isFresh = this.isAnswered(claim);
-    if ((isFresh || (claim.isPatient && now < this.quietUntil)) && free + drift >= least) return undefined;
+    const isFresh = this.isAnswered(hold);
+    if ((isFresh || (hold.isPatient && now < this.quietUntil)) && free + drift >= least) return undefined;
     return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
   }
 
   /** Has the source said since what it has for this claim? What is left of a share is granted first, and the patient ask for the rest. */
-  isAnswered({ lackedAt, isPatient }: Claim): boolean {
+  isAnswered({ lackedAt, isPatient }: Hold): boolean {
     return lackedAt >= 0 && this.answered > lackedAt + (isPatient && this.left > drift ? 1 : 0);
   }
 
   /** Puts the claim in line, in the order of the calls: one that comes back to a line is not behind those that came later. */
-  queue(claim: Claim): void {
-    if (this.line.has(claim)) return;
-    this.line.add(claim);
-    if (claim.order > this.#newest) {
-      this.#newest = claim.order;
+  queue(hold: Hold): void {
+    if (this.line.has(hold)) return;
+    this.line.add(hold);
+    if (hold.order > this.#newest) {
+      this.#newest = hold.order;
       return;
     }
-    for (const later of [...this.line].filter(({ order }) => order > claim.order)) {
+    for (const later of [...this.line].filter(({ order }) => order > hold.order)) {
       this.line.delete(later);
       this.line.add(later);
     }
   }
 
   /** Sets aside what the claim wants, as far as it is there. */
-  take(claim: Claim, now: number): void {
+  take(hold: Hold, now: number): void {
     this.running++;
-    this.step = claim.step;
+    this.step = hold.step;
     this.usedAt = now;
-    if (claim.isTaken) return;
+    if (hold.isTaken) return;
     if (this.minute) {
       this.settled++;
       this.minute.add(now);
       return;
     }
-    claim.held = Math.max(claim.least, Math.min(claim.most, this.free, this.room(now)));
-    this.reserved += claim.held;
+    hold.held = Math.max(hold.least, Math.min(hold.most, this.free, this.room(now)));
+    this.reserved += hold.held;
   }
 
   /** Makes what is set aside for a claim larger, or smaller. */
-  grow(claim: Claim, amount: number): void {
-    this.reserved += amount - claim.held;
-    claim.held = amount;
+  grow(hold: Hold, amount: number): void {
+    this.reserved += amount - hold.held;
+    hold.held = amount;
   }
 
   /** Books what a call has cost and frees what was set aside for it. */
-  settle(claim: Claim, cost: number, now: number): void {
+  settle(hold: Hold, cost: number, now: number): void {
     this.running--;
     this.usedAt = now;
     if (this.minute) return;
-    this.reserved = this.running === 0 ? 0 : this.reserved - claim.held; // sums of dollars drift
-    claim.held = 0;
+    this.reserved = this.running === 0 ? 0 : this.reserved - hold.held; // sums of dollars drift
+    hold.held = 0;
     this.settled += cost;
     this.#recent = this.#recentAt === 0 ? cost : this.#recent * Math.exp((this.#recentAt - now) / recently) + cost;
     this.#recentAt = now;
@@ -255,15 +255,15 @@ export class Holding {
   }
 
   /** A message with which all that is free goes back. */
-  returns(now: number): Return {
+  returns(now: number): LeaseReturn {
     const amount = Math.max(0, this.free);
     this.granted -= amount;
     this.#owed += amount;
-    return this.tells(now);
+    return this.report(now);
   }
 
   /** What every message says of it. */
-  tells(now: number): Return {
+  report(now: number): LeaseReturn {
     const { account, minute } = this;
     this.#turn = ++this.#turns.last;
     this.#owedUnderWay = this.#owed;

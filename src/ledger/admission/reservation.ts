@@ -6,14 +6,14 @@ import type { Permit } from '#core/permits';
 import type { UsageRow } from '#core/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
-import type { Claim, Growth } from './local-lease.ts';
+import type { Hold, Growth } from './local-lease.ts';
 import type { CallJournal } from '../journal/journal.ts';
-import type { Wants } from './cost-estimate.ts';
+import type { CostEstimate } from './cost-estimate.ts';
 
 /** Milliseconds for which an answer that may go on stops, while others are asked to give back what they do not need. */
 const growPatience = 450;
 
-export interface ReservationParts {
+export interface ReservationDeps {
   readonly accounts: Accounts;
   readonly journal: CallJournal;
   readonly clock: Clock;
@@ -35,29 +35,29 @@ export class Reservation {
   output = Infinity;
   /** An open answer with more output tokens than this should ask for more. */
   comfort = Infinity;
-  readonly #parts: ReservationParts;
+  readonly #parts: ReservationDeps;
   readonly #context: Context;
-  readonly #wants: Wants;
-  readonly #claims: readonly Claim[];
+  readonly #wants: CostEstimate;
+  readonly #claims: readonly Hold[];
   #isSettled = false;
 
-  /** @param claims what is set aside, of each account that is limited */
-  constructor(parts: ReservationParts, context: Context, wants: Wants, claims: readonly Claim[], at: number, waited: number) {
+  /** @param holds what is set aside, of each account that is limited */
+  constructor(parts: ReservationDeps, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number) {
     this.#parts = parts;
     this.#context = context;
-    this.#wants = wants;
-    this.#claims = claims;
+    this.#wants = estimate;
+    this.#claims = holds;
     this.at = at;
     this.waited = waited;
-    this.promptTokens = wants.promptTokens;
+    this.promptTokens = estimate.promptTokens;
     this.bound = undefined;
     this.isOpen = false;
-    if (claims.length === 0) return;
+    if (holds.length === 0) return;
     this.#cover();
-    this.bound = wants.bound(this.output);
-    if (wants.isUnwatched && this.output !== Infinity)
-      for (const claim of claims) if (isGrowing(claim)) parts.accounts.trim(claim, wants.amount(claim.holding.account.kind, this.output));
-    this.isOpen = wants.isOpen && this.output !== Infinity;
+    this.bound = estimate.bound(this.output);
+    if (estimate.isUnwatched && this.output !== Infinity)
+      for (const hold of holds) if (isGrowing(hold)) parts.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
+    this.isOpen = estimate.isOpen && this.output !== Infinity;
   }
 
   /** For an answer that has so many output tokens and goes on: sets more aside, and asks for it before it is needed. @returns false when nothing is left */
@@ -66,7 +66,7 @@ export class Reservation {
     if (said <= this.output) {
       if (lacking) {
         this.comfort = this.output; // asked once; the answer comes in time, or is waited for
-        for (const claim of this.#claims) if (isGrowing(claim)) this.#parts.accounts.grow(claim.holding, this.#growth(claim, said));
+        for (const hold of this.#claims) if (isGrowing(hold)) this.#parts.accounts.grow(hold.lease, this.#growth(hold, said));
       }
       return true;
     }
@@ -87,9 +87,9 @@ export class Reservation {
       this.#parts.journal.settled(row);
     } finally {
       const { permits } = this.#context.progress;
-      for (const claim of this.#claims) {
-        if (claim.holding.account.kind === 'streams' && !claim.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#parts.accounts, claim));
-        else this.#parts.accounts.settle(claim, costOf(claim, row));
+      for (const hold of this.#claims) {
+        if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#parts.accounts, hold));
+        else this.#parts.accounts.settle(hold, costOf(hold, row));
       }
       if (this.#claims.length > 0 && !this.#wants.isStream) noteAllowances(this.#context.progress, this.#claims, this.#parts.clock);
     }
@@ -100,14 +100,14 @@ export class Reservation {
     const now = this.#parts.clock.monotonic();
     const wanted = said + this.#wants.step;
     let reach = wanted;
-    for (const { holding, held } of this.#claims) {
-      const more = Math.max(0, Math.min(holding.free, holding.room(now)));
-      reach = Math.min(reach, this.#wants.output(holding.account.kind, held + more));
+    for (const { lease, held } of this.#claims) {
+      const more = Math.max(0, Math.min(lease.free, lease.room(now)));
+      reach = Math.min(reach, this.#wants.output(lease.account.kind, held + more));
     }
     if (reach > this.output)
-      for (const claim of this.#claims) {
-        const amount = this.#wants.amount(claim.holding.account.kind, reach);
-        if (amount > claim.held && isGrowing(claim)) claim.holding.grow(claim, amount);
+      for (const hold of this.#claims) {
+        const amount = this.#wants.amount(hold.lease.account.kind, reach);
+        if (amount > hold.held && isGrowing(hold)) hold.lease.grow(hold, amount);
       }
     this.#cover();
     return reach < wanted;
@@ -119,10 +119,10 @@ export class Reservation {
     const until = clock.monotonic() + growPatience;
     for (;;) {
       const now = clock.monotonic();
-      const lacking = this.#claims.filter((claim) => isGrowing(claim) && this.#growth(claim, said).least > 0);
-      if (lacking.some((claim) => this.#growth(claim, said).least > claim.holding.room(now))) return false;
+      const lacking = this.#claims.filter((hold) => isGrowing(hold) && this.#growth(hold, said).least > 0);
+      if (lacking.some((hold) => this.#growth(hold, said).least > hold.lease.room(now))) return false;
       let away: Fault | undefined;
-      await Promise.all(lacking.map((claim) => accounts.grown(claim.holding, this.#growth(claim, said)))).catch((fault: Fault) => (away = fault));
+      await Promise.all(lacking.map((hold) => accounts.grown(hold.lease, this.#growth(hold, said)))).catch((fault: Fault) => (away = fault));
       this.#extend(said);
       if (said <= this.output) return true;
       if (clock.monotonic() >= until) {
@@ -134,14 +134,14 @@ export class Reservation {
   }
 
   /** What an account must and should have more, for an answer that has so many output tokens and goes on. */
-  #growth({ holding, held }: Claim, said: number): Growth {
-    const { kind } = holding.account;
+  #growth({ lease: local, held }: Hold, said: number): Growth {
+    const { kind } = local.account;
     return { least: this.#wants.amount(kind, said) - held, most: this.#wants.amount(kind, said + this.#wants.step) - held };
   }
 
   #cover(): void {
     let output = Infinity;
-    for (const { holding, held } of this.#claims) output = Math.min(output, this.#wants.output(holding.account.kind, held));
+    for (const { lease, held } of this.#claims) output = Math.min(output, this.#wants.output(lease.account.kind, held));
     this.output = output;
     // An answer that has its maximum is ended by that: how many tokens it has so far is only guessed at.
     this.comfort = this.#wants.isOpen ? output - this.#wants.step / 2 : Infinity;
@@ -151,15 +151,15 @@ export class Reservation {
 /** One of the streams at a time that an owner is allowed. */
 class StreamPermit implements Permit {
   readonly #accounts: Accounts;
-  readonly #claim: Claim;
+  readonly #claim: Hold;
 
-  constructor(accounts: Accounts, claim: Claim) {
+  constructor(accounts: Accounts, hold: Hold) {
     this.#accounts = accounts;
-    this.#claim = claim;
+    this.#claim = hold;
   }
 
   get owner(): Owner {
-    return this.#claim.holding.account.owner;
+    return this.#claim.lease.account.owner;
   }
 
   giveBack(): void {
@@ -168,10 +168,10 @@ class StreamPermit implements Permit {
 }
 
 /** Does it cost more the longer the answer is? */
-const isGrowing = ({ holding }: Claim) => holding.account.month !== '';
+const isGrowing = ({ lease: holding }: Hold) => holding.account.month !== '';
 
 /** In the unit of the claim's account. */
-function costOf({ holding }: Claim, row: UsageRow): number {
+function costOf({ lease: holding }: Hold, row: UsageRow): number {
   switch (holding.account.kind) {
     case 'inference':
     case 'train':

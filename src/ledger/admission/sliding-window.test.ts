@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Minute } from './sliding-window.ts';
+import { SlidingWindow } from './sliding-window.ts';
 
 test('no 60 seconds hold more requests than are counted', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 30_000 }), { maxLength: 40 }), (pauses) => {
-      const minute = new Minute();
+      const minute = new SlidingWindow();
       const times: number[] = [];
       let now = 0;
       for (const pause of pauses) {
@@ -19,13 +19,13 @@ test('no 60 seconds hold more requests than are counted', () => {
 });
 
 test('the seconds to wait are right', () => {
-  const minute = new Minute();
+  const minute = new SlidingWindow();
   minute.add(0);
   expect(minute.wait(1, 20_500)).toBe(40);
   expect(minute.used(59_999)).toBe(1);
   expect(minute.used(60_500)).toBe(0);
-  expect(new Minute().wait(0, 0)).toBe(60);
-  const drifting = new Minute();
+  expect(new SlidingWindow().wait(0, 0)).toBe(60);
+  const drifting = new SlidingWindow();
   drifting.add(0.1 + 0.2);
   expect(drifting.wait(1, 0.3)).toBe(60);
 });
@@ -33,7 +33,7 @@ test('the seconds to wait are right', () => {
 test('what is told is told once, with ages that are never too great', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 200 }), fc.boolean()), { maxLength: 60 }), (steps) => {
-      const minute = new Minute();
+      const minute = new SlidingWindow();
       const times: number[] = [];
       let now = 0;
       for (const [pause, tells] of steps) {
@@ -52,7 +52,7 @@ test('what is told is told once, with ages that are never too great', () => {
 });
 
 test('a long queue is cut, and still right', () => {
-  const minute = new Minute();
+  const minute = new SlidingWindow();
   for (let now = 0; now < 200_000; now += 10) {
     minute.add(now);
     if (now % 1000 === 0) minute.told(minute.untoldCount);

@@ -1,4 +1,4 @@
-import type { Ask } from '#core/lease';
+import type { LeaseRequest } from '#core/lease';
 
 const minute = 60_000;
 
@@ -6,7 +6,7 @@ const minute = 60_000;
 const together = 50;
 
 /** Requests of the last 60 seconds, whichever 60 seconds: a queue of their times, on a clock that never jumps. */
-export class Minute {
+export class SlidingWindow {
   #times: number[] = [];
   #first = 0;
   /** Requests before this place in the queue have been told to the source. */
@@ -35,7 +35,7 @@ export class Minute {
   }
 
   /** What the source has not been told yet, with ages. */
-  untold(now: number): NonNullable<Ask['used']> {
+  untold(now: number): NonNullable<LeaseRequest['used']> {
     const told: { count: number; ageSeconds: number }[] = [];
     for (let place = this.#told; place < this.#times.length;) {
       const start = place;

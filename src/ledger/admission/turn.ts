@@ -1,10 +1,10 @@
 import type { Clock } from '#kit/async/clock';
 import type { Fault } from '#core/fault';
 import type { Accounts } from './accounts.ts';
-import type { Claim } from './local-lease.ts';
+import type { Hold } from './local-lease.ts';
 
 /** The waiting of one call for its turn in line, for so many milliseconds or until its caller leaves. */
-export class Turn {
+export class LineWait {
   isOver = false;
   readonly #signal: AbortSignal;
   readonly #cancel: () => void;
@@ -22,13 +22,13 @@ export class Turn {
   }
 
   /** Resolves when its turn may have come or its time is over. @throws what the source throws; why its caller left */
-  next(claims: readonly Claim[], accounts: Accounts): Promise<void> {
+  next(holds: readonly Hold[], accounts: Accounts): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#wake = resolve;
       this.#fail = reject;
       if (this.#signal.aborted) return reject(this.#signal.reason);
       accounts.queue(
-        claims,
+        holds,
         () => this.#wake(),
         (fault: Fault) => this.#fail(fault),
       );

@@ -60,18 +60,18 @@ test('a journal on a real disk is shipped while it is written, over many files, 
   const folder = join(root, 'journal');
   const told: string[] = [];
   const log = (problem: string) => void told.push(problem);
-  const [books, disk, clock] = [testBooks(), systemDisk, systemClock];
+  const [sink, disk, clock] = [testBooks(), systemDisk, systemClock];
   const journal = await openJournal({ disk, clock, folder: join(folder, 'h1'), writer: 'main', minFreeBytes: () => 1, segmentBytes: 65_536, log, mended: log });
-  const shipper = openShipper({ books, disk, clock, folder, holder: 'h1', own: journal, log, mended: log });
+  const shipper = openShipper({ sink, disk, clock, folder, holder: 'h1', own: journal, log, mended: log });
   await writeFile(join(folder, 'h1', 'note.txt'), 'mine');
   for (let n = 0; n < 2000; n++) {
     journal.began(began(`r${n}`));
     journal.settled(settled(began(`r${n}`)));
     if (n % 50 === 0) await new Promise(setImmediate);
   }
-  await expect.poll(() => books.rows.size, { timeout: 10_000 }).toBe(2000);
+  await expect.poll(() => sink.rows.size, { timeout: 10_000 }).toBe(2000);
   await journal.close();
   expect(await shipper.flush(5000)).toBe(true);
   expect(await readdir(join(folder, 'h1'))).toEqual(['note.txt']);
-  expect([told, books.closed, shipper.pendingRows]).toEqual([[], ['h1'], 0]);
+  expect([told, sink.closed, shipper.pendingRows]).toEqual([[], ['h1'], 0]);
 });

@@ -24,7 +24,7 @@ export interface Segments {
   close(): Promise<void>;
 }
 
-export interface SegmentsParts {
+export interface SegmentsDeps {
   readonly disk: Disk;
   readonly folder: string;
   readonly writer: string;
@@ -39,7 +39,7 @@ const missing = 'no file can be made ready';
 /** Buffers of files that were left, for files to come. */
 const spareBuffers = 2;
 
-export function openSegments({ disk, folder, writer, minFreeBytes, segmentBytes, failed, mended }: SegmentsParts): Segments {
+export function openSegments({ disk, folder, writer, minFreeBytes, segmentBytes, failed, mended }: SegmentsDeps): Segments {
   const buffers: Buffer[] = [];
   let count = 0;
   let newest = -1;

@@ -28,15 +28,15 @@ async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0 } =
 
 /** What the books say after a start that finds this disk. */
 async function replayed(disk: TestDisk) {
-  const books = testBooks();
+  const sink = testBooks();
   const told: string[] = [];
-  const parts = { books, disk, folder: 'journal', refused: 'journal/refused.jsonl', log: (problem: string) => void told.push(problem) };
+  const parts = { sink, disk, folder: 'journal', refused: 'journal/refused.jsonl', log: (problem: string) => void told.push(problem) };
   await shipHolder({ ...parts, removing: false }, 'h1');
-  const once = [...books.rows.values()];
-  books.positions.clear();
+  const once = [...sink.rows.values()];
+  sink.positions.clear();
   await shipHolder({ ...parts, removing: false }, 'h1');
-  expect([...books.rows.values()], 'replayed twice').toEqual(once);
-  return { rows: once.map(inShort).toSorted(), told, books };
+  expect([...sink.rows.values()], 'replayed twice').toEqual(once);
+  return { rows: once.map(inShort).toSorted(), told, sink };
 }
 
 /** Calls that begin, speak and settle in a random order, and what the books must say of them. */
@@ -218,7 +218,7 @@ describe('on a disk in trouble', () => {
     disk.capacity = Infinity;
     for (const id of calls.slice(50)) journal.settled(settled(began(id)));
     await pass(clock, 2100);
-    expect([...(await replayed(disk)).books.rows.values()].map(({ requestId }) => requestId)).toEqual(calls);
+    expect([...(await replayed(disk)).sink.rows.values()].map(({ requestId }) => requestId)).toEqual(calls);
   });
 
   test('less room than `minFreeBytes` is trouble within a second, and no more when there is more', async () => {

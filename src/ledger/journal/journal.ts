@@ -26,7 +26,7 @@ export interface Journal extends CallJournal {
   close(): Promise<void>;
 }
 
-export interface JournalParts {
+export interface JournalDeps {
   readonly disk: Disk;
   readonly clock: Clock;
   /** The holder's: `data/journal/<holder>`. */
@@ -62,7 +62,7 @@ interface Running {
 type Write = (into: Buffer, at: number) => number | undefined;
 
 /** Opens the journal of a process for writing. It does not fail: a disk that cannot be written to is trouble, which goes away. */
-export async function openJournal(parts: JournalParts): Promise<Journal> {
+export async function openJournal(parts: JournalDeps): Promise<Journal> {
   const { clock, segmentBytes = usualSegmentBytes } = parts;
   const problems = new Map<string, unknown>();
   const running = new Map<string, Running>();

@@ -10,7 +10,7 @@ export interface Entry {
   readonly to: number;
 }
 
-export interface TailParts {
+export interface TailDeps {
   readonly disk: Disk;
   readonly folder: string;
   readonly writer: string;
@@ -23,12 +23,12 @@ const manyBytes = 1_048_576;
 
 /** Reads a journal from its first record on, while it is being written or when its writer is gone. */
 export class Tail {
-  readonly #parts: TailParts;
+  readonly #parts: TailDeps;
   #bytes = usualBytes;
   /** Everything before this place has been read. */
   place = 0;
 
-  constructor(parts: TailParts) {
+  constructor(parts: TailDeps) {
     this.#parts = parts;
   }
 

@@ -1,12 +1,12 @@
 import type { Account } from '#core/account';
-import { grantOf, type Ask, type Grant, type Return } from '#core/lease';
-import { drift, type Turns } from '../admission/local-lease.ts';
+import { grantOf, type LeaseRequest, type LeaseGrant, type LeaseReturn } from '#core/lease';
+import { drift, type MessageNumbers } from '../admission/local-lease.ts';
 
 /** An ask of a worker that could not be granted at once. */
 export interface Waiting {
   readonly worker: string;
-  readonly ask: Ask;
-  readonly answer: (grant: Grant) => void;
+  readonly ask: LeaseRequest;
+  readonly answer: (grant: LeaseGrant) => void;
   readonly refuse: (cause: unknown) => void;
   /** The source had its turn: only what other workers give back can help now. */
   late: boolean;
@@ -34,7 +34,7 @@ interface Part {
 const edge = 8;
 
 /** One account as the parent of some workers has it: what is free, who has what, who waits. */
-export class Share {
+export class MachineLease {
   readonly account: Account;
   /** Leased from the source and with no worker. Less than nothing where a dead worker has spent more than it had. */
   free = 0;
@@ -58,7 +58,7 @@ export class Share {
   /** What was given back since the last answer, and what of that the message under way speaks of. */
   #owed = 0;
   #owedUnderWay = 0;
-  readonly #turns: Turns;
+  readonly #turns: MessageNumbers;
   #turn: number;
   #heard: number;
   #limit = 0;
@@ -66,7 +66,7 @@ export class Share {
   /** What the source had left when it was last asked. */
   #left = Infinity;
 
-  constructor(account: Account, turns: Turns) {
+  constructor(account: Account, turns: MessageNumbers) {
     this.account = account;
     this.#turns = turns;
     this.#turn = this.#heard = turns.last;
@@ -101,7 +101,7 @@ export class Share {
   }
 
   /** Takes what a worker says with each message: the same rule as in the database. */
-  told(worker: string, { turn, heard, amount, used }: Return, now: number): void {
+  told(worker: string, { turn, heard, amount, used }: LeaseReturn, now: number): void {
     const part = this.#partOf(worker);
     let known = 0;
     if (part.turn > heard) {
@@ -145,7 +145,7 @@ export class Share {
   }
 
   /** What those who wait, and a stock, need beyond what is free: one ask for the source. The used permits go with it. */
-  nextAsk(now: number): Ask {
+  nextAsk(now: number): LeaseRequest {
     const waiting = this.line.reduce((sum, { ask }) => sum + Math.max(ask.least, ask.waiting), 0);
     const beyond = (amount: number) => Math.max(0, amount - this.free);
     const { stock } = this;
@@ -161,7 +161,7 @@ export class Share {
   }
 
   /** A message to the source with what goes back to it. */
-  returns(now: number): Return {
+  returns(now: number): LeaseReturn {
     const amount = this.#back(now);
     this.returnsAll = false;
     this.free -= amount;
@@ -195,7 +195,7 @@ export class Share {
     this.#used.unshift(...this.#usedUnderWay.splice(0));
   }
 
-  granted({ granted, spent, left }: Grant): void {
+  granted({ granted, spent, left }: LeaseGrant): void {
     this.free += granted;
     this.#spent = spent;
     this.#left = left;
@@ -275,7 +275,7 @@ export class Share {
   }
 
   /** What every message to the source says. */
-  #tells(now: number): Return {
+  #tells(now: number): LeaseReturn {
     this.#turn = ++this.#turns.last;
     this.#usedUnderWay = this.#used.splice(0);
     this.#owedUnderWay = this.#owed;
@@ -290,7 +290,7 @@ export class Share {
     return leaving;
   }
 
-  #grant(granted: number): Grant {
+  #grant(granted: number): LeaseGrant {
     return { granted, spent: this.#spent, left: Math.max(0, this.free) + (Number.isFinite(this.#left) ? this.#left : 0) };
   }
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accountName, type Account } from '#core/account';
 import { Fault } from '#core/fault';
-import { grantOf, type Ask, type LeaseSource, type Return } from '#core/lease';
+import { grantOf, type LeaseRequest, type LeaseSource, type LeaseReturn } from '#core/lease';
 import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { booksModel } from '../../../test/simulator/books-model.ts';
 import { subLeases, type Settled, type SubLeases, type WorkerSettled } from './sub-leases.ts';
@@ -15,8 +15,8 @@ class ModelSource implements LeaseSource {
   readonly limit: number;
   spent = 0;
   out = 0;
-  asked: (readonly Ask[])[] = [];
-  returned: Pick<Return, 'account' | 'amount' | 'used'>[] = [];
+  asked: (readonly LeaseRequest[])[] = [];
+  returned: Pick<LeaseReturn, 'account' | 'amount' | 'used'>[] = [];
   away = false;
   recall: (account: Account) => void = () => {};
 
@@ -24,7 +24,7 @@ class ModelSource implements LeaseSource {
     this.limit = limit;
   }
 
-  async lease(asks: readonly Ask[]) {
+  async lease(asks: readonly LeaseRequest[]) {
     this.asked.push(asks);
     if (this.away) throw new Fault('overloaded', 'The database is away.');
     return asks.map((ask) => {
@@ -35,7 +35,7 @@ class ModelSource implements LeaseSource {
     });
   }
 
-  async giveBack(returns: readonly Return[]) {
+  async giveBack(returns: readonly LeaseReturn[]) {
     if (this.away) throw new Fault('overloaded', 'The database is away.');
     this.returned.push(...returns.map(({ account, amount, used }) => ({ account, amount, ...(used && { used }) })));
     for (const { amount } of returns) this.out -= amount;
@@ -81,9 +81,9 @@ function open(limit: number): void {
 let turns = 0;
 const turn = () => ({ turn: ++turns, heard: turns - 1 });
 /** What goes back, as one says who has heard all answers. */
-const back = (amount: number, { account = tokens, ...more }: Partial<Return> = {}): Return => ({ account, amount, ...turn(), ...more });
+const back = (amount: number, { account = tokens, ...more }: Partial<LeaseReturn> = {}): LeaseReturn => ({ account, amount, ...turn(), ...more });
 
-const ask = (least: number, { account = tokens, wish = least, waiting = least, ...more }: Partial<Ask> = {}): Ask => ({
+const ask = (least: number, { account = tokens, wish = least, waiting = least, ...more }: Partial<LeaseRequest> = {}): LeaseRequest => ({
   account,
   amount: 0,
   ...turn(),
@@ -94,7 +94,7 @@ const ask = (least: number, { account = tokens, wish = least, waiting = least, .
   ...more,
 });
 
-const granted = async (worker: LeaseSource, one: Ask) => (await worker.lease([one]))[0]!.granted;
+const granted = async (worker: LeaseSource, one: LeaseRequest) => (await worker.lease([one]))[0]!.granted;
 
 beforeEach(() => open(100));
 
@@ -288,8 +288,8 @@ describe('used permits', () => {
 describe('an answer that gets lost', () => {
   test('on its way from the source leaks nothing and frees nothing twice', async () => {
     clock = testClock();
-    const books = booksModel(() => clock.now() / 1000);
-    const real = books.source(books.enter());
+    const sink = booksModel(() => clock.now() / 1000);
+    const real = sink.source(sink.enter());
     let isLosing = false;
     const lossy = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
       const found = await answer;
@@ -311,13 +311,13 @@ describe('an answer that gets lost', () => {
     await one.giveBack([back(40)]);
     clock.advance(61_000);
     await settling();
-    const other = books.source(books.enter());
+    const other = sink.source(sink.enter());
     expect(await granted(other, ask(80))).toBe(80);
     isLosing = false;
     expect(await granted(one, ask(20))).toBe(0);
     clock.advance(50);
     await settling();
-    expect(books.outstanding).toBe(100);
+    expect(sink.outstanding).toBe(100);
   });
 
   test('on its way to a worker, of one account since another was refused, is made up for with the next ask', async () => {

@@ -1,10 +1,10 @@
 import type { Clock } from '#kit/async/clock';
 import { accountName, type Account } from '#core/account';
 import { Fault } from '#core/fault';
-import type { Ask, Grant, LeaseSource, Return } from '#core/lease';
+import type { LeaseRequest, LeaseGrant, LeaseSource, LeaseReturn } from '#core/lease';
 import { monthOf } from '#core/plan';
-import type { Turns } from '../admission/local-lease.ts';
-import { Share } from './machine-lease.ts';
+import type { MessageNumbers } from '../admission/local-lease.ts';
+import { MachineLease } from './machine-lease.ts';
 
 /** The parent's side of what its workers may spend: one lease from the source, shared out among them. */
 export interface SubLeases {
@@ -18,7 +18,7 @@ export interface SubLeases {
   close(): Promise<void>;
 }
 
-export interface SubLeasesParts {
+export interface SubLeasesDeps {
   readonly source: LeaseSource;
   /** What a worker that is gone has settled and was not taken before. Resolves, sooner or later, when its journal belongs to us; never rejects. */
   readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
@@ -54,29 +54,29 @@ const idleMilliseconds = 60_000;
  * Shares one lease among workers by the same rule by which it was granted, so that the edge is as exact as with one process. What is in stock is granted
  * at once; asks that the source must answer go to it together, one round at a time.
  */
-export function subLeases({ source, settledOf, takeSettled, longestSeconds, clock, log }: SubLeasesParts): SubLeases {
-  const shares = new Map<string, Share>();
+export function subLeases({ source, settledOf, takeSettled, longestSeconds, clock, log }: SubLeasesDeps): SubLeases {
+  const shares = new Map<string, MachineLease>();
   const workers = new Map<string, Set<(account: Account) => void>>();
   /** Workers that ended before they had asked for anything: what they had said may be heard later. */
   const gone = new Set<string>();
   /** Those that have something for the source. */
-  const telling = new Set<Share>();
-  const turns: Turns = { last: 0 };
+  const telling = new Set<MachineLease>();
+  const turns: MessageNumbers = { last: 0 };
   let talking: Promise<void> | undefined;
 
-  const shareOf = (account: Account): Share => {
+  const shareOf = (account: Account): MachineLease => {
     const name = accountName(account);
-    const share = shares.get(name) ?? new Share(account, turns);
+    const share = shares.get(name) ?? new MachineLease(account, turns);
     shares.set(name, share);
     return share;
   };
-  const serve = (share: Share) => share.serve(workers.size);
+  const serve = (share: MachineLease) => share.serve(workers.size);
 
   /** @returns what takes the grant to its worker: nothing is left of one whose permits have lapsed meanwhile */
-  function ask(worker: string, one: Ask): Promise<() => Grant> {
+  function ask(worker: string, one: LeaseRequest): Promise<() => LeaseGrant> {
     const share = shareOf(one.account);
     return new Promise((resolve, refuse) => {
-      const answer = (grant: Grant) => {
+      const answer = (grant: LeaseGrant) => {
         const { lapsedAt } = share;
         resolve(() => (share.lapsedAt === lapsedAt ? grant : { ...grant, granted: 0 }));
       };
@@ -87,7 +87,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
   }
 
   /** The source is to hear of this share, with the others of this message. */
-  function talk(...some: readonly Share[]): void {
+  function talk(...some: readonly MachineLease[]): void {
     for (const share of some) telling.add(share);
     queueMicrotask(() => void (telling.size > 0 && (talking ??= talkToSource())));
   }
@@ -107,7 +107,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
     talking = undefined;
   }
 
-  async function askFor(asking: readonly Share[]): Promise<void> {
+  async function askFor(asking: readonly MachineLease[]): Promise<void> {
     if (asking.length === 0) return;
     const now = clock.monotonic();
     const asks = asking.map((share) => share.nextAsk(now));
@@ -128,7 +128,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
     }
   }
 
-  async function giveBack(returning: readonly Share[], now: number): Promise<void> {
+  async function giveBack(returning: readonly MachineLease[], now: number): Promise<void> {
     if (returning.length === 0) return;
     try {
       await source.giveBack(returning.map((share) => share.returns(now)));
@@ -140,7 +140,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
   }
 
   /** Where the source had too little, other workers may have what they do not need. */
-  function recallFor(share: Share): void {
+  function recallFor(share: MachineLease): void {
     const { hopeful, hopeless } = share.short;
     share.giveUp(hopeless);
     if (hopeful.length === 0) return serve(share);
@@ -152,11 +152,11 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
     });
   }
 
-  function tell({ account }: Share, whom: readonly string[]): void {
+  function tell({ account }: MachineLease, whom: readonly string[]): void {
     for (const worker of whom) for (const listen of workers.get(worker) ?? []) listen(account);
   }
 
-  function takeBack(worker: string, returns: readonly Return[]): void {
+  function takeBack(worker: string, returns: readonly LeaseReturn[]): void {
     const now = clock.monotonic();
     for (const one of returns) {
       const share = shareOf(one.account);
@@ -167,7 +167,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
   }
 
   /** Gives back all that is free of these, and resolves when the source has answered. */
-  async function returnAll(some: readonly Share[]): Promise<void> {
+  async function returnAll(some: readonly MachineLease[]): Promise<void> {
     for (const share of some) share.returnsAll = true;
     talk(...some);
     await Promise.resolve(); // others may have more to say in this message
@@ -190,7 +190,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
 
   const tidy = async () => {
     const before = clock.monotonic() - idleMilliseconds;
-    const isIdle = ({ askedAt, line }: Share) => askedAt <= before && line.length === 0;
+    const isIdle = ({ askedAt, line }: MachineLease) => askedAt <= before && line.length === 0;
     const idle = [...shares.values()].filter(isIdle);
     stopTidying = clock.after(idleMilliseconds, () => void tidy());
     await returnAll(idle);
@@ -213,7 +213,7 @@ export function subLeases({ source, settledOf, takeSettled, longestSeconds, cloc
    * Nothing of it may be missing when its worker dies. A worker that was billed more than it had granted may be down to nothing while calls of its run:
    * what was empty for as long as a call can take has none.
    */
-  function mayForget(share: Share, unread: ReadonlySet<string>): boolean {
+  function mayForget(share: MachineLease, unread: ReadonlySet<string>): boolean {
     const { month } = share.account;
     if (share.isAtRest && share.holders().length === 0 && month !== '' && month < monthOf(clock.now())) return true; // a clock that is wrong may be put right
     const now = clock.monotonic();

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { Fault } from '#core/fault';
-import type { ShippedBooks } from './usage-sink.ts';
-import { Consignment } from './journal-shipment.ts';
+import type { UsageSink } from './usage-sink.ts';
+import { JournalShipment } from './journal-shipment.ts';
 import type { Disk } from '../journal/disk.ts';
 import { segmentsOf } from '../journal/segments.ts';
 
-export interface AdoptParts {
-  readonly books: ShippedBooks;
+export interface AdoptDeps {
+  readonly sink: UsageSink;
   readonly disk: Disk;
   /** Where the holders' folders lie: `data/journal`. */
   readonly folder: string;
@@ -24,11 +24,11 @@ export interface Adopted {
 /**
  * Brings the journals of another machine, which is gone for good, into the books, and frees what it had leased. Its files stay as they are; a second time changes nothing.
  *
- * @param claim makes sure that nobody writes there while we read, and answers what lets go of it. @throws Fault `conflict` while its server runs
+ * @param hold makes sure that nobody writes there while we read, and answers what lets go of it. @throws Fault `conflict` while its server runs
  * @throws Fault `not-found` where there is no journal; what the books throw, after which it may be tried again
  */
-export async function adoptJournals(parts: AdoptParts, claim: () => () => void): Promise<readonly Adopted[]> {
-  const release = claim();
+export async function adoptJournals(parts: AdoptDeps, hold: () => () => void): Promise<readonly Adopted[]> {
+  const release = hold();
   try {
     const holders = await holdersIn(parts.disk, parts.folder);
     const adopted: Adopted[] = [];
@@ -51,16 +51,16 @@ export async function holdersIn(disk: Disk, folder: string): Promise<readonly st
  *
  * @returns rows that came into the books by this
  */
-export async function shipHolder(parts: AdoptParts & { readonly removing: boolean }, holder: string): Promise<number> {
-  const { books, disk, removing } = parts;
+export async function shipHolder(parts: AdoptDeps & { readonly removing: boolean }, holder: string): Promise<number> {
+  const { sink, disk, removing } = parts;
   const folder = join(parts.folder, holder);
   const writers = [...segmentsOf(await disk.list(folder)).keys()];
-  const consignments = writers.map((writer) => new Consignment({ ...parts, folder, holder, writer, counting: false }));
-  for (const consignment of consignments) while (!consignment.done) await consignment.ship(true);
+  const consignments = writers.map((writer) => new JournalShipment({ ...parts, folder, holder, writer, counting: false }));
+  for (const shipment of consignments) while (!shipment.done) await shipment.ship(true);
   const shipped = consignments.reduce((sum, { rows }) => sum + rows, 0);
-  await books.close(holder, shipped);
+  await sink.close(holder, shipped);
   if (removing) {
-    for (const consignment of consignments) await consignment.remove();
+    for (const shipment of consignments) await shipment.remove();
     await disk.remove(folder);
   }
   return shipped;

@@ -1,14 +1,14 @@
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
 import { Bookings, type Booked } from '../journal/bookings.ts';
-import type { ShippedBooks } from './usage-sink.ts';
+import type { UsageSink } from './usage-sink.ts';
 import type { Disk } from '../journal/disk.ts';
 import { placeOf, segmentOf, segmentPath } from '../journal/segments.ts';
 import { Replay } from '../journal/replay.ts';
 import { Tail, type Entry } from '../journal/tail.ts';
 
-export interface ConsignmentParts {
-  readonly books: ShippedBooks;
+export interface ConsignmentDeps {
+  readonly sink: UsageSink;
   readonly disk: Disk;
   /** The folder of the holder's journals. */
   readonly folder: string;
@@ -27,8 +27,8 @@ export interface ConsignmentParts {
 const deathsAtOnce = 500;
 
 /** One journal on its way into the books. */
-export class Consignment {
-  readonly #parts: ConsignmentParts;
+export class JournalShipment {
+  readonly #parts: ConsignmentDeps;
   readonly #journal: string;
   readonly #bookings: Bookings | undefined;
   #tail: Tail;
@@ -47,7 +47,7 @@ export class Consignment {
   /** The writer is gone, and all is in the books. */
   done = false;
 
-  constructor(parts: ConsignmentParts) {
+  constructor(parts: ConsignmentDeps) {
     this.#parts = parts;
     this.#journal = `${parts.holder}/${parts.writer}`;
     this.#bookings = parts.counting ? new Bookings() : undefined;
@@ -92,7 +92,7 @@ export class Consignment {
   }
 
   async #begin(): Promise<void> {
-    const stored = await this.#parts.books.position(this.#journal);
+    const stored = await this.#parts.sink.position(this.#journal);
     if (this.#tail.place > 0) this.#restart();
     this.#stored = stored;
   }
@@ -130,7 +130,7 @@ export class Consignment {
     const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
     let leftOut: readonly number[];
     try {
-      leftOut = await this.#parts.books.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
+      leftOut = await this.#parts.sink.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;

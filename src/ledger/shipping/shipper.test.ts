@@ -10,16 +10,16 @@ import { openShipper } from './shipper.ts';
 
 const away = () => ({ instead: new Fault('overloaded', 'The database is away.') });
 
-async function house({ disk = testDisk(), books = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
+async function house({ disk = testDisk(), sink = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
   const told: string[] = [];
   const mendings: string[] = [];
   const log = (problem: string) => void told.push(problem);
   const mended = (what: string) => void mendings.push(what);
   const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log, mended });
   const journal = await write(writer);
-  const shipper = openShipper({ books, disk, clock, folder: 'journal', holder, own: journal, log, mended });
-  const booked = () => [...books.rows.values()].map(inShort).toSorted();
-  return { disk, books, clock, journal, shipper, told, mendings, booked, write };
+  const shipper = openShipper({ sink, disk, clock, folder: 'journal', holder, own: journal, log, mended });
+  const booked = () => [...sink.rows.values()].map(inShort).toSorted();
+  return { disk, sink, clock, journal, shipper, told, mendings, booked, write };
 }
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`);
@@ -27,22 +27,22 @@ const completed = (ids: readonly string[]) => ids.map((id) => `${id}/0 completed
 
 describe('shipping', () => {
   test('brings a settled row into the books within 250 ms, once, and asks nothing of them while there is nothing', async () => {
-    const { books, clock, journal, shipper, booked } = await house();
+    const { sink, clock, journal, shipper, booked } = await house();
     journal.began(began('a'));
     await pass(clock, 2000);
-    expect(books.batches).toHaveLength(0);
+    expect(sink.batches).toHaveLength(0);
     journal.settled(settled(began('a')));
     expect(shipper.pendingRows).toBe(1);
     await pass(clock, 250);
     await pass(clock, 2000);
     expect(booked()).toEqual(['a/0 completed 5']);
-    expect(books.batches).toHaveLength(1);
+    expect(sink.batches).toHaveLength(1);
     expect(shipper.pendingRows).toBe(0);
   });
 
   test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
-    const { books, clock, disk, journal, told } = await house();
-    await books.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
+    const { sink, clock, disk, journal, told } = await house();
+    await sink.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
     journal.settled({ ...settled(began('a')), outputTokens: 99 });
     journal.settled(settled(began('b')));
     await pass(clock, 1000);
@@ -51,30 +51,30 @@ describe('shipping', () => {
   });
 
   test('rows of workers that the database does not take count as pending until it does', async () => {
-    const { books, clock, shipper, write } = await house();
+    const { sink, clock, shipper, write } = await house();
     const worker = await write('w1');
     worker.settled(settled(began('first')));
     await pass(clock, 1000);
     expect(shipper.pendingRows).toBe(0);
-    books.fails = away;
+    sink.fails = away;
     for (const id of names(3)) worker.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(shipper.pendingRows).toBe(3);
-    books.fails = () => undefined;
+    sink.fails = () => undefined;
     await pass(clock, 10_500);
     expect(shipper.pendingRows).toBe(0);
   });
 
   test('a row is exactly what was settled', async () => {
-    const { books, clock, journal } = await house();
+    const { sink, clock, journal } = await house();
     const row = settled(began('a', { model: 'ä€😀' }));
     journal.settled(row);
     await pass(clock, 250);
-    expect(books.rows.get('a 0')).toEqual(row);
+    expect(sink.rows.get('a 0')).toEqual(row);
   });
 
   test('removes files when all in them is in the books, but none that knows of a running call', async () => {
-    const { disk, clock, journal, books } = await house();
+    const { disk, clock, journal, sink } = await house();
     journal.began(began('long'));
     for (const id of names(60)) journal.settled(settled(began(id)));
     await pass(clock, 1000);
@@ -83,13 +83,13 @@ describe('shipping', () => {
     for (const id of names(120).slice(60)) journal.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(disk.paths.length).toBeLessThanOrEqual(2);
-    expect(books.rows.size).toBe(121);
+    expect(sink.rows.size).toBe(121);
   });
 
   test('a database that is away costs no row, one line when it goes and one when it is back, and is asked less and less often', async () => {
-    const { books, clock, journal, shipper, told, mendings, booked } = await house();
+    const { sink, clock, journal, shipper, told, mendings, booked } = await house();
     let asked = 0;
-    books.fails = () => (asked++, away());
+    sink.fails = () => (asked++, away());
     const ids = names(700);
     for (const [n, id] of ids.entries()) {
       journal.settled(settled(began(id)));
@@ -98,7 +98,7 @@ describe('shipping', () => {
     await pass(clock, 25_000);
     expect(asked).toBeLessThan(20);
     expect(shipper.pendingRows).toBe(700);
-    books.fails = () => undefined;
+    sink.fails = () => undefined;
     await pass(clock, 10_500);
     expect(booked()).toEqual(completed(ids));
     expect([told, mendings]).toEqual([[expect.stringMatching(/cannot be shipped/)], [expect.stringMatching(/is shipped again/)]]);
@@ -122,21 +122,21 @@ describe('shipping', () => {
   });
 
   test('a database that was put back to an earlier day gets all that is still there', async () => {
-    const { books, clock, journal, booked } = await house();
+    const { sink, clock, journal, booked } = await house();
     for (const id of names(10)) {
       journal.settled(settled(began(id)));
       await pass(clock, 250);
     }
-    (books.rows as Map<string, unknown>).clear();
-    books.positions.clear();
+    (sink.rows as Map<string, unknown>).clear();
+    sink.positions.clear();
     journal.settled(settled(began('r10')));
     await pass(clock, 2000);
     expect(booked()).toEqual(completed(names(11)));
   });
 
   test('one row that can never be written is left out, told, and kept in a file; all others are there', async () => {
-    const { books, disk, clock, journal, told, booked } = await house();
-    books.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';
+    const { sink, disk, clock, journal, told, booked } = await house();
+    sink.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';
     for (const id of names(60)) journal.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(booked()).toEqual(completed(names(60).filter((id) => id !== 'r13' && id !== 'r59')));
@@ -149,15 +149,15 @@ describe('shipping', () => {
         .split('\n')
         .map((line) => JSON.parse(line).requestId),
     ).toEqual(['r13', 'r59']);
-    expect([...books.positions.values()]).toEqual([books.batches.at(-1)!.to]);
+    expect([...sink.positions.values()]).toEqual([sink.batches.at(-1)!.to]);
   });
 
   test.each([1, 2, 3, 4, 5, 6])(
     'books every row once with batches refused, answers lost, files removed and positions quarrelled about: seed %i',
     async (seed) => {
       const chance = chanceOf(seed);
-      const { books, clock, journal, booked } = await house();
-      books.fails = () => {
+      const { sink, clock, journal, booked } = await house();
+      sink.fails = () => {
         const dice = chance();
         if (dice < 0.2) return away();
         if (dice < 0.4) return { answer: new Fault('overloaded', 'The answer was lost.') };
@@ -169,7 +169,7 @@ describe('shipping', () => {
         journal.settled(settled(began(id)));
         if (chance() < 0.2) await pass(clock, 200);
       }
-      books.fails = () => undefined;
+      sink.fails = () => undefined;
       await pass(clock, 11_000);
       expect(booked()).toEqual(completed(ids));
     },
@@ -178,38 +178,38 @@ describe('shipping', () => {
 
 describe('the end and a new start', () => {
   test('an orderly end ships everything, gives back the leases and leaves nothing', async () => {
-    const { books, disk, journal, shipper, booked } = await house();
+    const { sink, disk, journal, shipper, booked } = await house();
     for (const id of names(40)) journal.settled(settled(began(id)));
     await journal.close();
     expect(await shipper.flush(5000)).toBe(true);
     expect(booked()).toEqual(completed(names(40)));
-    expect([disk.paths, books.closed]).toEqual([[], ['h1']]);
+    expect([disk.paths, sink.closed]).toEqual([[], ['h1']]);
   });
 
   test('an end without a database does not last for ever, and the next start ships what was left', async () => {
     const first = await house();
-    first.books.fails = away;
+    first.sink.fails = away;
     first.journal.settled(settled(began('a')));
     await first.journal.close();
     const ended = first.shipper.flush(3000);
     await pass(first.clock, 4000);
     expect(await ended).toBe(false);
-    first.books.fails = () => undefined;
+    first.sink.fails = () => undefined;
     const second = await house({ ...first, holder: 'h2' });
     await pass(second.clock, 500);
     expect(second.booked()).toEqual(['a/0 completed 5']);
-    expect(first.books.closed).toEqual(['h1']);
+    expect(first.sink.closed).toEqual(['h1']);
     expect(second.disk.paths.some((path) => path.startsWith('journal/h1/'))).toBe(false);
   });
 
   test.each([1, 2, 3, 4, 5, 6])('after kill after kill every answered call is booked once, every cut one as died: seed %i', async (seed) => {
     const chance = chanceOf(seed);
     let disk = testDisk();
-    const books = testBooks();
+    const sink = testBooks();
     const expected: string[] = [];
     for (let boot = 0; boot < 8; boot++) {
-      const { clock, journal } = await house({ disk, books, holder: `boot${boot}` });
-      books.fails = () => (chance() < 0.3 ? away() : undefined);
+      const { clock, journal } = await house({ disk, sink, holder: `boot${boot}` });
+      sink.fails = () => (chance() < 0.3 ? away() : undefined);
       const running: string[] = [];
       for (let n = 0; n < 40; n++) {
         const id = `b${boot}r${n}`;
@@ -223,11 +223,11 @@ describe('the end and a new start', () => {
       expected.push(...running.map((id) => `${id}/0 gateway-died 0`));
       disk = disk.processDied();
     }
-    books.fails = () => undefined;
-    const { clock, booked } = await house({ disk, books, holder: 'last' });
+    sink.fails = () => undefined;
+    const { clock, booked } = await house({ disk, sink, holder: 'last' });
     await pass(clock, 1000);
     expect(booked()).toEqual(expected.toSorted());
-    expect(new Set(books.closed).size).toBe(8);
+    expect(new Set(sink.closed).size).toBe(8);
     expect(disk.paths.every((path) => path.startsWith('journal/last/'))).toBe(true);
   });
 
@@ -236,9 +236,9 @@ describe('the end and a new start', () => {
     for (let crashed = true; crashed; crash++) {
       crashed = false;
       let acts = 0;
-      const books = testBooks();
-      const first = await house({ books });
-      const shipped = books.ship;
+      const sink = testBooks();
+      const first = await house({ sink });
+      const shipped = sink.ship;
       const act = () => {
         if (crashed || ++acts < crash) return;
         crashed = true;
@@ -247,7 +247,7 @@ describe('the end and a new start', () => {
       let next = first.disk;
       first.disk.before = act;
       const never = new Promise<never>(() => {});
-      books.ship = async (batch) => {
+      sink.ship = async (batch) => {
         act();
         if (crashed) return never;
         const leftOut = await shipped(batch);
@@ -266,8 +266,8 @@ describe('the end and a new start', () => {
       if (!crashed) await pass(first.clock, 500);
       const inFlight = crashed ? expected.pop()!.split('/')[0]! : 'nobody';
       if (!crashed) next = first.disk.processDied();
-      books.ship = shipped;
-      const second = await house({ books, disk: next, holder: 'h2' });
+      sink.ship = shipped;
+      const second = await house({ sink, disk: next, holder: 'h2' });
       await pass(second.clock, 500);
       expect(
         second.booked().filter((row) => !row.startsWith(`${inFlight}/`)),
@@ -284,10 +284,10 @@ describe('the end and a new start', () => {
     for (const id of names(10)) first.journal.settled(settled(began(id)));
     await pass(first.clock, 500);
     expect(first.booked()).toEqual(completed(names(10)));
-    const second = await house({ books: first.books, disk: disk.powerCut(() => 0.9), holder: 'h2' });
+    const second = await house({ sink: first.sink, disk: disk.powerCut(() => 0.9), holder: 'h2' });
     await pass(second.clock, 500);
     expect(second.booked()).toEqual(completed(names(10)));
-    expect(second.books.closed).toEqual(['h1']);
+    expect(second.sink.closed).toEqual(['h1']);
     expect(second.told).toEqual([]);
   });
 
@@ -297,14 +297,14 @@ describe('the end and a new start', () => {
     first.journal.spoke('r7', 1, 8);
     const second = await house({ ...first, disk: first.disk.processDied(), holder: 'h2' });
     let batches = 0;
-    second.books.fails = ({ rows }) => (rows !== '' && ++batches > 1 ? away() : undefined);
+    second.sink.fails = ({ rows }) => (rows !== '' && ++batches > 1 ? away() : undefined);
     await pass(second.clock, 500);
-    expect(second.books.rows.size).toBe(500);
-    second.books.fails = () => undefined;
+    expect(second.sink.rows.size).toBe(500);
+    second.sink.fails = () => undefined;
     const third = await house({ ...second, disk: second.disk.processDied(), holder: 'h3' });
     await pass(third.clock, 500);
-    expect(third.books.rows.size).toBe(1200);
-    expect(third.books.rows.get('r7 1')).toMatchObject({
+    expect(third.sink.rows.size).toBe(1200);
+    expect(third.sink.rows.get('r7 1')).toMatchObject({
       end: 'gateway-died',
       status: 500,
       provenance: 'partial',
@@ -358,39 +358,39 @@ describe('adoption', () => {
 
   test('another machine’s journals come in under its name, its leases are freed, its files stay, and a second time changes nothing', async () => {
     const theirs = await house({ holder: 'theirs' });
-    theirs.books.fails = away;
+    theirs.sink.fails = away;
     for (const id of names(30)) theirs.journal.began(began(id));
     for (const id of names(20)) theirs.journal.settled(settled(began(id)));
     const disk = theirs.disk.processDied();
-    const books = testBooks();
+    const sink = testBooks();
     let held = 0;
-    const claim = () => (held++, () => void held--);
-    const parts = { books, disk, folder: 'journal', refused: 'mine/refused.jsonl', log: () => {} };
+    const hold = () => (held++, () => void held--);
+    const parts = { sink, disk, folder: 'journal', refused: 'mine/refused.jsonl', log: () => {} };
     const paths = disk.paths;
-    expect(await adoptJournals(parts, claim)).toEqual([{ holder: 'theirs', rows: 30 }]);
-    const batches = books.batches.length;
-    expect(await adoptJournals(parts, claim)).toEqual([{ holder: 'theirs', rows: 0 }]);
-    expect([books.rows.size, books.batches.length, books.closed, disk.paths, held]).toEqual([30, batches, ['theirs', 'theirs'], paths, 0]);
-    expect(books.batches.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
+    expect(await adoptJournals(parts, hold)).toEqual([{ holder: 'theirs', rows: 30 }]);
+    const batches = sink.batches.length;
+    expect(await adoptJournals(parts, hold)).toEqual([{ holder: 'theirs', rows: 0 }]);
+    expect([sink.rows.size, sink.batches.length, sink.closed, disk.paths, held]).toEqual([30, batches, ['theirs', 'theirs'], paths, 0]);
+    expect(sink.batches.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
   });
 
   test('a holder that left no journal, for its workers had closed theirs, is closed as well', async () => {
-    const { disk, books, journal } = await house({ holder: 'theirs' });
+    const { disk, sink, journal } = await house({ holder: 'theirs' });
     await journal.close();
     expect(disk.paths).toEqual([]);
-    const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };
+    const parts = { sink, disk, folder: 'journal', refused: 'r', log: () => {} };
     expect(await adoptJournals(parts, () => () => {})).toEqual([{ holder: 'theirs', rows: 0 }]);
-    expect(books.closed).toEqual(['theirs']);
+    expect(sink.closed).toEqual(['theirs']);
   });
 
   test('is refused while the server of that folder runs, and where there is no journal', async () => {
-    const { disk, books } = await house();
-    const parts = { books, disk, folder: 'journal', refused: 'r', log: () => {} };
+    const { disk, sink } = await house();
+    const parts = { sink, disk, folder: 'journal', refused: 'r', log: () => {} };
     const taken = () => {
       throw new Fault('conflict', 'The data folder is in use.');
     };
     await expect(adoptJournals(parts, taken)).rejects.toMatchObject({ code: 'conflict' });
-    expect(books.closed).toEqual([]);
+    expect(sink.closed).toEqual([]);
     await expect(adoptJournals({ ...parts, folder: 'elsewhere' }, () => () => {})).rejects.toMatchObject({ code: 'not-found' });
   });
 });

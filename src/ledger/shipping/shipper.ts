@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '#kit/async/clock';
-import { holdersIn, shipHolder, type AdoptParts } from './adopt.ts';
+import { holdersIn, shipHolder, type AdoptDeps } from './adopt.ts';
 import type { Booked } from '../journal/bookings.ts';
-import { Consignment } from './journal-shipment.ts';
+import { JournalShipment } from './journal-shipment.ts';
 import type { Journal } from '../journal/journal.ts';
 import { segmentsOf } from '../journal/segments.ts';
 
@@ -33,7 +33,7 @@ export interface WriterSettled {
   readonly isAll: boolean;
 }
 
-export interface ShipperParts extends Omit<AdoptParts, 'refused'> {
+export interface ShipperDeps extends Omit<AdoptDeps, 'refused'> {
   readonly clock: Clock;
   /** Told when what was a problem is none any more. */
   readonly mended: (what: string) => void;
@@ -50,11 +50,11 @@ const longestPause = 10_000;
 /** Batches of one journal before the others have their turn. */
 const batchesInTurn = 16;
 
-export function openShipper(given: ShipperParts): Shipper {
+export function openShipper(given: ShipperDeps): Shipper {
   const { clock, disk, holder, own, log, mended } = given;
   const parts = { ...given, refused: join(given.folder, 'refused.jsonl'), removing: true };
   const folder = join(given.folder, holder);
-  const consignments = new Map<string, Consignment>();
+  const consignments = new Map<string, JournalShipment>();
   const adopting = new Map<string, (booked: readonly Booked[]) => void>();
   const failing = new Map<string, { times: number; until: number }>();
   let stopped = false;
@@ -76,7 +76,7 @@ export function openShipper(given: ShipperParts): Shipper {
 
   const consignmentOf = (writer: string) => {
     let one = consignments.get(writer);
-    if (!one) consignments.set(writer, (one = new Consignment({ ...parts, folder, writer, counting: writer !== own?.writer })));
+    if (!one) consignments.set(writer, (one = new JournalShipment({ ...parts, folder, writer, counting: writer !== own?.writer })));
     return one;
   };
 
@@ -85,17 +85,17 @@ export function openShipper(given: ShipperParts): Shipper {
     let more = false;
     const writers = new Set([...segmentsOf(await disk.list(folder)).keys(), ...adopting.keys()]);
     for (const writer of writers) {
-      const consignment = consignmentOf(writer);
+      const shipment = consignmentOf(writer);
       await patiently(`${holder}/${writer}`, async () => {
         const adopted = adopting.get(writer);
         let left = true;
-        for (let batch = 0; left && !stopped && batch < batchesInTurn; batch++) left = await consignment.ship(adopted !== undefined);
+        for (let batch = 0; left && !stopped && batch < batchesInTurn; batch++) left = await shipment.ship(adopted !== undefined);
         more ||= left;
-        if (!adopted || !consignment.done) return;
-        await consignment.remove();
+        if (!adopted || !shipment.done) return;
+        await shipment.remove();
         consignments.delete(writer);
         adopting.delete(writer);
-        adopted(consignment.takeBooked());
+        adopted(shipment.takeBooked());
       });
     }
     return more;

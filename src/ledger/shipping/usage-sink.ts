@@ -11,7 +11,7 @@ export interface Batch {
 }
 
 /** What the journals need of the database. */
-export interface ShippedBooks {
+export interface UsageSink {
   /**
    * Does nothing when the stored position is at `to` or beyond.
    *

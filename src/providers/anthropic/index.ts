@@ -1,27 +1,27 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import { encodeRequest, type Quirks } from '#dialects/anthropic/encode-request';
 import { decoder } from '#dialects/anthropic/events';
-import { honoursOf } from '#dialects/anthropic/capabilities';
+import { supportOf } from '#dialects/anthropic/capabilities';
 import { decodeFault } from '#dialects/anthropic/faults';
 import { decodeResult } from '#dialects/anthropic/result';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
-import type { Said, TargetContext } from '#core/generate';
-import { ask, awaitingWords } from '../shared/post.ts';
+import type { Events, TargetContext } from '#core/generate';
+import { post, awaitingWords } from '../shared/post.ts';
 import { keyRing, type KeyRing } from '../shared/keys.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
-import { oneTarget, type Maker } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
-import { answered } from '../shared/attempt.ts';
+import { attempt } from '../shared/attempt.ts';
 import { quirkOf } from './quirks.ts';
 
 /** Anything that speaks Anthropic's messages wire. */
-export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+export const anthropic: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = withoutEnd(url.pathname, '/');
+  const base = trimEnd(url.pathname, '/');
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   const list = path.replace(/messages$/, 'models?limit=1');
@@ -31,15 +31,15 @@ export const anthropic: Maker = (name, { baseUrl, apiKeys = [], headers = {} }, 
     provider: name,
     model,
     thoughts: 'summary',
-    get honours() {
-      return honoursOf(shared.quirks.of(model));
+    get supports() {
+      return supportOf(shared.quirks.of(model));
     },
     generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
     searches: () => true,
   }));
 };
 
-interface Place {
+interface Endpoint {
   readonly url: URL;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -51,34 +51,34 @@ interface Place {
   readonly mostTokens: number | undefined;
 }
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { url, path, upstreams, mostTokens, model } = place;
-  const { answering, ignored } = await answered<Quirks>(
+async function* generate(endpoint: Endpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { url, path, upstreams, mostTokens, model } = endpoint;
+  const { response, ignored } = await attempt<Quirks>(
     {
-      ...place,
+      ...endpoint,
       call,
       encode: (known) => encodeRequest(call, model, mostTokens, known),
-      send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
+      send: (body, key) => post(upstreams, { url, path, headers: headersOf(endpoint, key, context), body }, context),
       refusal: decodeFault,
       quirkOf: (fault, known) => quirkOf(fault, call, known),
     },
     context,
   );
   try {
-    if (call.stream && isEventStream(answering)) {
-      yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
+    if (call.stream && isEventStream(response)) {
+      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, decoder(endpoint.model, ignored));
       return;
     }
-    yield decodeResult(await wholeJson(answering, context), place.model, ignored);
+    yield decodeResult(await wholeJson(response, context), endpoint.model, ignored);
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 
 /** The version of the wire that all of this is written for. */
 const version = '2023-06-01';
 
-function headersOf({ headers }: Pick<Place, 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
+function headersOf({ headers }: Pick<Endpoint, 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
   const beta = context?.headers['anthropic-beta'];
   return {
     'content-type': 'application/json',

@@ -77,8 +77,8 @@ function earlier(turns: readonly Turn[], room: number): Sentence[] {
   let parts = mostParts;
   for (let at = turns.length - 1; at >= 0 && left > 0 && parts > 0; at--) {
     const { role, parts: said } = turns[at]!;
-    for (let place = said.length - 1; place >= 0 && left > 0 && parts > 0; place--, parts--) {
-      for (const text of texts(said[place]!)) {
+    for (let endpoint = said.length - 1; endpoint >= 0 && left > 0 && parts > 0; endpoint--, parts--) {
+      for (const text of texts(said[endpoint]!)) {
         const considered = text.slice(-left);
         left -= considered.length;
         found.push(sentencesOf(considered, role));

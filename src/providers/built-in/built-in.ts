@@ -8,15 +8,15 @@ import { ignoredIn, noteOn } from '#core/capabilities';
 import type { Context, Generate } from '#core/generate';
 import { promptSize, promptTokens } from '#core/measure';
 import type { Target } from '#core/target';
-import { unheard } from '#core/dropped-extra';
+import { droppedExtra } from '#core/dropped-extra';
 import { embedder } from './embed.ts';
-import { honours, mostCandidates, mostStops } from './fields.ts';
+import { support, mostCandidates, mostStops } from './fields.ts';
 import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
 import { speak } from './speak.ts';
 
-export interface BuiltInParts {
+export interface BuiltInDeps {
   readonly clock: Clock;
   readonly tokens: () => Promise<Tokens>;
   /** What embeddings are made with; absent: a model of its own. */
@@ -26,7 +26,7 @@ export interface BuiltInParts {
 }
 
 /** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
-export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInParts): { target(model: string): Target } {
+export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInDeps): { target(model: string): Target } {
   const generate: Generate = async function* (call, context) {
     const { signal, strict } = context;
     signal.throwIfAborted();
@@ -56,7 +56,9 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield [{ type: 'usage', usage: { ...(await orAborted(input, signal)), output: spoken.output, ...thought } }];
   };
   const embed = embedder({ sentences, tokens });
-  return { target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', thoughts: 'all', honours, generate, embed }) };
+  return {
+    target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', thoughts: 'all', supports: support, generate, embed }),
+  };
 }
 
 /** The tokens of the prompt, exact but where too many of the caller's prompts are being counted: no answer fails for that. */
@@ -93,11 +95,11 @@ function unhonoured(call: GenerateCall): readonly string[] {
   const { temperature: _, topP: __, ...others } = sampling;
   const asked = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
-    ...unheard(call, honours.dialect).map((name) => `${name}: the built-in model does not have this field`),
-    ...ignoredIn({ ...call, sampling: asked }, honours),
-    ...(candidates > mostCandidates ? [noteOn('n', honours)] : []),
-    ...(stop.length > mostStops ? [noteOn('stop', honours)] : []),
-    ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', honours)] : []),
+    ...droppedExtra(call, support.dialect).map((name) => `${name}: the built-in model does not have this field`),
+    ...ignoredIn({ ...call, sampling: asked }, support),
+    ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
+    ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
+    ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', support)] : []),
   ];
 }
 

@@ -7,7 +7,7 @@ import { sentenceDimensions, type Read, type Sentences } from './sentence/senten
 
 const embeddingName = 'built-in-embedding';
 
-export interface EmbedParts {
+export interface EmbedDeps {
   readonly sentences: Sentences;
   readonly tokens: () => Promise<Tokens>;
 }
@@ -21,7 +21,7 @@ const pieceCharacters = 1000;
  *
  * @throws Fault `invalid` for tokens, and for more dimensions than there are
  */
-export function embedder({ sentences, tokens }: EmbedParts): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {
+export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {
   return async (call, { caller, signal, strict }) => {
     const { inputs, dimensions = sentenceDimensions } = call;
     if (dimensions > sentenceDimensions)
@@ -63,7 +63,7 @@ async function mean(text: string, read: Read): Promise<Float32Array> {
   const sum = new Float32Array(sentenceDimensions);
   for (let at = 0; at < text.length; at += pieceCharacters) {
     const vector = await read(text.slice(at, at + pieceCharacters));
-    for (let place = 0; place < sum.length; place++) sum[place]! += vector[place]!;
+    for (let endpoint = 0; endpoint < sum.length; endpoint++) sum[endpoint]! += vector[endpoint]!;
   }
   return sum;
 }

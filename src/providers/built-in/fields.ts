@@ -1,4 +1,4 @@
-import { carried, ignored, translated, type Honours } from '#core/capabilities';
+import { carried, ignored, translated, type FieldSupport } from '#core/capabilities';
 
 export const mostCandidates = 128;
 export const mostStops = 16;
@@ -6,7 +6,7 @@ export const mostStops = 16;
 const chance = 'nothing is drawn by chance';
 
 /** What the built-in model can do with what is asked. */
-export const honours: Honours = {
+export const support: FieldSupport = {
   dialect: 'built-in',
   fields: {
     temperature: ignored(chance),

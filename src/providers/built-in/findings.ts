@@ -9,7 +9,7 @@ export interface Findings {
   /** The items that stand under a name: `tags: red, green and blue`. */
   listed(name: string): string[];
   /** The next text that nobody took: in quotation marks, else a name, else what follows `in`, `for`, `at`; for a place the latter first. */
-  text(place: boolean, accept: (value: string) => boolean): string | undefined;
+  text(endpoint: boolean, accept: (value: string) => boolean): string | undefined;
   /** The first text of a well-known form. */
   formed(format: string): string | undefined;
 }
@@ -56,8 +56,8 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
       const at = numbers.findIndex((one) => accept(one.value));
       return at < 0 ? undefined : numbers.splice(at, 1)[0]!.value;
     },
-    text(place, accept) {
-      const found = (place ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
+    text(endpoint, accept) {
+      const found = (endpoint ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
       if (found !== undefined) taken.add(found);
       return found;
     },

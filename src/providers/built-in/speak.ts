@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#kit/async/clock';
 import type { Tokens } from '#kit/tokens/index';
 import type { FinishReason, GenerateEvent } from '#core/event';
-import type { Said } from '#core/generate';
+import type { Events } from '#core/generate';
 import { logprobsOf } from './logprobs.ts';
 import type { Answer } from './rules.ts';
 
@@ -36,7 +36,7 @@ const longest = 1 << 15;
  *
  * @throws the signal's reason, as soon as it is aborted
  */
-export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<Said> {
+export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<Events> {
   const { clock, signal, tokensPerSecond } = manner;
   const split = remembered((text) => manner.tokens.split(text));
   let speakers = answers.map((answer, candidate) => words(answer, candidate, split, manner, spoken));
@@ -146,6 +146,6 @@ function* grouped(tokens: readonly string[]): Generator<{ text: string; count: n
 
 /** The text before the first stop sequence in it. */
 function untilStop(text: string, stop: readonly string[]): { text: string; stopped: boolean } {
-  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((place) => place >= 0);
+  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((endpoint) => endpoint >= 0);
   return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true };
 }

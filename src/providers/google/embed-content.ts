@@ -5,12 +5,12 @@ import type { EmbedCall, Embedded } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/generate';
 import type { JsonObject } from '#core/json';
-import { ask, refusalText, whole } from '../shared/post.ts';
-import type { Place } from './generate-content.ts';
+import { post, refusalText, whole } from '../shared/post.ts';
+import type { Endpoint } from './generate-content.ts';
 import { parsed } from '../shared/read-answer.ts';
 
 /** Vectors on the content generation wire. */
-export type EmbeddingPlace = Pick<Place, 'url' | 'path' | 'model' | 'headers' | 'credentials' | 'upstreams'> & {
+export type EmbeddingEndpoint = Pick<Endpoint, 'url' | 'path' | 'model' | 'headers' | 'credentials' | 'upstreams'> & {
   /** By which operation vectors are asked for, and how many texts and bytes of them go into one request of it. */
   readonly operation: EmbedOperation;
 };
@@ -42,15 +42,15 @@ export const predict = (model: string): EmbedOperation => ({
 const atATime = 4;
 
 /** The vectors of texts, asked for in as many requests as it takes. @throws Fault of the first that failed */
-export async function embedContent(place: EmbeddingPlace, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+export async function embedContent(endpoint: EmbeddingEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const ignored = call.user === undefined ? [] : ['user: this wire has no place for it'];
   if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'user' });
-  const batches = inBatches(textsOf(call), place.operation.most);
-  const answers = await inParallel(batches, (batch) => asked(place, call, batch, context));
+  const batches = inBatches(textsOf(call), endpoint.operation.most);
+  const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));
   const told = answers.map(({ tokens }) => tokens);
   const isTold = told.every((tokens) => tokens !== undefined);
   return {
-    model: place.model,
+    model: endpoint.model,
     ignored,
     ...(isTold ? { usage: { input: told.reduce((sum, tokens) => sum + tokens, 0), output: 0, source: 'provider' } } : {}),
     answer: { vectors: answers.flatMap(({ vectors }) => vectors) },
@@ -108,7 +108,7 @@ function inBatches(texts: readonly string[], most: EmbedOperation['most']): read
 
 /** Asks with one credential after the other until one is taken. */
 async function asked(
-  { url, path, model, headers, credentials: all, upstreams, operation }: EmbeddingPlace,
+  { url, path, model, headers, credentials: all, upstreams, operation }: EmbeddingEndpoint,
   call: EmbedCall,
   batch: Batch,
   context: TargetContext,
@@ -119,14 +119,14 @@ async function asked(
   const credentials = [...all()];
   for (let credential = credentials.shift(); ; credential = credentials.shift()) {
     const signed = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...headers };
-    const answering = await ask(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
+    const response = await post(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
     try {
-      if (answering.status === 200) return operation.decode(parsed(await whole(answering, context)), texts.length);
-      const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
+      if (response.status === 200) return operation.decode(parsed(await whole(response, context)), texts.length);
+      const fault = decodeFault(response.status, await refusalText(response), response.headers, model);
       if (fault.details.key) credential?.refused();
       if (!fault.details.key || credentials.length === 0) throw fault;
     } finally {
-      answering.leave();
+      response.leave();
     }
   }
 }

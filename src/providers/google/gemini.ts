@@ -1,21 +1,21 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import type { Quirks } from '#dialects/gemini/encode-request';
 import type { MediaPart } from '#core/conversation';
 import { generateContent, inPath, searches, type Credential } from './generate-content.ts';
 import { batchEmbed, embedContent } from './embed-content.ts';
 import { decodeFault } from '#dialects/gemini/faults';
-import { honoursOf } from '#dialects/gemini/capabilities';
+import { supportOf } from '#dialects/gemini/capabilities';
 import { keyRing } from '../shared/keys.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
-import { oneTarget, type Maker } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { openSignatures } from './signatures.ts';
 
 /** The Gemini API, and anything that speaks as it does: with keys, without regions. */
-export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+export const gemini: ProviderFactory = (name, { dialect, baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = withoutEnd(url.pathname, '/');
+  const base = trimEnd(url.pathname, '/');
   const ring = keyRing(apiKeys, clock);
   const byKey = new Map(apiKeys.map((key): [string, Credential] => [key, { headers: () => ({ 'x-goog-api-key': key }), refused: () => ring.setAside(key) }]));
   const credentials = () => ring.inTurn().map((key) => byKey.get(key)!);
@@ -37,8 +37,8 @@ export const gemini: Maker = (name, { dialect, baseUrl, apiKeys = [], headers = 
       provider: name,
       model,
       thoughts: 'summary',
-      get honours() {
-        return honoursOf(shared.quirks.of(model));
+      get supports() {
+        return supportOf(shared.quirks.of(model));
       },
       generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
       embed: (call, context) => embedContent({ ...shared, path, model, operation: batchEmbed }, call, context),

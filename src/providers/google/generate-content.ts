@@ -8,9 +8,9 @@ import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
 import { isWebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
-import type { Said, TargetContext } from '#core/generate';
+import type { Events, TargetContext } from '#core/generate';
 import { own } from '#core/json';
-import { ask, awaitingWords, refusalText } from '../shared/post.ts';
+import { post, awaitingWords, refusalText } from '../shared/post.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
 import type { Signatures } from './signatures.ts';
@@ -25,7 +25,7 @@ export interface Credential {
 }
 
 /** Where a model of the content generation wire is asked for. */
-export interface Place {
+export interface Endpoint {
   readonly url: URL;
   /** The path of the model, to which the operation is added; absent for a name that can have none. */
   readonly path: string | undefined;
@@ -42,44 +42,44 @@ export interface Place {
 }
 
 /** Asks for content, and hands on what is said. @throws Fault */
-export async function* generateContent(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { answering, ignored } = await answered(place, call, context);
-  const { model, clock, signatures } = place;
+export async function* generateContent(endpoint: Endpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { response, ignored } = await answered(endpoint, call, context);
+  const { model, clock, signatures } = endpoint;
   try {
-    if (!(call.stream && isEventStream(answering))) {
-      const said = decodeResult(await wholeJson(answering, context), model, ignored);
+    if (!(call.stream && isEventStream(response))) {
+      const said = decodeResult(await wholeJson(response, context), model, ignored);
       signatures.note(said);
       yield said;
       return;
     }
-    for await (const said of streamed(awaitingWords(answering, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
+    for await (const said of streamed(awaitingWords(response, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
       signatures.note(said);
       yield said;
     }
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 
 /** Asks with one credential after the other until one is taken; otherwise than before where the model refused something of ours, which is remembered if that helps. */
-async function answered(place: Place, call: GenerateCall, context: TargetContext) {
-  const { url, model, upstreams, quirks, always, signatures } = place;
-  if (place.path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
-  const path = `${place.path}${call.stream ? ':streamGenerateContent?alt=sse' : ':generateContent'}`;
-  const credentials = [...place.credentials()];
+async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetContext) {
+  const { url, model, upstreams, quirks, always, signatures } = endpoint;
+  if (endpoint.path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
+  const path = `${endpoint.path}${call.stream ? ':streamGenerateContent?alt=sse' : ':generateContent'}`;
+  const credentials = [...endpoint.credentials()];
   let known = { ...always, ...quirks.of(model) };
   let learned = false;
   for (let credential = credentials.shift(); ;) {
     const { body, ignored } = encodeRequest(call, known, signatures.of);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...place.headers };
+    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...endpoint.headers };
     const json = written(call, body);
-    const answering = await ask(upstreams, { url, path, headers, body: typeof json === 'string' ? json : await json }, context);
-    if (answering.status === 200) {
+    const response = await post(upstreams, { url, path, headers, body: typeof json === 'string' ? json : await json }, context);
+    if (response.status === 200) {
       if (learned) quirks.keep(model, known);
-      return { answering, ignored };
+      return { response, ignored };
     }
-    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
+    const fault = decodeFault(response.status, await refusalText(response), response.headers, model);
     const quirk = quirkOf(fault, call, known);
     if (quirk) {
       known = quirk;

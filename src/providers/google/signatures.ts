@@ -1,11 +1,11 @@
-import type { Said } from '#core/generate';
+import type { Events } from '#core/generate';
 
 /**
  * The signatures that came with function calls, by the ids of the calls: models that think refuse a call that comes back without its own, and clients of
  * other interfaces have no place to keep it. As many as fit are kept, the newest.
  */
 export interface Signatures {
-  note(said: Said): void;
+  note(said: Events): void;
   of(id: string): string | undefined;
 }
 

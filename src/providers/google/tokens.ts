@@ -66,7 +66,7 @@ function signed(header: object, claims: object, key: string): string {
 
 async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: Asking): Promise<Token> {
   const url = new URL(address);
-  const answering = await upstreams.post({
+  const response = await upstreams.post({
     url,
     path: url.pathname + url.search,
     headers: { 'content-type': 'application/x-www-form-urlencoded', 'accept-encoding': 'identity' },
@@ -76,9 +76,9 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
     quietSeconds: 10,
   });
   try {
-    return tokenIn(answering.status, await answering.whole(mostBytes));
+    return tokenIn(response.status, await response.whole(mostBytes));
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 

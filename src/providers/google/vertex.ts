@@ -1,18 +1,18 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import type { Quirks } from '#dialects/gemini/encode-request';
 import { decodeFault } from '#dialects/gemini/faults';
-import { honoursOf } from '#dialects/gemini/capabilities';
+import { supportOf } from '#dialects/gemini/capabilities';
 import type { Target } from '#core/target';
 import { generateContent, inPath, searches } from './generate-content.ts';
 import { embedContent, predict } from './embed-content.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
-import type { Maker } from '../shared/provider.ts';
+import type { ProviderFactory } from '../shared/provider.ts';
 import { probe } from '../shared/probe.ts';
 import { openSignatures } from './signatures.ts';
 import { signIn } from './sign-in.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
-export const vertex: Maker = (name, settings, upstreams, clock) => {
+export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
   const { dialect, baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
@@ -34,7 +34,7 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
       region,
       url,
       lists: lists.filter((list) => residency[list]?.includes(region)),
-      base: `${withoutEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
+      base: `${trimEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
     };
   });
   return {
@@ -60,7 +60,7 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
       const inside = modelPath(model, publisher);
       const operation = predict(model);
       const [target, ...others] = places.map(({ region, url, base, lists }): Target => {
-        const place = { ...shared, url, path: inside && `${base}/${inside}`, model };
+        const endpoint = { ...shared, url, path: inside && `${base}/${inside}`, model };
         return {
           name: `${name}/${region}/${model}`,
           provider: name,
@@ -68,11 +68,11 @@ export const vertex: Maker = (name, settings, upstreams, clock) => {
           model,
           thoughts: 'summary',
           residency: lists,
-          get honours() {
-            return honoursOf(shared.quirks.of(model));
+          get supports() {
+            return supportOf(shared.quirks.of(model));
           },
-          generate: (call, context) => generateContent(place, call, context),
-          embed: (call, context) => embedContent({ ...place, operation }, call, context),
+          generate: (call, context) => generateContent(endpoint, call, context),
+          embed: (call, context) => embedContent({ ...endpoint, operation }, call, context),
           searches,
         };
       });

@@ -1,4 +1,4 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import { Fault } from '#core/fault';
 
 export interface OpenAISettings {
@@ -22,7 +22,7 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
 export function addressOf({ baseUrl: url, kind, apiVersion = '' }: OpenAISettings, model: string, operation: string): { url: URL; path: string } {
-  const base = withoutEnd(url.pathname, '/');
+  const base = trimEnd(url.pathname, '/');
   if (kind !== 'azure') return { url, path: `${base}/${operation}${url.search}` };
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });
   return { url, path: `${base}/openai/deployments/${model}/${operation}?api-version=${encodeURIComponent(apiVersion)}` };

@@ -1,29 +1,29 @@
-import { withoutEnd } from '#kit/text/trim-end';
+import { trimEnd } from '#kit/text/trim-end';
 import { largeBytes } from '#kit/json/large';
 import type { Quirks } from '#dialects/openai/chat/encode-request';
 import { decoder } from '#dialects/openai/chat/events';
-import { honoursOf } from '#dialects/openai/chat/capabilities';
+import { supportOf } from '#dialects/openai/chat/capabilities';
 import { decodeFault } from '#dialects/openai/chat/faults';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
-import type { Said, TargetContext } from '#core/generate';
-import { ask, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
+import type { Events, TargetContext } from '#core/generate';
+import { post, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { keyRing } from '../shared/keys.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
-import { oneTarget, type Maker } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 import { embed } from './embed.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { pass } from './send-raw.ts';
-import type { Place } from './endpoint.ts';
+import type { Endpoint } from './endpoint.ts';
 import { quirkOf } from './quirks.ts';
 import { requestBody } from './request-body.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers }, upstreams, clock) => {
+export const openai: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const settings: OpenAISettings = {
     baseUrl: new URL(baseUrl),
@@ -34,58 +34,60 @@ export const openai: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, h
   };
   const headersFor = new Map(['', ...apiKeys].map((key) => [key, headersOf(settings, key)]));
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
-  const base = withoutEnd(settings.baseUrl.pathname, '/');
+  const base = trimEnd(settings.baseUrl.pathname, '/');
   const list = kind === 'azure' ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion ?? '')}` : `${base}/models${settings.baseUrl.search}`;
   const asking = { upstreams, clock, url: settings.baseUrl, path: list, refusal: decodeFault };
   const probes = () => probesByKey(apiKeys, (key = '') => ({ ...asking, headers: () => headersFor.get(key)! }));
   const provider = oneTarget(probes, (model) => {
-    const place = { ...shared, model };
+    const endpoint = { ...shared, model };
     return {
       name: `${name}/${model}`,
       provider: name,
       model,
-      get honours() {
-        return honoursOf(shared.quirks.of(model));
+      get supports() {
+        return supportOf(shared.quirks.of(model));
       },
-      generate: (call, context) => generate(place, call, context),
-      embed: (call, context) => embed(place, call, context),
-      pass: (call, context) => pass(place, call, context),
+      generate: (call, context) => generate(endpoint, call, context),
+      embed: (call, context) => embed(endpoint, call, context),
+      sendRaw: (call, context) => pass(endpoint, call, context),
     };
   });
   // The wire has addresses for images alone.
   return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { answering, ignored, lane } = await answered(place, call, context);
+async function* generate(endpoint: Endpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { response, ignored, passthrough } = await answered(endpoint, call, context);
   try {
-    if (call.stream && isEventStream(answering)) {
-      const frames = decoder(place.model, ignored);
-      const awaiting = awaitingWords(answering, context.patience, place.clock);
+    if (call.stream && isEventStream(response)) {
+      const frames = decoder(endpoint.model, ignored);
+      const awaiting = awaitingWords(response, context.patience, endpoint.clock);
       const first = await firstLine(awaiting);
-      yield* lane && hasPlainLines(first) ? passStream(answering, awaiting, first, frames, lane, place.clock) : streamed(awaiting, first, frames);
+      yield* passthrough && hasPlainLines(first)
+        ? passStream(response, awaiting, first, frames, passthrough, endpoint.clock)
+        : streamed(awaiting, first, frames);
       return;
     }
-    const bytes = await whole(answering, context);
+    const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield lane && !call.stream ? passWhole(bytes, body, place.model, lane) : decodeResult(body, place.model, ignored);
+    yield passthrough && !call.stream ? passWhole(bytes, body, endpoint.model, passthrough) : decodeResult(body, endpoint.model, ignored);
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 
 /** Asks with one key after the other until one is taken; without a field of ours that the provider refuses, which is remembered if that helps. */
-async function answered(place: Place, call: GenerateCall, context: TargetContext) {
-  const { settings, headersFor, upstreams, keys, model, quirks } = place;
+async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetContext) {
+  const { settings, headersFor, upstreams, keys, model, quirks } = endpoint;
   const { url, path } = addressOf(settings, model, 'chat/completions');
   const turns = [...keys.inTurn()];
   const beta = context.headers['openai-beta'];
   let known = quirks.of(model);
   let learned = false;
   for (let key = turns.shift() ?? ''; ;) {
-    const { body, ignored, lane } = requestBody(call, model, known);
+    const { body, ignored, passthrough } = requestBody(call, model, known);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const answering = await ask(
+    const response = await post(
       upstreams,
       {
         url,
@@ -95,12 +97,12 @@ async function answered(place: Place, call: GenerateCall, context: TargetContext
       },
       context,
     );
-    if (answering.status === 200) {
+    if (response.status === 200) {
       if (learned && known) quirks.keep(model, known);
-      return { answering, ignored, lane };
+      return { response, ignored, passthrough };
     }
-    const text = await refusalText(answering);
-    const fault = decodeFault(answering.status, text, answering.headers, model);
+    const text = await refusalText(response);
+    const fault = decodeFault(response.status, text, response.headers, model);
     const quirk = quirkOf(fault, call, known);
     if (quirk) {
       known = quirk;

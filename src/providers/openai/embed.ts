@@ -1,40 +1,40 @@
 import { encodeRequest } from '#dialects/openai/embeddings/request';
 import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai/embeddings/result';
-import type { Answering } from '#kit/upstream/response';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/generate';
 import { upstreamFault, whole } from '../shared/post.ts';
-import { post, type Place } from './endpoint.ts';
+import { postInTurn, type Endpoint } from './endpoint.ts';
 
 /** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
-export async function embed(place: Place, call: EmbedCall, context: TargetContext): Promise<Embedded> {
-  const { model } = place;
+export async function embed(endpoint: Endpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+  const { model } = endpoint;
   const [notHonoured] = purposesIgnored(call);
   if (context.strict && notHonoured !== undefined) throw new Fault('invalid', `Not every field can be honoured: ${notHonoured}.`);
-  const lane = call.lane?.dialect === 'openai-embeddings' ? call.lane : undefined;
-  const body = lane ? splice(lane.body, lane.places, { model: JSON.stringify(model) }) : JSON.stringify(encodeRequest(call, model));
-  const answering = await post(place, 'embeddings', body, context);
+  const passthrough = call.passthrough?.dialect === 'openai-embeddings' ? call.passthrough : undefined;
+  const body = passthrough ? splice(passthrough.body, passthrough.places, { model: JSON.stringify(model) }) : JSON.stringify(encodeRequest(call, model));
+  const response = await postInTurn(endpoint, 'embeddings', body, context);
   let isPassing = false;
   try {
-    const first = await beginning(answering);
-    if (lane && passes(first, call.encoding)) {
+    const first = await beginning(response);
+    if (passthrough && passes(first, call.encoding)) {
       isPassing = true;
-      return { model, ignored: [], answer: passing(answering, first) };
+      return { model, ignored: [], answer: passing(response, first) };
     }
-    return decodeResult(Buffer.concat([first, await whole(answering, context)]), call, model);
+    return decodeResult(Buffer.concat([first, await whole(response, context)]), call, model);
   } finally {
-    if (!isPassing) answering.leave();
+    if (!isPassing) response.leave();
   }
 }
 
 /** Enough bytes to see what it is. */
-async function beginning(answering: Answering): Promise<Uint8Array> {
+async function beginning(response: UpstreamResponse): Promise<Uint8Array> {
   let first: Uint8Array = new Uint8Array(0);
   try {
     while (first.length < ends.head) {
-      const more = await answering.take();
+      const more = await response.take();
       if (!more) break;
       first = first.length === 0 ? more : Buffer.concat([first, more]);
     }
@@ -45,7 +45,7 @@ async function beginning(answering: Answering): Promise<Uint8Array> {
 }
 
 /** Each piece is handed on as it comes, but for the end of the answer: one that is cut or wrong must not look complete. */
-function passing(answering: Answering, first: Uint8Array): Passing {
+function passing(response: UpstreamResponse, first: Uint8Array): Passing {
   return {
     async pass(sink) {
       const held: Uint8Array[] = [];
@@ -63,9 +63,9 @@ function passing(answering: Answering, first: Uint8Array): Passing {
       };
       try {
         if (!give(first)) await sink.drained();
-        await answering.pipe((bytes) => {
+        await response.pipe((bytes) => {
           const ready = give(bytes);
-          if (!ready) void sink.drained().then(() => answering.resume());
+          if (!ready) void sink.drained().then(() => response.resume());
           return ready;
         });
       } catch (error) {
@@ -76,6 +76,6 @@ function passing(answering: Answering, first: Uint8Array): Passing {
       sink.write(end);
       return usage;
     },
-    leave: () => answering.leave(),
+    leave: () => response.leave(),
   };
 }

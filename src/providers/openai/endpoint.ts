@@ -1,16 +1,16 @@
 import type { Quirks } from '#dialects/openai/chat/encode-request';
 import { decodeFault } from '#dialects/openai/chat/faults';
-import type { Answering } from '#kit/upstream/response';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { TargetContext } from '#core/generate';
-import { ask, refusalText } from '../shared/post.ts';
+import { post, refusalText } from '../shared/post.ts';
 import type { KeyRing } from '../shared/keys.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { addressOf, type OpenAISettings } from './address.ts';
 
 /** One model of one provider, and what it takes to ask it. */
-export interface Place {
+export interface Endpoint {
   readonly settings: OpenAISettings;
   /** By key. */
   readonly headersFor: ReadonlyMap<string, Readonly<Record<string, string>>>;
@@ -22,20 +22,20 @@ export interface Place {
 }
 
 /** Asks for an operation with one key after the other until one is taken. @throws Fault */
-export async function post(
-  place: Place,
+export async function postInTurn(
+  endpoint: Endpoint,
   operation: string,
   body: Uint8Array | string,
   context: TargetContext,
   contentType = 'application/json',
-): Promise<Answering> {
-  const { settings, headersFor, upstreams, keys, model } = place;
+): Promise<UpstreamResponse> {
+  const { settings, headersFor, upstreams, keys, model } = endpoint;
   const { url, path } = addressOf(settings, model, operation);
   const turns = [...keys.inTurn()];
   for (let key = turns.shift() ?? ''; ;) {
-    const answering = await ask(upstreams, { url, path, headers: { ...headersFor.get(key)!, 'content-type': contentType }, body }, context);
-    if (answering.status === 200) return answering;
-    const fault = decodeFault(answering.status, await refusalText(answering), answering.headers, model);
+    const response = await post(upstreams, { url, path, headers: { ...headersFor.get(key)!, 'content-type': contentType }, body }, context);
+    if (response.status === 200) return response;
+    const fault = decodeFault(response.status, await refusalText(response), response.headers, model);
     if (fault.details.key) keys.setAside(key);
     if (!fault.details.key || turns.length === 0) throw fault;
     key = turns.shift()!;

@@ -60,7 +60,7 @@ function laneCall(more: object): { readonly call: GenerateCall; readonly text: (
   const bytes = Buffer.from(JSON.stringify({ ...request, ...more }));
   const { call, usageWanted } = decodeRequest(JSON.parse(bytes.toString()));
   const written: Uint8Array[] = [];
-  const lane = {
+  const passthrough = {
     dialect: 'openai-chat',
     body: bytes,
     places: scan(bytes),
@@ -68,7 +68,7 @@ function laneCall(more: object): { readonly call: GenerateCall; readonly text: (
     write: (one: Uint8Array) => written.push(one) > 0,
     drained: () => Promise.resolve(),
   };
-  return { call: { ...call, lane }, text: () => Buffer.concat(written).toString() };
+  return { call: { ...call, passthrough }, text: () => Buffer.concat(written).toString() };
 }
 
 async function said(target: ReturnType<typeof provider>, call: GenerateCall, firstByte?: number): Promise<readonly GenerateEvent[]> {
@@ -129,11 +129,11 @@ test('what passes as it came is told of every two seconds while it goes on, and 
   const { call, text } = laneCall({ stream: true });
   const write = (bytes: Uint8Array) => {
     clock.advance(2000);
-    return call.lane!.write(bytes);
+    return call.passthrough!.write(bytes);
   };
   const told: number[] = [];
   const listening = (async () => {
-    for await (const said of provider(clock).generate({ ...call, lane: { ...call.lane!, write } }, { ...context(), signal: leaving.signal }))
+    for await (const said of provider(clock).generate({ ...call, passthrough: { ...call.passthrough!, write } }, { ...context(), signal: leaving.signal }))
       for (const event of said)
         if (event.type === 'passed') {
           told.push(event.tokens);

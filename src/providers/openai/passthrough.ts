@@ -1,18 +1,18 @@
 import type { Decoder } from '#dialects/shared/decoder';
 import { PassingFrames, tokensSaid } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
-import type { Answering } from '#kit/upstream/response';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
-import type { Said } from '#core/generate';
-import type { Lane } from '#core/passthrough';
+import type { Events } from '#core/generate';
+import type { Passthrough } from '#core/passthrough';
 import { upstreamFault, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
 
 /** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
-export function passWhole(bytes: Uint8Array, body: unknown, model: string, lane: Lane): Said {
+export function passWhole(bytes: Uint8Array, body: unknown, model: string, passthrough: Passthrough): Events {
   const events = decodeResult(body, model);
-  lane.write(bytes);
+  passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
     { type: 'passed', tokens: events.some(isUsage) ? 0 : tokensSaid(events) },
@@ -28,32 +28,32 @@ const isUsage = (event: GenerateEvent) => event.type === 'usage';
  * @param first its first bytes; lines end in LF
  */
 export async function* passStream(
-  answering: Answering,
+  response: UpstreamResponse,
   awaiting: AwaitingWords,
   first: Uint8Array | undefined,
   decoder: Decoder,
-  lane: Lane,
+  passthrough: Passthrough,
   clock: Clock,
-): AsyncGenerator<Said> {
-  const frames = new PassingFrames(decoder, lane.usageWanted);
+): AsyncGenerator<Events> {
+  const frames = new PassingFrames(decoder, passthrough.usageWanted);
   const held: Uint8Array[] = [];
   try {
     for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
     if (!frames.spoken) held.push(...frames.end());
     yield [...frames.opening, { type: 'passed', tokens: 0 }];
     awaiting.spoke();
-    answering.isEnding = decoder.isFinished();
-    if (!handOn(held, lane)) await lane.drained();
-    yield* passing(answering, clock, {
+    response.isEnding = decoder.isFinished();
+    if (!handOn(held, passthrough)) await passthrough.drained();
+    yield* passing(response, clock, {
       give(bytes) {
-        const ready = handOn(frames.push(bytes), lane);
-        if (frames.closing.length > 0) answering.isEnding = decoder.isFinished();
+        const ready = handOn(frames.push(bytes), passthrough);
+        if (frames.closing.length > 0) response.isEnding = decoder.isFinished();
         return ready;
       },
-      drained: () => lane.drained(),
+      drained: () => passthrough.drained(),
       untold: () => frames.untold(),
     });
-    handOn(frames.end(), lane);
+    handOn(frames.end(), passthrough);
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
     throw upstreamFault(error, true);
@@ -62,15 +62,15 @@ export async function* passStream(
 }
 
 /** What is known of an answer that did not come to its end. */
-function unfinished(frames: PassingFrames, decoder: Decoder): Said {
+function unfinished(frames: PassingFrames, decoder: Decoder): Events {
   const usage = decoder.counted();
   const passed: GenerateEvent = { type: 'passed', tokens: frames.untold(), ...(frames.thinks ? { thoughts: true } : {}) };
   return usage ? [passed, { type: 'usage', usage: { ...usage, source: 'partial' } }] : [passed];
 }
 
 /** @returns false when the client has enough to read for now */
-function handOn(pieces: readonly Uint8Array[], lane: Lane): boolean {
+function handOn(pieces: readonly Uint8Array[], passthrough: Passthrough): boolean {
   let ready = true;
-  for (const bytes of pieces) ready = lane.write(bytes) && ready;
+  for (const bytes of pieces) ready = passthrough.write(bytes) && ready;
   return ready;
 }

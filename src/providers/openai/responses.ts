@@ -1,5 +1,5 @@
-import { withoutEnd } from '#kit/text/trim-end';
-import { honours } from '#dialects/openai/responses/capabilities';
+import { trimEnd } from '#kit/text/trim-end';
+import { support } from '#dialects/openai/responses/capabilities';
 import { decodeFault } from '#dialects/openai/faults';
 import { decoder } from '#dialects/openai/responses/decoder';
 import { encodeRequest, type Quirks } from '#dialects/openai/responses/encode-request';
@@ -7,20 +7,20 @@ import { decodeResult } from '#dialects/openai/responses/result';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
-import type { Said, TargetContext } from '#core/generate';
-import { ask, awaitingWords } from '../shared/post.ts';
+import type { Events, TargetContext } from '#core/generate';
+import { post, awaitingWords } from '../shared/post.ts';
 import { keyRing, type KeyRing } from '../shared/keys.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
-import { oneTarget, type Maker } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
-import { answered } from '../shared/attempt.ts';
+import { attempt } from '../shared/attempt.ts';
 
 /** Anything that speaks OpenAI's responses wire. Nothing is kept there: each request brings the whole conversation. */
-export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
+export const openaiResponses: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
-  const base = withoutEnd(url.pathname, '/');
+  const base = trimEnd(url.pathname, '/');
   const azure = kind === 'azure';
   const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
@@ -31,14 +31,14 @@ export const openaiResponses: Maker = (name, { baseUrl, kind, apiKeys = [], apiV
     provider: name,
     model,
     thoughts: 'summary',
-    honours,
+    supports: support,
     generate: (call, context) => generate({ ...shared, model }, call, context),
     searches: () => true,
   }));
   return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
 };
 
-interface Place {
+interface Endpoint {
   readonly url: URL;
   readonly path: string;
   /** The key has a header of its own there. */
@@ -51,14 +51,14 @@ interface Place {
   readonly model: string;
 }
 
-async function* generate(place: Place, call: GenerateCall, context: TargetContext): AsyncGenerator<Said> {
-  const { url, path, upstreams, model } = place;
-  const { answering, ignored } = await answered<Quirks>(
+async function* generate(endpoint: Endpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { url, path, upstreams, model } = endpoint;
+  const { response, ignored } = await attempt<Quirks>(
     {
-      ...place,
+      ...endpoint,
       call,
       encode: (known) => encodeRequest(call, model, known),
-      send: (body, key) => ask(upstreams, { url, path, headers: headersOf(place, key, context), body }, context),
+      send: (body, key) => post(upstreams, { url, path, headers: headersOf(endpoint, key, context), body }, context),
       refusal: decodeFault,
       // Encrypted thoughts are not asked for where the model has none.
       quirkOf: (fault, known) => (fault.details.field === 'include' && known?.encrypted !== false ? { encrypted: false } : undefined),
@@ -66,17 +66,17 @@ async function* generate(place: Place, call: GenerateCall, context: TargetContex
     context,
   );
   try {
-    if (call.stream && isEventStream(answering)) {
-      yield* streamed(awaitingWords(answering, context.patience, place.clock), undefined, decoder(place.model, ignored));
+    if (call.stream && isEventStream(response)) {
+      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, decoder(endpoint.model, ignored));
       return;
     }
-    yield decodeResult(await wholeJson(answering, context), place.model, ignored);
+    yield decodeResult(await wholeJson(response, context), endpoint.model, ignored);
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 
-function headersOf({ azure, headers }: Pick<Place, 'azure' | 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
+function headersOf({ azure, headers }: Pick<Endpoint, 'azure' | 'headers'>, key: string | undefined, context?: TargetContext): Record<string, string> {
   const beta = context?.headers['openai-beta'];
   return {
     'content-type': 'application/json',

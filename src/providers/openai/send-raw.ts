@@ -1,22 +1,22 @@
 import { splice } from '#kit/json/scan';
 import { isCount } from '#dialects/shared/read-fields';
 import type { Usage } from '#core/event';
-import type { Said, TargetContext } from '#core/generate';
+import type { Events, TargetContext } from '#core/generate';
 import { isObject } from '#core/json';
-import type { PassBody, PassCall } from '#core/raw-request';
+import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { awaitingWords, upstreamFault } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
-import { post, type Place } from './endpoint.ts';
+import { postInTurn, type Endpoint } from './endpoint.ts';
 
 /** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
 /** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
-export async function* pass(place: Place, call: PassCall, context: TargetContext): AsyncGenerator<Said> {
-  const { body, contentType } = await bodyOf(call.body, place.model);
-  const answering = await post(place, call.operation, body, context, contentType);
+export async function* pass(endpoint: Endpoint, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
+  const { body, contentType } = await bodyOf(call.body, endpoint.model);
+  const response = await postInTurn(endpoint, call.operation, body, context, contentType);
   let size = 0;
   let told = 0;
   let tail = Buffer.alloc(0);
@@ -31,21 +31,21 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
     return fresh;
   };
   try {
-    const awaiting = awaitingWords(answering, context.patience, place.clock);
+    const awaiting = awaitingWords(response, context.patience, endpoint.clock);
     const first = await awaiting.take();
     yield [
-      { type: 'started', model: place.model, ignored: [] },
+      { type: 'started', model: endpoint.model, ignored: [] },
       { type: 'passed', tokens: 0 },
     ];
     awaiting.spoke();
-    call.open(answering.headers['content-type'] ?? 'application/octet-stream', []);
+    call.open(response.headers['content-type'] ?? 'application/octet-stream', []);
     if (first && !give(first)) await call.drained();
-    yield* passing(answering, place.clock, { give, drained: () => call.drained(), untold });
+    yield* passing(response, endpoint.clock, { give, drained: () => call.drained(), untold });
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];
     throw upstreamFault(error, size > 0);
   } finally {
-    answering.leave();
+    response.leave();
   }
   const counted = toldIn(tail.toString('latin1'));
   const usage = counted && usageOf(counted);
@@ -53,7 +53,7 @@ export async function* pass(place: Place, call: PassCall, context: TargetContext
   else yield [{ type: 'passed', tokens: untold(), ...(counted ? secondsIn(counted) : {}) }];
 }
 
-async function bodyOf(body: PassBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
+async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
   if (body.type === 'json') return { body: splice(body.bytes, body.places, { model: JSON.stringify(model) }), contentType: 'application/json' };
   body.form.set('model', model);
   const written = new Response(body.form);

@@ -1,4 +1,4 @@
-import type { Answering } from '#kit/upstream/response';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/generate';
@@ -8,14 +8,14 @@ import type { KnownQuirks } from './known-quirks.ts';
 import { written } from './write-request.ts';
 
 /** How a provider is asked, and what its refusals say. */
-export interface Trying<Quirks> {
+export interface AttemptDeps<Quirks> {
   readonly keys: KeyRing;
   readonly quirks: KnownQuirks<Quirks>;
   readonly model: string;
   readonly call: Pick<GenerateCall, 'turns'>;
   encode(known: Quirks | undefined): { readonly body: unknown; readonly ignored: readonly string[] };
-  send(body: string | Uint8Array, key: string | undefined): Promise<Answering>;
-  refusal(status: number, text: string, headers: Answering['headers'], model: string): Fault;
+  send(body: string | Uint8Array, key: string | undefined): Promise<UpstreamResponse>;
+  refusal(status: number, text: string, headers: UpstreamResponse['headers'], model: string): Fault;
   /** What the model can do without, where that is why it refused and was not known. */
   quirkOf(fault: Fault, known: Quirks | undefined): Quirks | undefined;
 }
@@ -25,10 +25,10 @@ export interface Trying<Quirks> {
  *
  * @throws Fault of the last refusal; `invalid` where the client is strict and a field cannot be honoured
  */
-export async function answered<Quirks>(
-  { keys, quirks, model, call, encode, send, refusal, quirkOf }: Trying<Quirks>,
+export async function attempt<Quirks>(
+  { keys, quirks, model, call, encode, send, refusal, quirkOf }: AttemptDeps<Quirks>,
   { strict }: TargetContext,
-): Promise<{ answering: Answering; ignored: readonly string[] }> {
+): Promise<{ response: UpstreamResponse; ignored: readonly string[] }> {
   const turns = [...keys.inTurn()];
   let known = quirks.of(model);
   let learned = false;
@@ -36,12 +36,12 @@ export async function answered<Quirks>(
     const { body, ignored } = encode(known);
     if (strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const json = written(call, body);
-    const answering = await send(typeof json === 'string' ? json : await json, key);
-    if (answering.status === 200) {
+    const response = await send(typeof json === 'string' ? json : await json, key);
+    if (response.status === 200) {
       if (learned && known) quirks.keep(model, known);
-      return { answering, ignored };
+      return { response, ignored };
     }
-    const fault = refusal(answering.status, await refusalText(answering), answering.headers, model);
+    const fault = refusal(response.status, await refusalText(response), response.headers, model);
     const quirk = quirkOf(fault, known);
     if (quirk) {
       known = quirk;

@@ -3,7 +3,7 @@ import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GenerateCall } from '#core/call';
 import type { MediaPart, Part, Turn } from '#core/conversation';
 import { Fault, queueFull } from '#core/fault';
-import type { Said, TargetContext } from '#core/generate';
+import type { Events, TargetContext } from '#core/generate';
 import type { Target, TargetGroup } from '#core/target';
 import { upstreamFault } from './post.ts';
 
@@ -25,8 +25,8 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
   const wrapped = (target: Target): Target => ({
     ...target,
-    get honours() {
-      return target.honours; // it learns
+    get supports() {
+      return target.supports; // it learns
     },
     generate: (call, context) => {
       const parts = mediaOf(call.turns, needed);
@@ -58,7 +58,7 @@ async function* fetchedFirst(
   call: GenerateCall,
   context: TargetContext,
   parts: readonly MediaPart[],
-): AsyncGenerator<Said> {
+): AsyncGenerator<Events> {
   const inline = new Map<MediaPart, MediaPart>();
   if (new Set(parts.map(({ url }) => url)).size > mostAddresses)
     throw new Fault('invalid', `A request must not name more than ${mostAddresses} addresses of media that are to be fetched for the provider.`);
@@ -81,7 +81,7 @@ async function* fetchedFirst(
     ...turn,
     parts: turn.parts.map((part) => (part.type === 'tool-result' ? { ...part, parts: part.parts.map(replaced) } : replaced(part))),
   }));
-  const { lane: _, ...heard } = call; // the client's own bytes have the address in them
+  const { passthrough: _, ...heard } = call; // the client's own bytes have the address in them
   yield* target.generate({ ...heard, turns }, context);
 }
 

@@ -1,4 +1,4 @@
-import { UpstreamError, type Answering, type UpstreamRequest } from '#kit/upstream/response';
+import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault, noRoom } from '#core/fault';
@@ -9,11 +9,11 @@ const wholeBytes = 67_108_864;
 const refusalBytes = 65_536;
 
 /** POSTs to a provider and waits for the head. @throws Fault with what failover needs to know, or the signal's reason */
-export async function ask(
+export async function post(
   upstreams: Upstreams,
   request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>,
   context: TargetContext,
-): Promise<Answering> {
+): Promise<UpstreamResponse> {
   const { signal, patience } = context;
   try {
     return await upstreams.post({ ...request, signal, headSeconds: patience.head, quietSeconds: patience.firstByte });
@@ -23,9 +23,9 @@ export async function ask(
 }
 
 /** The whole body of an answer. */
-export async function whole(answering: Answering, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> {
+export async function whole(response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> {
   try {
-    return await answering.whole(wholeBytes, memory);
+    return await response.whole(wholeBytes, memory);
   } catch (error) {
     throw upstreamFault(error, true);
   }
@@ -41,29 +41,29 @@ export interface AwaitingWords {
   ends(isEnding: boolean): void;
 }
 
-export function awaitingWords(answering: Answering, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
+export function awaitingWords(response: UpstreamResponse, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
   const until = clock.monotonic() + firstByte * 1000;
   let speaking = false;
   return {
     async take() {
-      if (speaking) return answering.take();
+      if (speaking) return response.take();
       if (clock.monotonic() >= until) throw new UpstreamError('slow-body');
-      answering.quietSeconds = (until - answering.lastAt) / 1000;
-      return answering.take();
+      response.quietSeconds = (until - response.lastAt) / 1000;
+      return response.take();
     },
     spoke() {
       if (speaking) return;
       speaking = true;
-      answering.quietSeconds = idle;
+      response.quietSeconds = idle;
     },
-    ends: (isEnding) => void (answering.isEnding = isEnding),
+    ends: (isEnding) => void (response.isEnding = isEnding),
   };
 }
 
 /** The body of a refusal as text, as far as it is worth reading. */
-export async function refusalText(answering: Answering): Promise<string> {
+export async function refusalText(response: UpstreamResponse): Promise<string> {
   try {
-    return Buffer.from(await answering.whole(refusalBytes)).toString('utf8');
+    return Buffer.from(await response.whole(refusalBytes)).toString('utf8');
   } catch {
     return '';
   }

@@ -1,4 +1,4 @@
-import { UpstreamError, type Answering } from '#kit/upstream/response';
+import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
@@ -18,7 +18,7 @@ interface Question {
   readonly headers: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
   /** Absent: it is a GET. */
   readonly body?: string;
-  readonly refusal: (status: number, text: string, headers: Answering['headers']) => Fault;
+  readonly refusal: (status: number, text: string, headers: UpstreamResponse['headers']) => Fault;
 }
 
 /** A question for each key; one without any where there is none. */
@@ -50,15 +50,15 @@ async function asked({ upstreams, clock, url, path, headers, body, refusal }: Qu
   const signedIn = await headers(signal);
   const startedAt = clock.monotonic();
   const request = { url, path, headers: { 'accept-encoding': 'identity', ...signedIn }, signal, ...patience };
-  const answering = await (body === undefined ? upstreams.get(request) : upstreams.post({ ...request, body }));
+  const response = await (body === undefined ? upstreams.get(request) : upstreams.post({ ...request, body }));
   try {
     const milliseconds = clock.monotonic() - startedAt;
-    const date = Date.parse(answering.headers.date ?? '');
-    const { status } = answering;
-    const said = status < 300 ? undefined : refusal(status, await refusalText(answering), answering.headers);
+    const date = Date.parse(response.headers.date ?? '');
+    const { status } = response;
+    const said = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
     return { ...judged(status, said), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
   } finally {
-    answering.leave();
+    response.leave();
   }
 }
 

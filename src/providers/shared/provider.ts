@@ -61,7 +61,7 @@ export interface Probed {
 }
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
-export type Maker = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
+export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
 
 /** A provider that has no regions. */
 export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({

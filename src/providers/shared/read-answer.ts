@@ -1,11 +1,11 @@
 import type { Decoder } from '#dialects/shared/decoder';
-import type { Answering } from '#kit/upstream/response';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import { splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { BadJson } from '#kit/json/scan';
 import { largeBytes, readLargeJson } from '#kit/json/large';
-import type { Said, TargetContext } from '#core/generate';
+import type { Events, TargetContext } from '#core/generate';
 import { upstreamFault, whole, type AwaitingWords } from './post.ts';
 
 /** The reading of an answer, whatever its dialect. */
@@ -19,7 +19,7 @@ export const maxLine = 1_048_576;
  * @param first bytes that were read already
  * @throws Fault
  */
-export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Said> {
+export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
   const lines = splitter({ maxLine });
   try {
     for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
@@ -35,7 +35,7 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
 }
 
 /** What these lines say, at once. What came before a bad line is said before its fault is thrown. */
-function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Said> {
+function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Events> {
   const said: GenerateEvent[] = [];
   try {
     for (const line of lines) said.push(...frames.decode(line));
@@ -47,14 +47,14 @@ function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingW
 }
 
 /** A stream without a type is believed to be one. */
-export function isEventStream({ headers }: Answering): boolean {
+export function isEventStream({ headers }: UpstreamResponse): boolean {
   const type = headers['content-type'];
   return type === undefined || type.toLowerCase().startsWith('text/event-stream');
 }
 
 /** The JSON of a whole answer. @throws Fault `upstream-failed` */
-export async function wholeJson(answering: Answering, context: Pick<TargetContext, 'memory'>): Promise<unknown> {
-  const bytes = await whole(answering, context);
+export async function wholeJson(response: UpstreamResponse, context: Pick<TargetContext, 'memory'>): Promise<unknown> {
+  const bytes = await whole(response, context);
   return bytes.length > largeBytes ? parsedLarge(bytes) : parsed(bytes);
 }
 

@@ -5,7 +5,7 @@ import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { Change, Store } from '#store/open';
-import { together } from '#store/batch';
+import { batched } from '#store/batch';
 import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
 
@@ -62,7 +62,7 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   };
   store.subscribe('api-keys', heard);
   store.subscribe('users', heard);
-  const find = together({ ask: (some: readonly string[]) => keys.find(some), clock, ...lookups });
+  const find = batched({ ask: (some: readonly string[]) => keys.find(some), clock, ...lookups });
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);

@@ -24,7 +24,7 @@ export interface Rights {
   close(): void;
 }
 
-export interface RightsParts {
+export interface RightsDeps {
   readonly keys: Pick<ApiKeys, 'callers'>;
   readonly store: Pick<Store, 'subscribe'>;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ export interface RightsParts {
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
 
-export function openRights({ keys, store, clock, ongoing, log }: RightsParts): Rights {
+export function openRights({ keys, store, clock, ongoing, log }: RightsDeps): Rights {
   const watched = new Set<Ongoing>();
   const listeners: ((userId: number) => Promise<void>)[] = [];
   let users = new Set<number>();

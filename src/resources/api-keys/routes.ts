@@ -57,14 +57,14 @@ const KeyQuery = Type.Object(
 const root = '/server/admin/users/:id/keys';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-export interface ApiKeyRoutesParts {
+export interface ApiKeyRoutesDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly pepper: Buffer;
 }
 
 /** The keys of a user, for administrators. */
-export function apiKeyRoutes({ store, audit, pepper }: ApiKeyRoutesParts): readonly NounRoute[] {
+export function apiKeyRoutes({ store, audit, pepper }: ApiKeyRoutesDeps): readonly NounRoute[] {
   const keys = openApiKeys(store, pepper);
   return [
     nounRoute({

@@ -7,10 +7,10 @@ import type { Store } from '#store/open';
 import { openBeats } from './beats.ts';
 import { openClaims } from './claims.ts';
 import { keyed, type Keyed } from './key.ts';
-import { pack, replay, unpack, type Kept } from './replay-record.ts';
+import { pack, replay, unpack, type ReplayRecord } from './replay-record.ts';
 import { openRoom } from './room.ts';
 
-export interface IdempotencyParts {
+export interface IdempotencyDeps {
   readonly store: Store;
   readonly seal: Sealer;
   /** The name of this machine's boot: what it was answering is freed by the next one. */
@@ -38,9 +38,9 @@ const sorryMilliseconds = 1000;
 const mostWaitingBytes = 64 * 2 ** 20;
 
 /** What one of several same requests that ask at once tells the others: the answer, a refusal for all, or that the next may try. */
-type Outcome = Kept | Fault | undefined;
+type Outcome = ReplayRecord | Fault | undefined;
 
-interface Turn {
+interface Attempt {
   readonly fingerprint: Buffer;
   readonly outcome: Promise<Outcome>;
 }
@@ -50,12 +50,12 @@ interface Turn {
  * frees the key: a refusal, an error inside of a stream, a client that leaves in the middle, a process that dies. While the database is away such requests
  * are refused: what cannot be remembered is not spent.
  */
-export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyParts): Promise<Idempotency> {
+export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyDeps): Promise<Idempotency> {
   const claims = openClaims(store, boot);
   if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
   const beats = openBeats(claims, clock, log);
   const room = openRoom(claims, clock);
-  const turns = new Map<string, Turn>();
+  const turns = new Map<string, Attempt>();
   const endings = new Set<Promise<void>>();
   let waitingBytes = 0;
   let isClosed = false;
@@ -83,7 +83,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       turns.delete(place);
       resolve(outcome);
     };
-    let found: Kept | Mine;
+    let found: ReplayRecord | Mine;
     try {
       found = await claimed(request, exchange.signal);
     } catch (error) {
@@ -96,7 +96,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
   }
 
   /** @returns our claim, or the answer there is */
-  async function claimed(request: Keyed, signal: AbortSignal): Promise<Mine | Kept> {
+  async function claimed(request: Keyed, signal: AbortSignal): Promise<Mine | ReplayRecord> {
     for (;;) {
       const since = clock.monotonic();
       const found = await claims.take(request);
@@ -154,7 +154,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       exchange.release(recording.isTooLarge ? ['x-dragoman-warnings', 'Idempotency-Key: the answer is too large to be kept'] : []);
       return giveUp();
     }
-    const kept: Kept = { ...sent, requestId: exchange.id };
+    const kept: ReplayRecord = { ...sent, requestId: exchange.id };
     const keeping = keep(request, claim, kept, ours.signal).finally(letGo);
     ending(keeping);
     await within(patienceMilliseconds, keeping);
@@ -163,7 +163,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
   }
 
   /** Never rejects: an answer that cannot be kept is an answer all the same. @param ours aborted when the claim may be another's */
-  async function keep(request: Keyed, claim: string, kept: Kept, ours: AbortSignal): Promise<void> {
+  async function keep(request: Keyed, claim: string, kept: ReplayRecord, ours: AbortSignal): Promise<void> {
     try {
       const sealed = seal.seal(pack(kept), contextOf(request));
       room.took(request.userId, sealed.length);

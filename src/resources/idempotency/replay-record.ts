@@ -1,24 +1,24 @@
 import type { Exchange } from '#http/exchange';
-import type { Sent } from '#http/response-recorder';
+import type { RecordedResponse } from '#http/response-recorder';
 
 /** An answer that is given again. */
-export interface Kept extends Sent {
+export interface ReplayRecord extends RecordedResponse {
   /** Id of the request that it was the answer to, as it stands in the books. */
   readonly requestId: string;
 }
 
 /** → its bytes at rest: a line of JSON, then the body as it is. */
-export function pack({ body, ...head }: Kept): Buffer {
+export function pack({ body, ...head }: ReplayRecord): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
 }
 
-export function unpack(packed: Buffer): Kept {
+export function unpack(packed: Buffer): ReplayRecord {
   const end = packed.indexOf(10);
-  return { ...(JSON.parse(packed.toString('utf8', 0, end)) as Omit<Kept, 'body'>), body: packed.subarray(end + 1) };
+  return { ...(JSON.parse(packed.toString('utf8', 0, end)) as Omit<ReplayRecord, 'body'>), body: packed.subarray(end + 1) };
 }
 
 /** Gives an answer again, byte for byte. What it said about limits was true then and is left out. */
-export function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: Kept): void {
+export function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord): void {
   exchange.notes = { replayed: requestId };
   if (exchange.left) return;
   const again = [...withoutLimits(headers), 'x-dragoman-replayed', 'true'];

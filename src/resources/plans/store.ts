@@ -3,9 +3,9 @@ import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import { areLimits, type Plan } from '#core/plan';
-import { absences, notYet } from '#store/negative-cache';
+import { openNegativeCache, notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
-import { keep } from '#store/live-value';
+import { openLiveValue } from '#store/live-value';
 import type { Store } from '#store/open';
 
 /** Where a plan stands: the settings file stands above the database, and both above what is built in. */
@@ -31,7 +31,7 @@ type Tables = { plans: { name: string; limits: Plan; changed_at: Generated<Date>
 /** The first user's plan needs no entry. */
 const unlimited = 'unlimited';
 
-export interface PlansParts {
+export interface PlansDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly clock: Clock;
@@ -39,15 +39,15 @@ export interface PlansParts {
   readonly fromSettings: () => Readonly<Record<string, Plan>>;
 }
 
-export async function openPlans({ store, audit, clock, fromSettings }: PlansParts): Promise<Plans> {
+export async function openPlans({ store, audit, clock, fromSettings }: PlansDeps): Promise<Plans> {
   const read = async (before: ReadonlyMap<string, Plan> = new Map()) => {
     const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
     const plans = new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
     for (const name of before.keys()) if (!plans.has(name)) absent.note(name);
     return plans;
   };
-  const absent = absences(clock, () => stored.again());
-  const stored = await keep({ store, topic: 'plans', clock, read });
+  const absent = openNegativeCache(clock, () => stored.again());
+  const stored = await openLiveValue({ store, topic: 'plans', clock, read });
   const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
   return {
     find,

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import { secondsAhead } from '#store/database-clock';
-import type { Entry, StoredParts, StoredResponses } from './store.ts';
+import type { Entry, StoredDeps, StoredResponses } from './store.ts';
 
 export interface Conversation {
   readonly id: string;
@@ -40,7 +40,7 @@ interface Row {
 
 const daySeconds = 86_400;
 
-export function openConversations<Body>({ store, seal, retentionDays }: StoredParts, responses: StoredResponses<Body>): Conversations<Body> {
+export function openConversations<Body>({ store, seal, retentionDays }: StoredDeps, responses: StoredResponses<Body>): Conversations<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const sealed = (userId: number, id: string, metadata: object) => seal.seal(Buffer.from(JSON.stringify(metadata)), contextOf(userId, id));
 

@@ -1,7 +1,7 @@
 import { jobs } from '#store/jobs';
 import { openConversations, type Conversations } from './conversations.ts';
 import { openRuns, type Runs } from './runs.ts';
-import { openStoredResponses, type StoredParts, type StoredResponses } from './store.ts';
+import { openStoredResponses, type StoredDeps, type StoredResponses } from './store.ts';
 
 export interface Keeping<Body> {
   readonly responses: StoredResponses<Body>;
@@ -17,7 +17,7 @@ const purgeMilliseconds = 600_000;
 const soonMilliseconds = 1000;
 
 /** Responses, conversations and runs of one store, with what is done from time to time: old ones are deleted. */
-export function openKeeping<Body>(parts: StoredParts & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
+export function openKeeping<Body>(parts: StoredDeps & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
   const { store, clock, log } = parts;
   const responses = openStoredResponses<Body>(parts);
   const working = jobs({ store, clock });

@@ -3,16 +3,16 @@ import type { Store } from '#store/open';
 import { firstOf, inPieces } from '#store/pieces';
 
 /** Where the last look ended: an entry, as text, for a Date knows no microseconds. */
-interface Place {
+interface Cursor {
   readonly expires: string;
   readonly userId: number;
   readonly id: string;
 }
 
-interface Look {
+interface Batch {
   readonly gone: number;
   readonly seen: number;
-  readonly last: Place | null;
+  readonly last: Cursor | null;
 }
 
 const seenAtOnce = 1000;
@@ -26,7 +26,7 @@ const mostPieces = 500;
  * @returns a round; it answers false where there may be more
  */
 export function openPurge(store: Store): () => Promise<boolean> {
-  let from: Place | undefined;
+  let from: Cursor | undefined;
 
   async function conversations(): Promise<number> {
     const gone = await sql`
@@ -43,7 +43,7 @@ export function openPurge(store: Store): () => Promise<boolean> {
       where not exists (select from stored_response younger where younger.user_id = old.user_id and younger.previous_id = old.id)
         and not exists (select from conversation where conversation.user_id = old.user_id and conversation.head = old.id)
       for update of old skip locked`;
-    const { rows } = await sql<Look>`
+    const { rows } = await sql<Batch>`
       with seen as materialized (
         select user_id, id, expires_at from stored_response where expires_at <= now() ${behind}
         order by expires_at desc, user_id desc, id desc limit ${seenAtOnce}

@@ -11,7 +11,7 @@ export interface Room {
   forget(userId: number): void;
 }
 
-export interface RoomParts {
+export interface RoomDeps {
   /** The bytes that are kept for a user. */
   readonly used: (userId: number) => Promise<number>;
   readonly most: () => number;
@@ -30,7 +30,7 @@ const exactMilliseconds = 5000;
 const retrySeconds = 60;
 const mostKnown = 50_000;
 
-export function openRoom({ used, most, clock }: RoomParts): Room {
+export function openRoom({ used, most, clock }: RoomDeps): Room {
   const known = new Map<number, Known>();
   const reading = new Map<number, Promise<Known>>();
 

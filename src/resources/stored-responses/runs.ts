@@ -51,7 +51,7 @@ const mostEach = 48;
 /** The handler says when it is enough: a response whose job has failed by itself would never end. */
 const mostTries = 1_000_000;
 
-export interface RunsParts<Body> {
+export interface RunsDeps<Body> {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly responses: StoredResponses<Body>;
@@ -59,7 +59,7 @@ export interface RunsParts<Body> {
   readonly most: () => number;
 }
 
-export function openRuns<Body>({ store, jobs, responses, most }: RunsParts<Body>): Runs<Body> {
+export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>): Runs<Body> {
   return {
     async begin(make, keyId) {
       const { userId, id } = make('');

@@ -6,7 +6,7 @@ import { Fault } from '#core/fault';
 import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
 import { secondsAhead } from '#store/database-clock';
-import { together } from '#store/batch';
+import { batched } from '#store/batch';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 
@@ -54,7 +54,7 @@ const daySeconds = 86_400;
 /** What is read, and what is made of it. */
 const copies = 2;
 
-export interface StoredParts {
+export interface StoredDeps {
   readonly store: Store;
   readonly seal: Sealer;
   readonly clock: Clock;
@@ -89,7 +89,7 @@ interface Link {
 }
 
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
-export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredParts): StoredResponses<Body> {
+export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredDeps): StoredResponses<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const entryOf = (userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> => ({
     userId,
@@ -141,7 +141,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
    */
   const withoutDisk = store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
-  const keepTogether = together({
+  const keepTogether = batched({
     async ask(entries: readonly Sealed[]): Promise<readonly (Error | undefined)[]> {
       const all = await problemOf(write(entries, store.db, withoutDisk));
       if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);

@@ -4,7 +4,7 @@ import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
-import { keep } from '#store/live-value';
+import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 
@@ -43,7 +43,7 @@ type Tables = {
   team_members: { team_id: number; user_id: number };
 };
 
-export interface TeamsParts {
+export interface TeamsDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly clock: Clock;
@@ -51,14 +51,14 @@ export interface TeamsParts {
   readonly changed: () => void;
 }
 
-export async function openTeams({ store, audit, clock, changed }: TeamsParts): Promise<Teams> {
+export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Promise<Teams> {
   const target = (id: number) => ({ kind: 'team', id });
   const tables = ({ db }: Access) => db.$extendTables<Tables>();
   const read = async (before: ReadonlyMap<number, string> = new Map()) => {
     const rows = await tables(store).selectFrom('teams').select(['id', 'plan']).execute();
     return new Map([...before, ...rows.map(({ id, plan }) => [id, plan] as const)]);
   };
-  const plans = await keep({ store, topic: 'teams', clock, read, changed });
+  const plans = await openLiveValue({ store, topic: 'teams', clock, read, changed });
 
   const select = (access: Access) =>
     tables(access)

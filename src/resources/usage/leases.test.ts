@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import type { Account } from '#core/account';
-import type { Ask, Return } from '#core/lease';
+import type { LeaseRequest, LeaseReturn } from '#core/lease';
 import { systemClock } from '#kit/async/clock';
 import { openStore, type Store } from '#store/open';
 import { onBothDatabases, onServer } from '../../../test/support/databases.ts';
@@ -19,8 +19,14 @@ const tokens = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'inferen
 const minute = (id = ++names): Account => ({ owner: `user:${id}`, kind: 'requests', month: '' });
 let turns = 0;
 /** What one says who has heard all answers. */
-const back = (account: Account, amount: number, more: Partial<Return> = {}): Return => ({ account, turn: ++turns, heard: turns - 1, amount, ...more });
-const asks = (account: Account, limit: number, least: number, more: Partial<Ask> = {}): Ask => ({
+const back = (account: Account, amount: number, more: Partial<LeaseReturn> = {}): LeaseReturn => ({
+  account,
+  turn: ++turns,
+  heard: turns - 1,
+  amount,
+  ...more,
+});
+const asks = (account: Account, limit: number, least: number, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
   ...back(account, 0),
   limit,
   least,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Account } from '#core/account';
 import { isObject } from '#core/json';
-import type { Ask, Grant, LeaseSource } from '#core/lease';
+import type { LeaseRequest, LeaseGrant, LeaseSource } from '#core/lease';
 import type { Store } from '#store/open';
 import { closedHolder } from './holders.ts';
 import { withMonths } from './months.ts';
@@ -28,7 +28,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
         store,
         async () => monthsOf(asks),
         () =>
-          sql<Grant & { contested: boolean }>`
+          sql<LeaseGrant & { contested: boolean }>`
           select granted, spent, "left", contested from account_lease(${holder}, ${asked}::jsonb, ${at()}::double precision)`.execute(store.db),
       );
       if (rows.length === 0) throw closedHolder();
@@ -54,7 +54,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
     },
   };
 
-  async function recall(asks: readonly Ask[]): Promise<void> {
+  async function recall(asks: readonly LeaseRequest[]): Promise<void> {
     const accounts = asks.slice(0, mostTold).map(({ account: { owner, kind, month } }) => ({ owner, kind, month }));
     // the grant stands, told or not
     if (accounts.length > 0) await store.publish(topic, { holder, accounts }).catch(() => {});

@@ -11,7 +11,7 @@ import { inPieces } from '#store/pieces';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
-export interface UpkeepParts {
+export interface UpkeepDeps {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ const mostApartMilliseconds = 86_400_000;
  *
  * @returns what ends it
  */
-export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepParts): () => void {
+export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepDeps): () => void {
   const holders = openHolders(store);
   let ended = false;
   let cancel = () => {};

@@ -11,7 +11,7 @@ export interface OwnedTable {
   readonly bytes?: string;
 }
 
-export interface RemovalParts {
+export interface RemovalDeps {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly owned: readonly OwnedTable[];
@@ -29,7 +29,7 @@ export async function askForRemoval(jobs: Pick<Jobs, 'add'>, userId: number, ins
 }
 
 /** Takes away, piece by piece, users who were deleted: one statement for half a million rows would never end. What a former process has not finished is gone on with. */
-export function workOnRemovals({ store, jobs, owned, log }: RemovalParts): void {
+export function workOnRemovals({ store, jobs, owned, log }: RemovalDeps): void {
   jobs.work(kind, async ({ payload, signal }) => {
     const userId = isObject(payload) ? Number(payload['userId']) : 0;
     for (const one of owned) {

@@ -11,7 +11,7 @@ import type { Access, Store } from '#store/open';
 import { sealedPassword } from './password.ts';
 import { openUsers, type User } from './store.ts';
 
-export interface UserRoutesParts {
+export interface UserRoutesDeps {
   readonly store: Store;
   readonly audit: Audit;
   /** Has what is left of a deleted user taken away. */
@@ -71,7 +71,7 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the house, for its administrators. */
-export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesParts): readonly NounRoute[] {
+export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
   const known = async (name: string) => {

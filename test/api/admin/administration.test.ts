@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { administer, onBothDatabases, onServer } from '../../support/databases.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 const say = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], max_tokens: 5 };
 const yaml = 'plans: { free: { monthlyTokens: 100000 }, team: { monthlyTokens: 500000 } }\n';
@@ -14,8 +14,8 @@ interface Answer {
 }
 
 onBothDatabases('administration', ({ place }) => {
-  async function house(): Promise<House & { admin(method: string, path: string, body?: unknown): Promise<Answer> }> {
-    const open = await openHouse({ yaml, ...(await place()) });
+  async function server(): Promise<TestServer & { admin(method: string, path: string, body?: unknown): Promise<Answer> }> {
+    const open = await startTestServer({ yaml, ...(await place()) });
     onTestFinished(open.close);
     return {
       ...open,
@@ -27,7 +27,7 @@ onBothDatabases('administration', ({ place }) => {
   }
 
   /** A user with a key, and what a chat of theirs answers. */
-  async function somebody({ admin, ask }: Awaited<ReturnType<typeof house>>, email = 'ada@example.org', key: object = {}) {
+  async function somebody({ admin, ask }: Awaited<ReturnType<typeof server>>, email = 'ada@example.org', key: object = {}) {
     const { body: user } = await admin('POST', '/users', { email });
     const { body: made } = await admin('POST', `/users/${String(user['id'])}/keys`, { name: 'laptop', ...key });
     const headers = { authorization: `Bearer ${String(made['key'])}` };
@@ -42,7 +42,7 @@ onBothDatabases('administration', ({ place }) => {
 
   test('a holder that lives is not written off; one that is silent is, once, and who did it is remembered', async () => {
     const where = await place();
-    const open = await openHouse({ yaml, ...where });
+    const open = await startTestServer({ yaml, ...where });
     onTestFinished(open.close);
     const ask = async (path: string, method = 'GET') => {
       const answer = await open.ask(`/server/admin/holders${path}`, undefined, { method });
@@ -62,7 +62,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('a user may be made with a password of 8 to 256 characters, which is never shown', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     const password = 'correct horse';
     const made = await admin('POST', '/users', { email: 'ada@example.org', password });
     expect(made).toEqual({ status: 201, body: { id: 2, email: 'ada@example.org', plan: 'free', role: 'user', status: 'active' } });
@@ -75,7 +75,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('a user is made, found, changed and deleted', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     const made = await admin('POST', '/users', { email: 'Ada@Example.org', plan: 'team', role: 'admin' });
     expect(made).toEqual({ status: 201, body: { id: 2, email: 'ada@example.org', plan: 'team', role: 'admin', status: 'active' } });
     expect((await admin('POST', '/users', { email: 'bob@example.org' })).body).toMatchObject({ id: 3, plan: 'free', role: 'user' });
@@ -100,7 +100,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('users are listed in pages, and found by a part of their address, whose signs mean only themselves', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     for (const email of ['a_1@x.org', 'a%2@x.org', 'b@y.org', "o'hara@y.org"]) expect((await admin('POST', '/users', { email })).status).toBe(201);
     const seen: unknown[] = [];
     for (let cursor: string | null = ''; cursor !== null;) {
@@ -118,7 +118,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('what is wrong is named, and nothing is made', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     const { body: user } = await admin('POST', '/users', { email: 'ada@example.org' });
     const path = `/users/${String(user['id'])}`;
     const long = 'x'.repeat(1_000_000);
@@ -201,7 +201,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test("an id that is nobody's, or no id, is 404 whatever is asked of it", async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     const ids = ['0', '999', '01', '1.0', '-1', '1%20', '9007199254740993', 'NaN', '..%2f1', '%00', 'x'.repeat(3000)];
     for (const path of ids.flatMap((id) => [`/users/${id}`, `/teams/${id}`])) {
       const bodies = { GET: undefined, PATCH: { plan: 'free' }, DELETE: undefined };
@@ -210,7 +210,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('a key shows itself once, and in lists only its ends; another user does not have it', async () => {
-    const open = await house();
+    const open = await server();
     const { id, keyId, key } = await somebody(open, 'ada@example.org', { scopes: ['passthrough', 'passthrough'], expiresAt: '2099-01-01' });
     const bob = await somebody(open, 'bob@example.org');
     const { body } = await open.admin('GET', `/users/${id}/keys`);
@@ -227,7 +227,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('what is changed holds for the next call: suspended, back again, limited, revoked, deleted', async () => {
-    const open = await house();
+    const open = await server();
     const { admin } = open;
     const ada = await somebody(open);
     expect(await ada.chat()).toBe(200);
@@ -255,7 +255,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('a key that is narrowed to models knows no other: 404, and not in the list', async () => {
-    const open = await house();
+    const open = await server();
     const ada = await somebody(open, 'ada@example.org', { models: ['other'] });
     const bob = await somebody(open, 'bob@example.org', { models: ['built-in'] });
     const models = async (headers: Record<string, string>, id = '') => {
@@ -274,7 +274,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('teams have members and a plan; who is deleted leaves them', async () => {
-    const open = await house();
+    const open = await server();
     const { admin } = open;
     const [ada, bob] = [await somebody(open), await somebody(open, 'bob@example.org')];
     const made = await admin('POST', '/teams', { name: '../../etc', plan: 'team', members: [bob.id, ada.id, ada.id] });
@@ -296,7 +296,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('a plan of the file stands above all and cannot be put; others can, as the file has them', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     expect((await admin('PUT', '/plans/free', { monthlyTokens: 1 })).status).toBe(409);
     expect((await admin('PUT', '/plans/unlimited', { monthlyTokens: 1 })).status).toBe(409);
     expect(await admin('PUT', '/plans/gold', { monthlyTokens: 9_000_000, monthlyUsd: 12.5 })).toMatchObject({ status: 200, body: { name: 'gold' } });
@@ -310,7 +310,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('the last active administrator stays', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     for (const change of [{ role: 'user' }, { status: 'suspended' }]) expect((await admin('PATCH', '/users/1', change)).status).toBe(409);
     expect((await admin('DELETE', '/users/1')).status).toBe(409);
     expect((await admin('PATCH', '/users/1', { plan: 'free', status: 'active' })).status).toBe(200);
@@ -320,7 +320,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('of two who demote the last two administrators at the same time one is told no', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     await admin('POST', '/users', { email: 'second@example.org', role: 'admin' });
     const { body } = await admin('POST', '/users/2/keys', { name: 'k' });
     expect(body['key']).toBeDefined();
@@ -331,7 +331,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('of twenty who add the same address one does', async () => {
-    const { admin } = await house();
+    const { admin } = await server();
     const answers = await Promise.all(
       Array.from({ length: 20 }, async (_, at) => (await admin('POST', '/users', { email: at % 2 ? 'ada@x.org' : 'Ada@X.org' })).status),
     );
@@ -339,7 +339,7 @@ onBothDatabases('administration', ({ place }) => {
   });
 
   test('what was used is summed by words, and logged newest first', async () => {
-    const open = await house();
+    const open = await server();
     const ada = await somebody(open);
     for (let n = 0; n < 3; n++) expect(await ada.chat()).toBe(200);
     await expect.poll(async () => (await open.admin('GET', `/logs?userId=${ada.id}`)).body.items!.length, { timeout: 5000 }).toBe(3);
@@ -366,10 +366,10 @@ describe.skipIf(!inject('postgres'))('two machines on one database', () => {
     const [first, second] = [join(folder, 'a'), join(folder, 'b')];
     await mkdir(join(second, 'data'), { recursive: true });
     await mkdir(first);
-    const one = await openHouse({ yaml, folder: first, databaseUrl });
+    const one = await startTestServer({ yaml, folder: first, databaseUrl });
     onTestFinished(one.close);
     await copyFile(join(first, 'data/master.key'), join(second, 'data/master.key'));
-    const other = await openHouse({ yaml, folder: second, databaseUrl });
+    const other = await startTestServer({ yaml, folder: second, databaseUrl });
     onTestFinished(other.close);
     const admin = async (method: string, path: string, body?: unknown) =>
       (await one.ask(`/server/admin${path}`, body, { method })).json() as Promise<{ key: string }>;

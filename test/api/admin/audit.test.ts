@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { onBothDatabases, type Place } from '../../support/databases.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 interface AuditItem {
   readonly id: number;
@@ -17,24 +17,24 @@ interface AuditItem {
 }
 
 onBothDatabases('the audit trail', ({ place, open }) => {
-  async function house(where?: Place) {
-    const server = await openHouse(where ?? (await place()));
+  async function dragoman(where?: Place) {
+    const server = await startTestServer(where ?? (await place()));
     onTestFinished(server.close);
     return { ...server, admin: asked(server) };
   }
 
-  const asked = (server: House) => async (method: string, path: string, body?: unknown) => {
+  const asked = (server: TestServer) => async (method: string, path: string, body?: unknown) => {
     const answer = await server.ask(`/server/admin${path}`, body, { method });
     return { status: answer.status, id: answer.headers.get('x-request-id'), body: (await answer.json()) as Record<string, unknown> };
   };
 
-  const trail = async (server: House, query = '') =>
+  const trail = async (server: TestServer, query = '') =>
     (await asked(server)('GET', `/audit${query}`)).body as unknown as { items: AuditItem[]; nextCursor: string | null };
 
   /** Of a holder whose machine is gone; nobody else may be in the embedded database meanwhile. */
   async function withLostHolder(): Promise<Place> {
     const where = await place();
-    await (await openHouse(where)).close();
+    await (await startTestServer(where)).close();
     const store = await open(where.databaseUrl ? { databaseUrl: where.databaseUrl } : { folder: join(where.folder, 'data') });
     await sql`insert into holders (id, machine, seen_at) values ('lost', 'burnt', now() - interval '2 minutes')`.execute(store.db);
     await store.close();
@@ -43,7 +43,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
 
   const long = 60_000; // the embedded database is opened three times
   test('each address of administration that changes something leaves one entry, with who, what and where from, and no secret', { timeout: long }, async () => {
-    const server = await house(await withLostHolder());
+    const server = await dragoman(await withLostHolder());
     const { admin } = server;
     const password = 'correct horse 91';
     const { body: ada } = await admin('POST', '/users', { email: 'ada@example.org', plan: 'unlimited' });
@@ -131,7 +131,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
   });
 
   test('what was refused, or changed nothing, leaves no entry', { timeout: long }, async () => {
-    const server = await house();
+    const server = await dragoman();
     const { admin } = server;
     await admin('PUT', '/plans/gold', { monthlyTokens: 5 });
     const before = (await trail(server)).items;
@@ -156,7 +156,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
   });
 
   test('it is read newest first, page by page, and by who, what and to which thing', { timeout: long }, async () => {
-    const server = await house();
+    const server = await dragoman();
     const { admin } = server;
     for (const plan of ['a', 'b', 'c']) await admin('PUT', `/plans/${plan}`, {});
     const { body: bob } = await admin('POST', '/users', { email: 'bob@example.org', plan: 'a', role: 'admin' });

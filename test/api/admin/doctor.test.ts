@@ -23,7 +23,7 @@ import {
   type Nobody,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 interface Check {
   readonly name: string;
@@ -71,13 +71,13 @@ beforeEach(() => upstream.reset());
 const script = (...behaviours: Behaviour[]) => upstream.script(...behaviours, always(on({ path: /\/models(\?|$)|:countTokens$/ }, body('{"data":[]}'))));
 
 describe('at a running server', () => {
-  let house: House;
+  let server: TestServer;
   let home: string;
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'dragoman-doctor-'));
     const { url } = upstream;
     const at = (name: string) => `headers: { x-fake: ${name} }`;
-    house = await openHouse({
+    server = await startTestServer({
       folder: home,
       yaml: `
 providers:
@@ -98,11 +98,11 @@ models:
     });
   });
   afterAll(async () => {
-    await house.close();
+    await server.close();
     rmSync(home, { recursive: true, force: true });
   });
   const asked = async () => {
-    const answer = await house.ask('/server/admin/doctor');
+    const answer = await server.ask('/server/admin/doctor');
     const text = await answer.text();
     expect(answer.status).toBe(200);
     expect(text).not.toMatch(secrets);
@@ -144,7 +144,7 @@ models:
         `POST /us-west1/v1/${flash}/us-west1/publishers/google/models/gemini-2.5-flash:countTokens canary-8`,
       ].toSorted(),
     );
-    expect(await (await house.ask('/server/admin/logs')).json()).toMatchObject({ items: [] });
+    expect(await (await server.ask('/server/admin/logs')).json()).toMatchObject({ items: [] });
     expect(await readdir(join(home, 'data'))).not.toContainEqual(expect.stringMatching(/^doctor/));
   });
 
@@ -177,12 +177,12 @@ models:
   test('how calls have fared in a region of late is said too', async () => {
     script(always(on({ region: 'us-east1', path: /generateContent/ }, tooMany({ retryAfter: 30 }))));
     const say = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
-    expect((await house.ask('/server/gencompat/v1beta/models/flash:generateContent', say)).status).toBe(200);
+    expect((await server.ask('/server/gencompat/v1beta/models/flash:generateContent', say)).status).toBe(200);
     expect(stateOf(await asked())).toMatchObject({
       'region us-east1 of platform': expect.stringMatching(/^warning: answers; cooling for gemini-2.5-flash until \d{4}-/) as string,
       'region us-west1 of platform': 'ok: answers.',
     });
-    await house.ask('/server/admin/regions/reset', undefined, { method: 'POST' });
+    await server.ask('/server/admin/regions/reset', undefined, { method: 'POST' });
   });
 
   test('the command says it line by line, or as JSON, and ends with 1 where something failed', async () => {
@@ -191,7 +191,7 @@ models:
     expect([code, errors]).toEqual([1, '']);
     expect(out.split('\n')).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, the server at ${house.url}$`)),
+        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, the server at ${server.url}$`)),
         expect.stringMatching(/^ {2}✓ server +answers, and is ready\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✓ provider openai +answers with each of its 2 keys\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✗ provider gone +cannot be reached \(ECONNREFUSED\)\.$/),
@@ -204,7 +204,7 @@ models:
     const { ok, url, checks } = JSON.parse(json.out) as { ok: boolean; url: string; checks: Check[] };
     expect([ok, url, ...checks.slice(0, 4).map(({ name, state }) => `${name} ${state}`)]).toMatchObject([
       false,
-      house.url,
+      server.url,
       'server ok',
       expect.stringMatching(/^runtime /),
       'database ok',
@@ -249,11 +249,11 @@ describe('where no server runs', () => {
 
   test('the database that a server left is looked at, and one that another server has is said to be in use', async () => {
     const home = newFolder();
-    const house = await openHouse({ folder: home });
+    const server = await startTestServer({ folder: home });
     await mkdir(join(home, 'elsewhere')); // where nobody finds the server by its file
     const inUse = json((await doctor(join(home, 'elsewhere'), ['--data', join(home, 'data'), '--json'], { PORT: '0' })).out);
-    expect(inUse.url).toBe(house.url);
-    await house.close();
+    expect(inUse.url).toBe(server.url);
+    await server.close();
     const { ok, url, checks } = json((await doctor(home, ['--json'], { PORT: '0' })).out);
     expect([ok, url]).toEqual([true, null]);
     expect(stateOf(checks)).toMatchObject({ database: expect.stringMatching(/^ok: embedded PostgreSQL/) as string });

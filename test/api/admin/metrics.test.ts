@@ -1,16 +1,16 @@
 /* What is counted of spending. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 import { administrate, loggedBy, newMember, type Member } from '../../support/members.ts';
 
 const minute = 60_000;
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
   upstream = await startUpstream();
   const { url } = upstream;
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [a] }
@@ -28,7 +28,7 @@ models:
 }, minute);
 afterEach(() => upstream.reset());
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 
@@ -36,7 +36,7 @@ afterAll(async () => {
 function post(member: Member, path: string, body: object | string): Promise<Response> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { authorization: `Bearer ${member.keys[0]!}`, ...(isForm ? {} : { 'content-type': 'application/json' }) };
-  return fetch(house.url + path, { method: 'POST', headers, body: isForm || typeof body === 'string' ? body : JSON.stringify(body) });
+  return fetch(server.url + path, { method: 'POST', headers, body: isForm || typeof body === 'string' ? body : JSON.stringify(body) });
 }
 
 const chatcompat = '/server/chatcompat/v1';
@@ -58,7 +58,7 @@ test(
         },
       }),
     );
-    const member = await newMember(house, { monthlyTokens: 1_000_000_000, requestsPerMinute: 100_000, concurrentStreams: 1000 });
+    const member = await newMember(server, { monthlyTokens: 1_000_000_000, requestsPerMinute: 100_000, concurrentStreams: 1000 });
     const models = ['gpt-4o-mini', 'thinks', 'claude', 'flash'];
     const kinds: readonly ((model: string, content: string) => readonly [path: string, body: object])[] = [
       (model, content) => [`${chatcompat}/chat/completions`, { model, messages: [{ role: 'user', content }] }],
@@ -89,10 +89,10 @@ test(
     const sumOf = (numbers: Iterable<{ input: number; output: number }>) =>
       Array.from(numbers).reduce((sum, { input, output }) => ({ input: sum.input + input, output: sum.output + output }), { input: 0, output: 0 });
     expect(sumOf(answered.values())).toEqual(total);
-    await expect.poll(async () => (await loggedBy(house, member.id)).length, { timeout: 20_000, interval: 500 }).toBe(1000);
-    const rows = await loggedBy(house, member.id);
+    await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 20_000, interval: 500 }).toBe(1000);
+    const rows = await loggedBy(server, member.id);
     expect(new Map(rows.map(({ requestId, inputTokens: input, outputTokens: output }) => [requestId, { input, output }]))).toEqual(answered);
-    const { items } = await administrate<{ items: object[] }>(house, 'GET', '/usage?groupBy=user');
+    const { items } = await administrate<{ items: object[] }>(server, 'GET', '/usage?groupBy=user');
     expect(items).toContainEqual(
       expect.objectContaining({
         user: member.id,

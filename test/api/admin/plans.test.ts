@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
-let house: House | undefined;
-afterEach(() => house?.close());
+let server: TestServer | undefined;
+afterEach(() => server?.close());
 
 const body = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
 
 /** A house whose first user's plan has these limits: an entry of the file stands above the built-in `unlimited`. */
-async function withPlan(plan: string): Promise<House> {
-  house = await openHouse({ yaml: `plans: { unlimited: ${plan} }\n` });
-  return house;
+async function withPlan(plan: string): Promise<TestServer> {
+  server = await startTestServer({ yaml: `plans: { unlimited: ${plan} }\n` });
+  return server;
 }
 
 test('a plan without tokens stops the first call: 429 insufficient_quota, with the seconds to the next month [service.plan-quota]', async () => {
@@ -52,15 +52,15 @@ test('what was spent is gone: calls are served until the plan is used up, and a 
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-plans-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const yaml = 'plans: { unlimited: { monthlyTokens: 200 } }\n';
-  const spend = async (ask: House['ask']) => {
+  const spend = async (ask: TestServer['ask']) => {
     for (let served = 0; ; served++) if ((await ask(chat, { ...body, max_tokens: 5 })).status !== 200) return served;
   };
-  const before = await openHouse({ yaml, folder });
+  const before = await startTestServer({ yaml, folder });
   expect((await before.ask(chat, { ...body, max_tokens: 5 })).headers.get('x-ratelimit-remaining-tokens')).toMatch(/^1\d\d$/);
   expect(await spend(before.ask)).toBeGreaterThan(3);
   await before.close();
-  house = await openHouse({ yaml, folder });
-  expect(await spend(house.ask)).toBe(0);
+  server = await startTestServer({ yaml, folder });
+  expect(await spend(server.ask)).toBe(0);
 });
 
 test('requests a minute are limited: 429 rate_limit_exceeded', async () => {

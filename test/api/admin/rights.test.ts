@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
@@ -12,14 +12,14 @@ interface Operation {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-rights-'));
-let house: House;
+let server: TestServer;
 /** Keys by what they are. */
 const keys: Record<string, string> = {};
 let routes: { readonly method: string; readonly path: string; readonly operation: Operation }[];
 
 beforeAll(async () => {
-  house = await openHouse({ folder });
-  const made = async (path: string, body: object) => (await (await house.ask(`/server/admin${path}`, body)).json()) as { id: number; key: string };
+  server = await startTestServer({ folder });
+  const made = async (path: string, body: object) => (await (await server.ask(`/server/admin${path}`, body)).json()) as { id: number; key: string };
   const user = await made('/users', { email: 'user@example.org' });
   const admin = await made('/users', { email: 'admin@example.org', role: 'admin' });
   keys['user'] = (await made(`/users/${user.id}/keys`, { name: 'k' })).key;
@@ -27,19 +27,19 @@ beforeAll(async () => {
   keys['admin'] = (await made(`/users/${admin.id}/keys`, { name: 'k' })).key;
   keys['admin without admin'] = (await made(`/users/${admin.id}/keys`, { name: 'k', scopes: ['passthrough', 'query'] })).key;
   keys['admin with admin'] = (await made(`/users/${admin.id}/keys`, { name: 'k', scopes: ['admin'] })).key;
-  const { paths } = (await (await house.ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> };
+  const { paths } = (await (await server.ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> };
   routes = Object.entries(paths).flatMap(([path, methods]) =>
     path.startsWith('/server/admin/') ? Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })) : [],
   );
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 /** Asks with a key, or none, for ids that nobody has; says nothing that could do harm. */
 async function asked({ method, path }: { method: string; path: string }, key: string | undefined) {
-  const answer = await fetch(house.url + path.replaceAll(/\{\w+\}/g, '999999'), {
+  const answer = await fetch(server.url + path.replaceAll(/\{\w+\}/g, '999999'), {
     method,
     headers: { 'content-type': 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
     ...(method === 'GET' || method === 'DELETE' ? {} : { body: '{"nothing":1}' }),
@@ -88,7 +88,7 @@ describe('at every address of administration', () => {
   });
 
   test("a user's key finds nothing there whatever body it sends", async () => {
-    const answer = await house.ask('/server/admin/users', '{"broken', { headers: { authorization: `Bearer ${keys['user']}` } });
+    const answer = await server.ask('/server/admin/users', '{"broken', { headers: { authorization: `Bearer ${keys['user']}` } });
     expect(answer.status).toBe(404);
   });
 
@@ -109,7 +109,7 @@ describe('at every address of administration', () => {
     ['scopes', { scopes: ['admin'] }],
   ])('a key of an administrator that is narrowed by %s gives nobody more than it has: no key, no password, no role', async (_, narrow) => {
     const ask = async (path: string, body: object, key?: string, method = 'POST') => {
-      const answer = await house.ask(`/server/admin${path}`, body, { method, ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) });
+      const answer = await server.ask(`/server/admin${path}`, body, { method, ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) });
       return { status: answer.status, body: (await answer.json()) as { id: number; key: string; error: string } };
     };
     const email = `${Object.keys(narrow)[0]!.toLowerCase()}@example.org`;
@@ -134,7 +134,7 @@ describe('at every address of administration', () => {
   });
 
   test('another method is 405 and told which there are', async () => {
-    const answer = await house.ask('/server/admin/users/1', {}, { method: 'PUT' });
+    const answer = await server.ask('/server/admin/users/1', {}, { method: 'PUT' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, PATCH, DELETE']);
   });
 });
@@ -142,12 +142,12 @@ describe('at every address of administration', () => {
 describe('the token of this machine', () => {
   const token = async () => (await readFile(join(folder, 'data/local'), 'utf8')).trim();
   const withToken = async (path: string, init: RequestInit = {}) =>
-    house.ask(path, undefined, { ...init, headers: { authorization: `Bearer ${await token()}`, ...(init.headers as Record<string, string>) } });
+    server.ask(path, undefined, { ...init, headers: { authorization: `Bearer ${await token()}`, ...(init.headers as Record<string, string>) } });
 
   test('is for the operator alone, and an administrator who is no user', async () => {
     expect((await stat(join(folder, 'data/local'))).mode & 0o777).toBe(0o600);
     expect((await withToken('/server/admin/users')).status).toBe(200);
-    const answer = await house.ask(
+    const answer = await server.ask(
       chat,
       { model: 'built-in', messages: [{ role: 'user', content: 'hi' }] },
       { headers: { authorization: `Bearer ${await token()}` } },
@@ -158,7 +158,7 @@ describe('the token of this machine', () => {
 
   test('is not good with a byte less, a byte more, or through a proxy', async () => {
     for (const bad of [(await token()).slice(0, -1), `${await token()}x`, (await token()).toUpperCase()])
-      expect((await house.ask('/server/admin/users', undefined, { headers: { authorization: `Bearer ${bad}` } })).status).toBe(401);
+      expect((await server.ask('/server/admin/users', undefined, { headers: { authorization: `Bearer ${bad}` } })).status).toBe(401);
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'])
       expect([name, (await withToken('/server/admin/users', { headers: { [name]: '127.0.0.1' } })).status]).toEqual([name, 401]);
   });
@@ -168,7 +168,7 @@ describe('the token of this machine', () => {
     const read = () => readFile(join(home, 'data/local'), 'utf8');
     const tokens: string[] = [];
     for (let start = 0; start < 2; start++) {
-      const open = await openHouse({ folder: home });
+      const open = await startTestServer({ folder: home });
       tokens.push(await read());
       await open.close();
       await expect(read()).rejects.toThrow('ENOENT');

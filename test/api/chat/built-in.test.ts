@@ -1,14 +1,14 @@
 import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
-  house = await openHouse();
+  server = await startTestServer();
 });
-afterAll(() => house.close());
+afterAll(() => server.close());
 
 describe.each([
   ['openai 6', OpenAI],
@@ -16,7 +16,7 @@ describe.each([
 ])('%s against the built-in model', (_name, Client) => {
   let client: OpenAI;
   beforeAll(() => {
-    client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+    client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   });
   const say = (content: string, more: object = {}) => client.chat.completions.create({ model: 'built-in', messages: [{ role: 'user', content }], ...more });
 
@@ -127,7 +127,7 @@ describe.each([
   });
 
   test('a wrong key is an AuthenticationError [chat.401]', async () => {
-    const stranger = new Client({ apiKey: 'x'.repeat(64), baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+    const stranger = new Client({ apiKey: 'x'.repeat(64), baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
     await expect(stranger.chat.completions.create({ model: 'built-in', messages: [{ role: 'user', content: 'hi' }] })).rejects.toMatchObject({
       constructor: Client.AuthenticationError,
       status: 401,
@@ -207,7 +207,7 @@ describe('the fields of a chat completion request', () => {
   ])(
     '%s is refused with 400 that names the field [chat.model-required] [chat.400-missing] [chat.model-string] [chat.messages-required] [chat.messages-array] [chat.message-role] [chat.temperature-number] [chat.temperature-range] [chat.max-tokens-integer] [chat.top-p-number] [chat.top-p-range] [chat.frequency-penalty-number] [chat.frequency-penalty-range] [chat.presence-penalty-number] [chat.presence-penalty-range] [chat.tools-array] [chat.tools-nested]',
     async (_what, body, field, code) => {
-      const answer = await house.ask(chat, body);
+      const answer = await server.ask(chat, body);
       expect(answer.status).toBe(400);
       const { error } = (await answer.json()) as { error: { param: string; code: string; type: string; message: string } };
       expect(error).toMatchObject({ param: field, code, type: 'invalid_request_error' });
@@ -216,14 +216,14 @@ describe('the fields of a chat completion request', () => {
   );
 
   test('a body that is no JSON is refused with 400 [chat.400-format]', async () => {
-    expect((await house.ask(chat, '{"model": "built-in", ')).status).toBe(400);
+    expect((await server.ask(chat, '{"model": "built-in", ')).status).toBe(400);
   });
 
   test.each([
     ['system', 'user', 'assistant'].map((role) => ({ role, content: 'x' })),
     [...['system', 'developer', 'user', 'assistant'].map((role) => ({ role, content: 'x' })), message],
   ])('the roles system, user and assistant are accepted [chat.role-system] [chat.role-user] [chat.role-assistant]', async (...messages) => {
-    expect((await house.ask(chat, { ...good, messages })).status).toBe(200);
+    expect((await server.ask(chat, { ...good, messages })).status).toBe(200);
   });
 
   test.each([
@@ -244,15 +244,15 @@ describe('the fields of a chat completion request', () => {
   ])(
     '%j is accepted [chat.temperature-default] [chat.max-tokens-optional] [chat.top-p-default] [chat.frequency-penalty-default] [chat.presence-penalty-default]',
     async (more) => {
-      expect((await house.ask(chat, { ...good, ...more })).status).toBe(200);
+      expect((await server.ask(chat, { ...good, ...more })).status).toBe(200);
     },
   );
 
-  const answered = async (body: object) => ((await (await house.ask(chat, body)).json()) as OpenAI.ChatCompletion).choices[0]!;
+  const answered = async (body: object) => ((await (await server.ask(chat, body)).json()) as OpenAI.ChatCompletion).choices[0]!;
 
   test('no more than max_tokens tokens are generated [chat.max-tokens-limits]', async () => {
     const answer = (await (
-      await house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: one two three four five six seven' }], max_tokens: 3 })
+      await server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: one two three four five six seven' }], max_tokens: 3 })
     ).json()) as OpenAI.ChatCompletion;
     expect(answer.usage!.completion_tokens).toBe(3);
     expect(answer.choices[0]).toMatchObject({ finish_reason: 'length' });

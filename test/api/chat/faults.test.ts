@@ -56,15 +56,15 @@ import {
   type Behaviour,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, providerKey, type House } from '../../support/server.ts';
+import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `  gone: { targets: [{ provider: fake }] }
 limits: { hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 1, streamIdleSeconds: 1 }
@@ -73,7 +73,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -87,7 +87,7 @@ interface Refusal {
 /** A whole answer as the client gets it. */
 async function whole(behaviour: Behaviour) {
   upstream.script(behaviour);
-  const answer = await house.ask(chat, request);
+  const answer = await server.ask(chat, request);
   const text = await answer.text();
   return { status: answer.status, headers: answer.headers, text, refusal: (): Refusal => JSON.parse(text) as Refusal };
 }
@@ -95,7 +95,7 @@ async function whole(behaviour: Behaviour) {
 /** A stream as the client gets it: the JSON texts of its frames, and `[DONE]` if it came. */
 async function streamed(behaviour: Behaviour) {
   upstream.script(behaviour);
-  const answer = await house.ask(chat, { ...request, stream: true });
+  const answer = await server.ask(chat, { ...request, stream: true });
   const text = await answer.text();
   const frames = text
     .split('\n\n')
@@ -138,7 +138,7 @@ describe('a stream that dies after it has spoken', () => {
     ['openai 7', OpenAI7 as unknown as typeof OpenAI],
   ] as const) {
     test.each(deaths)(`%s is raised by ${name}`, async (_how, behaviour) => {
-      const client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+      const client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1` });
       upstream.script(behaviour());
       const read = async () => {
         for await (const _chunk of await client.chat.completions.create({ ...request, stream: true }));
@@ -234,7 +234,7 @@ describe('a whole answer', () => {
     const said = "Unsupported value: 'temperature' does not support 0.2 with […].";
     expect(status).toBe(400);
     expect(refusal().error.message).toBe(`The provider did not accept the request. It says: ${said}`);
-    const row = await loggedAs(house, headers.get('x-request-id')!);
+    const row = await loggedAs(server, headers.get('x-request-id')!);
     expect(row).toMatchObject({ tries: [{ fault: 'invalid', said }] });
   });
 
@@ -256,8 +256,8 @@ describe('a whole answer', () => {
 
   test('100,000 choices and lines without end do not stop the others [F-16]', async () => {
     upstream.script(manyChoices(), longLine());
-    const giants = [house.ask(chat, request), house.ask(chat, { ...request, stream: true })];
-    const others = await Promise.all(Array.from({ length: 5 }, () => house.ask(chat, request)));
+    const giants = [server.ask(chat, request), server.ask(chat, { ...request, stream: true })];
+    const others = await Promise.all(Array.from({ length: 5 }, () => server.ask(chat, request)));
     expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     const [, line] = await Promise.all(giants.map(async (giant) => (await (await giant).arrayBuffer(), (await giant).status)));
     expect(line).toBe(502);
@@ -286,7 +286,7 @@ describe('a refusal of the provider', () => {
 
   test('404 of the model is a missing model', async () => {
     upstream.script(notFound('model'));
-    const answer = await house.ask(chat, { ...request, model: 'gone' });
+    const answer = await server.ask(chat, { ...request, model: 'gone' });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
   });
@@ -297,14 +297,14 @@ describe('a refusal of the provider', () => {
       const answer = await whole(refusal(404, { message }));
       expect([answer.status, answer.refusal().error.code]).toEqual([404, 'not_found']);
       expect(upstream.requests.length - before).toBe(1);
-      expect((await house.ask(chat, request)).status).toBe(200);
+      expect((await server.ask(chat, request)).status).toBe(200);
     }
   });
 
   test('404 of the model, told to one caller, keeps no other from asking for it', async () => {
     upstream.script(notFound('model'));
-    expect((await house.ask(chat, request)).status).toBe(404);
-    expect((await house.ask(chat, request)).status).toBe(200);
+    expect((await server.ask(chat, request)).status).toBe(404);
+    expect((await server.ask(chat, request)).status).toBe(200);
   });
 
   test.each<[string, () => Behaviour, RegExp]>([
@@ -326,7 +326,7 @@ describe('a refusal of the provider', () => {
 describe('a connection', () => {
   test('that nobody takes is a 503 within a second, without the address [F-01]', async () => {
     const closed = await nobody();
-    const other = await openHouse({ upstream: closed.url });
+    const other = await startTestServer({ upstream: closed.url });
     const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(3000) });
     expect(answer.status).toBe(503);
     expect(await answer.text()).not.toMatch(/127\.0\.0\.1|localhost|ECONN/);
@@ -334,7 +334,7 @@ describe('a connection', () => {
   });
 
   test('to a name that does not exist is a 503 within the connect timeout, without the name [F-02]', async () => {
-    const other = await openHouse({ upstream: 'http://no-such-host.invalid' });
+    const other = await startTestServer({ upstream: 'http://no-such-host.invalid' });
     const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(4000) });
     expect(answer.status).toBe(503);
     expect(await answer.text()).not.toMatch(/no-such-host|ENOTFOUND|EAI_AGAIN/);
@@ -355,10 +355,10 @@ describe('a connection', () => {
     for (let round = 0; round < 20; round++) {
       await whole(ok());
       upstream.script(dropReused(round % 2 ? 'fin' : 'reset'));
-      expect((await house.ask(chat, request)).status).toBe(200);
+      expect((await server.ask(chat, request)).status).toBe(200);
       upstream.reset();
     }
     upstream.script(times(50, closesIdle(1)));
-    for (let round = 0; round < 50; round++) expect((await house.ask(chat, request)).status).toBe(200);
+    for (let round = 0; round < 50; round++) expect((await server.ask(chat, request)).status).toBe(200);
   });
 });

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { body, errorEvent, html, ok, secretWord, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url, yaml: 'routing: { cooldownSeconds: 0 }\n' });
+  server = await startTestServer({ upstream: upstream.url, yaml: 'routing: { cooldownSeconds: 0 }\n' });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -25,7 +25,7 @@ const named = { type: 'function', function: { name: 'f' } };
 /** What arrives upstream, byte for byte. */
 async function arrived(more: object): Promise<string> {
   upstream.script(ok());
-  const answer = await house.ask(chat, { ...request, ...more });
+  const answer = await server.ask(chat, { ...request, ...more });
   await answer.text();
   expect(answer.status).toBe(200);
   return upstream.requests[0]!.body.toString();
@@ -73,7 +73,7 @@ describe('a stream whose JSON has spaces', () => {
 
   test('arrives whole, without the usage that nobody asked for', async () => {
     upstream.script(body(spaced.map((line) => `data: ${line}\n\n`).join(''), 'text/event-stream'));
-    const answer = await house.ask(chat, { ...request, stream: true });
+    const answer = await server.ask(chat, { ...request, stream: true });
     const text = await answer.text();
     expect(text).toContain(' two');
     expect(text).not.toContain('prompt_tokens');
@@ -85,27 +85,27 @@ describe('a stream whose JSON has spaces', () => {
 describe('an answer to a stream request that is no stream', () => {
   test('but a page is a 502 without its words', async () => {
     upstream.script(html());
-    const answer = await house.ask(chat, { ...request, stream: true });
+    const answer = await server.ask(chat, { ...request, stream: true });
     expect(answer.status).toBe(502);
     expect(await answer.text()).not.toContain(secretWord);
   });
 
   test('but a page that says it is one is a 502', async () => {
     upstream.script(body(`<html>${secretWord}</html>`, 'text/event-stream'));
-    const answer = await house.ask(chat, { ...request, stream: true });
+    const answer = await server.ask(chat, { ...request, stream: true });
     expect(answer.status).toBe(502);
     expect(await answer.text()).not.toContain(secretWord);
   });
 
   test.each(['application/json', 'text/event-stream'])('but a JSON error in a 200 of type %s is that error or a 502', async (type) => {
     upstream.script(body('{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}', type));
-    const answer = await house.ask(chat, { ...request, stream: true });
+    const answer = await server.ask(chat, { ...request, stream: true });
     expect(answer.status).toBe(type === 'application/json' ? 429 : 502);
   });
 
   test('but an error event first has the status of the error', async () => {
     upstream.script(errorEvent({ status: 503 }));
-    const answer = await house.ask(chat, { ...request, stream: true });
+    const answer = await server.ask(chat, { ...request, stream: true });
     expect(answer.status).toBeGreaterThanOrEqual(500);
   });
 });

@@ -12,17 +12,17 @@ import {
   type Behaviour,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url, yaml: 'limits: { holdHeadersSeconds: 1 }\nrouting: { cooldownSeconds: 0 }\n' });
+  server = await startTestServer({ upstream: upstream.url, yaml: 'limits: { holdHeadersSeconds: 1 }\nrouting: { cooldownSeconds: 0 }\n' });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -36,7 +36,7 @@ async function closedAfterLeaving(behaviour: () => Behaviour, stream: boolean, r
     upstream.reset();
     upstream.script(behaviour());
     const leaving = new AbortController();
-    const asked = house.ask(chat, request('one two three four five', stream), { signal: leaving.signal });
+    const asked = server.ask(chat, request('one two three four five', stream), { signal: leaving.signal });
     asked.catch(() => undefined);
     await upstream.arrived(0);
     if (reading) await (await asked).body!.getReader().read();
@@ -66,7 +66,7 @@ describe('a client that leaves', () => {
     const storm = Array.from({ length: 100 }, async (_, at) => {
       const canary = `canary${String(at).padStart(4, '0')}`;
       const leaving = new AbortController();
-      const answer = await house.ask(chat, request(`${canary} ${canary} ${canary} ${canary}`, true), { signal: leaving.signal });
+      const answer = await server.ask(chat, request(`${canary} ${canary} ${canary} ${canary}`, true), { signal: leaving.signal });
       const timer = at % 2 === 0 ? setTimeout(() => leaving.abort(), (at * 7) % 40) : undefined;
       const text = await answer.text().catch(() => '');
       clearTimeout(timer);
@@ -82,7 +82,7 @@ describe('a model that thinks', () => {
   test('for longer than the hold: the headers and a comment go out, the answer follows', async () => {
     upstream.script(slowThinker(2));
     const startedAt = performance.now();
-    const answer = await house.ask(chat, request('take your time', true));
+    const answer = await server.ask(chat, request('take your time', true));
     const held = performance.now() - startedAt;
     expect(held).toBeGreaterThan(900);
     expect(held).toBeLessThan(1900);
@@ -96,7 +96,7 @@ describe('a model that thinks', () => {
 
   test('for less: the headers say who answered', async () => {
     upstream.script(ok());
-    const answer = await house.ask(chat, request('quick', true));
+    const answer = await server.ask(chat, request('quick', true));
     await answer.text();
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -110,7 +110,7 @@ describe('a model that thinks', () => {
 
 test('the openai SDK reads hundreds of streams of one-byte packets without an error [S-10]', async () => {
   upstream.script(always(sliced()));
-  const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+  const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   const read = async (words: string) => {
     let text = '';
     for await (const chunk of await client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: words }], stream: true }))
@@ -125,12 +125,12 @@ test('the openai SDK reads hundreds of streams of one-byte packets without an er
 
 test('what goes upstream asks for usage, and nothing the client did not send', async () => {
   upstream.script(ok());
-  await (await house.ask(chat, { ...request('hello', true), vendor_field: { deep: [1, 2] } })).text();
+  await (await server.ask(chat, { ...request('hello', true), vendor_field: { deep: [1, 2] } })).text();
   expect(upstream.requests[0]?.json).toEqual({ ...request('hello', true), vendor_field: { deep: [1, 2] }, stream_options: { include_usage: true } });
 });
 
 test('a model whose name is not its name upstream is asked for by the upstream name', async () => {
-  const other = await openHouse({ upstream: upstream.url, yaml: '  renamed: { targets: [{ provider: fake, model: gpt-upstream }] }\n' });
+  const other = await startTestServer({ upstream: upstream.url, yaml: '  renamed: { targets: [{ provider: fake, model: gpt-upstream }] }\n' });
   upstream.script(always(ok()));
   for (const stream of [true, false]) await (await other.ask(chat, { ...request('hello', stream), model: 'renamed' })).text();
   expect(upstream.requests.map(({ model }) => model)).toEqual(['gpt-upstream', 'gpt-upstream']);

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { slowThinker, startUpstream } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse } from '../../support/server.ts';
+import { chat, startTestServer } from '../../support/server.ts';
 
 test('a model that thinks for 90 s: headers after 10 s, comments after that, then the answer', async () => {
   const upstream = await startUpstream();
-  const house = await openHouse({ upstream: upstream.url });
+  const server = await startTestServer({ upstream: upstream.url });
   upstream.script(slowThinker(90));
   const startedAt = performance.now();
-  const answer = await house.ask(chat, { model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'take your time' }] });
+  const answer = await server.ask(chat, { model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'take your time' }] });
   const heldSeconds = (performance.now() - startedAt) / 1000;
   expect(heldSeconds).toBeGreaterThan(9.5);
   expect(heldSeconds).toBeLessThan(11);
@@ -16,6 +16,6 @@ test('a model that thinks for 90 s: headers after 10 s, comments after that, the
   expect(text.match(/^: /gm)!.length).toBeGreaterThanOrEqual(6);
   expect(text).toContain('take');
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-  await house.close();
+  await server.close();
   await upstream.close();
 });

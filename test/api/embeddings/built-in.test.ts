@@ -1,14 +1,14 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
-  house = await openHouse();
+  server = await startTestServer();
 });
-afterAll(() => house.close());
+afterAll(() => server.close());
 
 interface List {
   readonly data: readonly { readonly embedding: readonly number[] }[];
@@ -17,7 +17,7 @@ interface List {
 }
 
 async function vectorsOf(body: object): Promise<List> {
-  const answer = await house.ask(path, body);
+  const answer = await server.ask(path, body);
   expect(answer.status).toBe(200);
   return (await answer.json()) as List;
 }
@@ -25,7 +25,7 @@ async function vectorsOf(body: object): Promise<List> {
 const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, number, at) => sum + number * b[at]!, 0);
 
 test('without any provider every name is answered by the built-in model, which says so and has 512 dimensions', async () => {
-  const answer = await house.ask(path, { model: 'text-embedding-3-small', input: ['a cat', 'a dog'] });
+  const answer = await server.ask(path, { model: 'text-embedding-3-small', input: ['a cat', 'a dog'] });
   expect(answer.headers.get('x-dragoman-warnings')).toBe('model: text-embedding-3-small is no embedding model here, built-in-embedding answers');
   const { model, data, usage } = (await answer.json()) as List;
   expect(model).toBe('built-in-embedding');
@@ -42,20 +42,20 @@ test('what means the same is near, without a word in common', async () => {
 test('a text has the same vector, alone and among others, and as base64', async () => {
   const [alone, among] = [await vectorsOf({ input: 'a text' }), await vectorsOf({ input: ['another, much longer one '.repeat(10), 'a text'] })];
   expect(among.data[1]!.embedding).toEqual(alone.data[0]!.embedding);
-  const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+  const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1` });
   const { data } = await client.embeddings.create({ model: 'built-in-embedding', input: 'a text' });
   expect(Array.from(data[0]!.embedding)).toEqual(alone.data[0]!.embedding);
 });
 
 test('a long text is read in pieces, and no further than to a bound, which is said', async () => {
-  const answer = await house.ask(path, { model: 'built-in-embedding', input: 'word '.repeat(10_000) });
+  const answer = await server.ask(path, { model: 'built-in-embedding', input: 'word '.repeat(10_000) });
   expect(answer.headers.get('x-dragoman-warnings')).toBe('input[0]: its first 32768 characters are read');
 });
 
 test('fewer dimensions are the first ones, made of length 1 again; more are refused', async () => {
   const { data } = await vectorsOf({ model: 'built-in-embedding', input: 'a', dimensions: 100 });
   expect([data[0]!.embedding.length, Math.hypot(...data[0]!.embedding)]).toEqual([100, expect.closeTo(1, 5)]);
-  const answer = await house.ask(path, { model: 'built-in-embedding', input: 'a', dimensions: 513 });
+  const answer = await server.ask(path, { model: 'built-in-embedding', input: 'a', dimensions: 513 });
   expect(answer.status).toBe(400);
   expect(await answer.json()).toMatchObject({ error: { param: 'dimensions' } });
 });
@@ -66,7 +66,7 @@ test.each([[' '], ['\0'], ['\ud800'], ['😀'], ['\ufdfa'.repeat(2000)], ['日�
 });
 
 test('tokens are refused, naming the field: it reads text', async () => {
-  const answer = await house.ask(path, { model: 'built-in-embedding', input: [1, 2] });
+  const answer = await server.ask(path, { model: 'built-in-embedding', input: [1, 2] });
   expect(answer.status).toBe(400);
   expect(await answer.json()).toMatchObject({ error: { param: 'input' } });
 });

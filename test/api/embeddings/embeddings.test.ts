@@ -19,29 +19,29 @@ import {
   vectors,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, providerKey, type House } from '../../support/server.ts';
+import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
 const names = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
 
-let house: House;
+let server: TestServer;
 let upstream: Upstream;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     upstream: upstream.url,
     yaml: `  standby: { targets: [{ provider: fake, model: first }, { provider: fake, model: second }], kind: embedding }\nrouting: { cooldownSeconds: 0 }\n`,
   });
 });
 beforeEach(() => upstream.reset());
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 
-const embed = (body: unknown, init?: RequestInit) => house.ask(path, body, init);
+const embed = (body: unknown, init?: RequestInit) => server.ask(path, body, init);
 const good = (...manners: Parameters<typeof vectors>) => upstream.script(always(vectors(...manners)));
 
 interface List {
@@ -63,7 +63,7 @@ describe.each([
 ])('%s', (_name, Client) => {
   test.each(['float', 'base64', undefined] as const)('gets the vectors, asked for as %s [embeddings.standard-sdk] [embeddings.200]', async (format) => {
     good();
-    const client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+    const client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
     const answer = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['a b', 'c'], ...(format ? { encoding_format: format } : {}) });
     const numbers = answer.data.map(({ embedding }) => numbersOf(embedding));
     expect(numbers).toEqual(['a b', 'c'].map((input) => vectorOf(input).map(Math.fround)));
@@ -208,12 +208,12 @@ describe('a request', () => {
     const inputs = Array.from({ length: 8 }, (_, at) => `${at} ${'x'.repeat(250_000)}`);
     const answer = await embed({ model: 'text-embedding-3-small', input: inputs });
     expect(answer.status).toBe(502);
-    const row = await loggedAs(house, answer.headers.get('x-request-id')!);
+    const row = await loggedAs(server, answer.headers.get('x-request-id')!);
     expect(row).toMatchObject({ end: 'upstream-failed', provenance: 'partial', inputTokens: 4, planTokens: 4 });
   });
 
   test('whose time is over while a part waits for its second try is 504, not a mistake of ours', async () => {
-    const own = await openHouse({ upstream: upstream.url, yaml: 'limits: { requestSeconds: 1 }\n' });
+    const own = await startTestServer({ upstream: upstream.url, yaml: 'limits: { requestSeconds: 1 }\n' });
     onTestFinished(own.close);
     upstream.script(vectors(), tooMany({ retryAfter: 10 }));
     const answer = await own.ask(path, { model: 'text-embedding-3-small', input: Array.from({ length: 8 }, () => 'x'.repeat(250_000)) });
@@ -341,7 +341,7 @@ test('a connection that breaks is tried elsewhere', async () => {
 
 test('Azure has the deployment in its address and the key in a header of its own', async () => {
   good();
-  const azure = await openHouse({
+  const azure = await startTestServer({
     yaml: `providers: { az: { dialect: openai-chat, kind: azure, baseUrl: "${upstream.url}", apiVersion: "2025-04-01", apiKeys: [k1] } }
 models: { e: { kind: embedding, targets: [{ provider: az, model: dep }] } }
 `,
@@ -356,17 +356,17 @@ models: { e: { kind: embedding, targets: [{ provider: az, model: dep }] } }
 });
 
 test('embedding models are listed, also those that need no entry', async () => {
-  const { data } = (await (await house.ask('/server/chatcompat/v1/models')).json()) as { data: { id: string; owned_by: string }[] };
+  const { data } = (await (await server.ask('/server/chatcompat/v1/models')).json()) as { data: { id: string; owned_by: string }[] };
   for (const name of [...names, 'standby']) expect(data).toContainEqual(expect.objectContaining({ id: name, owned_by: 'fake' }));
   expect(data).toContainEqual(expect.objectContaining({ id: 'built-in-embedding', owned_by: 'dragoman' }));
-  expect(await (await house.ask('/server/chatcompat/v1/models/text-embedding-3-large')).json()).toMatchObject({
+  expect(await (await server.ask('/server/chatcompat/v1/models/text-embedding-3-large')).json()).toMatchObject({
     id: 'text-embedding-3-large',
     owned_by: 'fake',
   });
 });
 
 test('an embedding model holds no conversation', async () => {
-  const answer = await house.ask('/server/chatcompat/v1/chat/completions', { model: 'standby', messages: [{ role: 'user', content: 'a' }] });
+  const answer = await server.ask('/server/chatcompat/v1/chat/completions', { model: 'standby', messages: [{ role: 'user', content: 'a' }] });
   expect(answer.status).toBe(404);
 });
 
@@ -376,7 +376,7 @@ describe('the plan', () => {
     ['no dollars', '{ monthlyUsd: 0 }'],
   ])('with %s refuses with 429 or 403, and the upstream sees nothing [embeddings.429-quota]', async (_name, plan) => {
     good();
-    const poor = await openHouse({
+    const poor = await startTestServer({
       upstream: upstream.url,
       yaml: `  priced: { kind: embedding, targets: [{ provider: fake }], price: { input: 1 } }\nplans: { unlimited: ${plan} }\n`,
     });
@@ -393,7 +393,7 @@ describe('the plan', () => {
   test('pays for embeddings from the training balance where the settings say so', async () => {
     good();
     const plan = '{ monthlyTokens: 1000, monthlyTrainTokens: 0 }';
-    const some = await openHouse({ upstream: upstream.url, yaml: `charge: { embeddings: train }\nplans: { unlimited: ${plan} }\n` });
+    const some = await startTestServer({ upstream: upstream.url, yaml: `charge: { embeddings: train }\nplans: { unlimited: ${plan} }\n` });
     try {
       expect((await some.ask(path, { input: 'a' })).status).toBe(429);
       expect((await some.ask(chat, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'a' }] })).status).toBe(200);
@@ -404,7 +404,7 @@ describe('the plan', () => {
 
   test('is charged by what the provider counted', async () => {
     good();
-    const some = await openHouse({ upstream: upstream.url, yaml: 'plans: { unlimited: { monthlyTokens: 1000 } }\n' });
+    const some = await startTestServer({ upstream: upstream.url, yaml: 'plans: { unlimited: { monthlyTokens: 1000 } }\n' });
     try {
       const left = async () => Number((await some.ask(path, { input: 'a b c d e f g h i j' })).headers.get('x-ratelimit-remaining-tokens'));
       const [first, second] = [await left(), await left()];

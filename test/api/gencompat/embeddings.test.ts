@@ -16,20 +16,20 @@ import {
   vectors,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 const root = '/server/gencompat/v1beta';
 const chatcompat = '/server/chatcompat/v1/embeddings';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 /** No provider at all. */
-let alone: House;
+let alone: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  alone = await openHouse();
-  house = await openHouse({
+  alone = await startTestServer();
+  server = await startTestServer({
     yaml: `
 providers:
   gpt: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-gpt"] }
@@ -47,7 +47,7 @@ routing: { cooldownSeconds: 0 }
   });
 });
 afterAll(async () => {
-  await Promise.all([house.close(), alone.close()]);
+  await Promise.all([server.close(), alone.close()]);
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -65,7 +65,7 @@ interface Answer {
   readonly error?: { readonly code: number; readonly status: string; readonly message: string; readonly details: readonly object[] };
 }
 
-async function ask(model: string, operation: string, body: unknown, at: House = house, init: RequestInit = {}) {
+async function ask(model: string, operation: string, body: unknown, at: TestServer = server, init: RequestInit = {}) {
   const answer = await at.ask(`${root}/models/${model}:${operation}`, body, init);
   return { status: answer.status, headers: answer.headers, answer: (await answer.json()) as Answer };
 }
@@ -86,14 +86,14 @@ describe.each(['text-embedding-3-small', 'gemini-embedding-001', 'text-embedding
 
   test('answer the embeddings of chat completions too', async () => {
     good();
-    const answer = await house.ask(chatcompat, { model, input: ['a', 'b c'] });
+    const answer = await server.ask(chatcompat, { model, input: ['a', 'b c'] });
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({
       object: 'list',
       data: ['a', 'b c'].map((input, index) => ({ object: 'embedding', index, embedding: vectorOf(input) })),
       usage: { prompt_tokens: 3, total_tokens: 3 },
     });
-    const packed = (await (await house.ask(chatcompat, { model, input: 'a', encoding_format: 'base64' })).json()) as { data: { embedding: string }[] };
+    const packed = (await (await server.ask(chatcompat, { model, input: 'a', encoding_format: 'base64' })).json()) as { data: { embedding: string }[] };
     const bytes = Buffer.from(packed.data[0]!.embedding, 'base64');
     expect([0, 4, 8].map((at) => bytes.readFloatLE(at))).toEqual(floats('a'));
   });
@@ -108,8 +108,8 @@ describe.each(['text-embedding-3-small', 'gemini-embedding-001', 'text-embedding
 
   test('are booked once, for what was counted', async () => {
     good();
-    const { headers } = await ask(model, 'batchEmbedContents', batch(['a', 'b c']), house, { headers: { 'x-app-name': `books of ${model}` } });
-    const row = async () => (await house.ask(`/server/admin/logs/${headers.get('x-request-id')}`)).json() as Promise<object>;
+    const { headers } = await ask(model, 'batchEmbedContents', batch(['a', 'b c']), server, { headers: { 'x-app-name': `books of ${model}` } });
+    const row = async () => (await server.ask(`/server/admin/logs/${headers.get('x-request-id')}`)).json() as Promise<object>;
     await expect.poll(row).toMatchObject({ face: 'gencompat', app: `books of ${model}`, model, status: 200, inputTokens: 3, outputTokens: 0, planTokens: 3 });
   });
 });
@@ -142,9 +142,9 @@ describe('the Gemini API', () => {
 
   test('says nothing of the user that chat completions may name', async () => {
     good();
-    const answer = await house.ask(chatcompat, { model: 'gemini-embedding-001', input: 'a', user: 'u' });
+    const answer = await server.ask(chatcompat, { model: 'gemini-embedding-001', input: 'a', user: 'u' });
     expect(answer.headers.get('x-dragoman-warnings')).toBe('user: this wire has no place for it');
-    expect((await house.ask(chatcompat, { model: 'gemini-embedding-001', input: [1, 2] })).status).toBe(400);
+    expect((await server.ask(chatcompat, { model: 'gemini-embedding-001', input: [1, 2] })).status).toBe(400);
   });
 });
 
@@ -218,10 +218,12 @@ describe('a name', () => {
   });
 
   test('of an embedding model is listed with what can be done with it', async () => {
-    const { models } = (await (await house.ask(`${root}/models?pageSize=1000`)).json()) as { models: { name: string; supportedGenerationMethods: string[] }[] };
+    const { models } = (await (await server.ask(`${root}/models?pageSize=1000`)).json()) as {
+      models: { name: string; supportedGenerationMethods: string[] }[];
+    };
     const one = models.find(({ name }) => name === 'models/gemini-embedding-001');
     expect(one?.supportedGenerationMethods).toEqual(['embedContent', 'batchEmbedContents']);
-    expect(await (await house.ask(`${root}/models/publishers/google/models/gemini-embedding-001`)).json()).toEqual(one);
+    expect(await (await server.ask(`${root}/models/publishers/google/models/gemini-embedding-001`)).json()).toEqual(one);
   });
 });
 
@@ -274,13 +276,13 @@ test('what a model cannot honour is said, or refused where the client is strict'
   const { headers } = await ask('text-embedding-3-small', 'embedContent', body);
   expect(headers.get('x-dragoman-warnings')).toBe('taskType: this model makes one kind of vectors; title: this model reads none');
   upstream.reset();
-  expect((await ask('text-embedding-3-small', 'embedContent', body, house, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(400);
+  expect((await ask('text-embedding-3-small', 'embedContent', body, server, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(400);
   expect(upstream.requests).toEqual([]);
 });
 
 test('a model that the provider does not have is 404, and a busy provider is 429', async () => {
   upstream.script(notFound('model'), always(tooMany({ retryAfter: 7 })));
-  const own = await openHouse({
+  const own = await startTestServer({
     yaml: `
 providers: { google: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] } }
 models: { e: { kind: embedding, targets: [{ provider: google }] }, f: { kind: embedding, targets: [{ provider: google }] } }
@@ -294,7 +296,7 @@ models: { e: { kind: embedding, targets: [{ provider: google }] }, f: { kind: em
 
 test('a plan without tokens is refused every kind with 429, and the upstream sees nothing', async () => {
   good();
-  const poor = await openHouse({ upstream: upstream.url, yaml: 'plans: { unlimited: { monthlyTokens: 0 } }\n' });
+  const poor = await startTestServer({ upstream: upstream.url, yaml: 'plans: { unlimited: { monthlyTokens: 0 } }\n' });
   const bodies = { embedContent: text('a'), batchEmbedContents: batch(['a']), predict: { instances: [{ content: 'a' }] } };
   for (const [operation, body] of Object.entries(bodies))
     expect(await ask('text-embedding-3-small', operation, body, poor)).toMatchObject({ status: 429, answer: { error: { status: 'RESOURCE_EXHAUSTED' } } });
@@ -304,7 +306,7 @@ test('a plan without tokens is refused every kind with 429, and the upstream see
 
 test('without a key, or with a bad one, nothing is looked at', async () => {
   for (const authorization of ['', 'Bearer nonsense'])
-    expect((await ask('..', 'embedContent', '{', house, { headers: { authorization } })).answer.error?.status).toBe('UNAUTHENTICATED');
+    expect((await ask('..', 'embedContent', '{', server, { headers: { authorization } })).answer.error?.status).toBe('UNAUTHENTICATED');
 });
 
 interface Sdk {
@@ -317,19 +319,23 @@ describe.each([
   ['@google/genai', newest as unknown as Sdk],
   ['genai-2', before as unknown as Sdk],
 ])('%s', (_, sdk) => {
-  const clientOf = ({ url, key }: House, more: object = {}) =>
+  const clientOf = ({ url, key }: TestServer, more: object = {}) =>
     new sdk.GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${url}/server/gencompat`, apiVersion: 'v1beta' }, ...more });
 
   test.each(['text-embedding-3-small', 'gemini-embedding-001', 'text-embedding-005'])('gets vectors of %s', async (model) => {
     good();
     const config = { taskType: 'RETRIEVAL_QUERY', outputDimensionality: 3 };
-    const { embeddings } = await clientOf(house).models.embedContent({ model, contents: ['one', 'two words'], config });
+    const { embeddings } = await clientOf(server).models.embedContent({ model, contents: ['one', 'two words'], config });
     expect(embeddings.map(({ values }) => values)).toEqual(['one', 'two words'].map(vectorOf));
   });
 
   test.each(['gemini-embedding-001', 'gemini-embedding-2', 'text-embedding-005'])('gets a vector of %s from the address of the platform', async (model) => {
     good();
-    const { embeddings } = await clientOf(house, { vertexai: true }).models.embedContent({ model, contents: 'two words', config: { outputDimensionality: 3 } });
+    const { embeddings } = await clientOf(server, { vertexai: true }).models.embedContent({
+      model,
+      contents: 'two words',
+      config: { outputDimensionality: 3 },
+    });
     expect(embeddings.map(({ values }) => values)).toEqual([vectorOf('two words')]);
   });
 

@@ -13,7 +13,7 @@ import {
   tooMany,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, providerKey, type House } from '../../support/server.ts';
+import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { raw } from './send-raw.ts';
 
 const root = '/server/gencompat/v1beta';
@@ -42,13 +42,13 @@ interface Answer {
 
 let upstream: Upstream;
 let yaml: string;
-let house: House;
+let server: TestServer;
 /** No provider at all. */
-let alone: House;
+let alone: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  alone = await openHouse();
+  alone = await startTestServer();
   yaml = `
 providers:
   google: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: ["${providerKey}", "sk-second"] }
@@ -65,21 +65,21 @@ defaults: { gencompat: gemini-2.5-flash }
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 4, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `;
-  house = await openHouse({ yaml });
+  server = await startTestServer({ yaml });
 });
 afterAll(async () => {
-  await Promise.all([house.close(), alone.close()]);
+  await Promise.all([server.close(), alone.close()]);
   await upstream.close();
 });
 afterEach(() => upstream.reset());
 
-async function whole(path: string, body: unknown, init?: RequestInit, at: House = house) {
+async function whole(path: string, body: unknown, init?: RequestInit, at: TestServer = server) {
   const answer = await at.ask(path, body, init);
   return { status: answer.status, headers: answer.headers, answer: (await answer.json()) as Answer };
 }
 
 /** A stream as Google's clients read it: data alone, and no comments. */
-async function streamed(path: string, body: unknown, at: House = house) {
+async function streamed(path: string, body: unknown, at: TestServer = server) {
   const answer = await at.ask(path, body);
   const text = await answer.text();
   const frames = text.split('\r\n\r\n').filter((frame) => frame.trim() !== '');
@@ -203,7 +203,7 @@ describe('who may ask', () => {
   });
 
   test("[gencompat.401] [gencompat.token-first] without a key nothing is looked at, and the refusal has Google's shape", async () => {
-    const answer = await fetch(house.url + generate('no/such/../model'), { method: 'POST', body: '{' });
+    const answer = await fetch(server.url + generate('no/such/../model'), { method: 'POST', body: '{' });
     expect(answer.status).toBe(401);
     expect(await answer.json()).toEqual({ error: { code: 401, message: expect.any(String) as string, status: 'UNAUTHENTICATED', details: [] } });
     expect(upstream.requests).toHaveLength(0);
@@ -230,9 +230,9 @@ describe('what is refused', () => {
   test('a candidate count of 0 is 400', () => refused(said('hi', { generationConfig: { candidateCount: 0 } }), 'generationConfig.candidateCount'));
 
   test('an unknown operation is 404, another method 405', async () => {
-    expect((await house.ask(`${root}/models/flash:explode`, said('hi'))).status).toBe(404);
-    expect((await house.ask(`${root}/models/flash`, said('hi'))).status).toBe(404);
-    const answer = await house.ask(generate('flash'), undefined, { method: 'PUT' });
+    expect((await server.ask(`${root}/models/flash:explode`, said('hi'))).status).toBe(404);
+    expect((await server.ask(`${root}/models/flash`, said('hi'))).status).toBe(404);
+    const answer = await server.ask(generate('flash'), undefined, { method: 'PUT' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, GET']);
   });
 
@@ -261,7 +261,7 @@ describe('what is refused', () => {
     'a\\b',
   ])('the hostile model name %s is refused, and nothing goes upstream', async (name) => {
     for (const prefix of ['models', 'publishers/google/models', 'publishers/%2e%2e/models']) {
-      const status = await raw(house.url, `${root}/${prefix}/${name}:generateContent`, house.key, JSON.stringify(said('hi')));
+      const status = await raw(server.url, `${root}/${prefix}/${name}:generateContent`, server.key, JSON.stringify(said('hi')));
       expect([400, 404]).toContain(status);
     }
     expect(upstream.requests).toEqual([]);
@@ -354,8 +354,8 @@ describe('a stream that is waited for', () => {
   test('is a JSON array whatever happens', async () => {
     upstream.script(headersThenHang(), cut({ afterEvents: 2 }));
     const path = `${root}/models/gemini-2.5-flash:streamGenerateContent`;
-    expect(JSON.parse(await (await house.ask(path, said('hi'))).text())).toMatchObject([{ error: { code: 504 } }]);
-    expect(JSON.parse(await (await house.ask(path, said('one two three'))).text())).toMatchObject([
+    expect(JSON.parse(await (await server.ask(path, said('hi'))).text())).toMatchObject([{ error: { code: 504 } }]);
+    expect(JSON.parse(await (await server.ask(path, said('one two three'))).text())).toMatchObject([
       { candidates: [{}] },
       { candidates: [{}] },
       { error: { code: 502 } },
@@ -379,7 +379,7 @@ describe('models of one tier', () => {
   });
 
   test('a tier that no configured model has is not found, and the answer says how a model gets it', async () => {
-    const own = await openHouse({ upstream: upstream.url });
+    const own = await startTestServer({ upstream: upstream.url });
     const { status, answer } = await whole(generate('flash'), said('hi'), {}, own);
     expect([status, answer.error?.message]).toEqual([404, expect.stringContaining('`tier: flash`')]);
     await own.close();
@@ -387,7 +387,7 @@ describe('models of one tier', () => {
 
   test('[gencompat.tier-fallback] a model that the provider does not have is replaced by the best of its tier, never of another', async () => {
     // What is absent stays so for minutes: this needs a house of its own.
-    const own = await openHouse({ yaml });
+    const own = await startTestServer({ yaml });
     upstream.script(always(on({ model: 'gemini-2.0-flash' }, notFound('model'))), always(on({ model: 'gemini-2.5-flash' }, notFound('model'))));
     const { answer, headers } = await whole(generate('gemini-2.0-flash'), said('hi'), {}, own);
     expect(answer.modelVersion).toBe('gemini-2.5-flash-preview-09-2025');
@@ -406,20 +406,20 @@ describe('models of one tier', () => {
   });
 
   test('the list has them, in pages, and each can be asked for in all forms', async () => {
-    const list = async (query = '') => (await (await house.ask(`${root}/models${query}`)).json()) as { models: { name: string }[]; nextPageToken?: string };
+    const list = async (query = '') => (await (await server.ask(`${root}/models${query}`)).json()) as { models: { name: string }[]; nextPageToken?: string };
     const all = await list();
     expect(all.models.map(({ name }) => name)).toContain('models/gemini-2.0-flash');
     const first = await list('?pageSize=2');
     const second = await list(`?pageSize=2&pageToken=${first.nextPageToken}`);
     expect([...first.models, ...second.models]).toEqual(all.models.slice(0, 4));
-    const one = await house.ask(`${root}/models/publishers/google/models/gemini-2.0-flash`);
+    const one = await server.ask(`${root}/models/publishers/google/models/gemini-2.0-flash`);
     expect(await one.json()).toMatchObject({
       name: 'models/gemini-2.0-flash',
       inputTokenLimit: 1000000,
       outputTokenLimit: 8192,
       supportedGenerationMethods: expect.arrayContaining(['generateContent']) as string[],
     });
-    expect((await house.ask(`${root}/models/nobody`)).status).toBe(404);
+    expect((await server.ask(`${root}/models/nobody`)).status).toBe(404);
   });
 });
 
@@ -566,7 +566,7 @@ describe('a provider of the content generation wire', () => {
     upstream.script(toolCalls([{ name: 'look', json: '{"at":"sky"}' }]));
     const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
     const ask = async (messages: unknown[]) =>
-      (await (await house.ask(chat, { model: 'gemini-2.5-flash', messages, tools })).json()) as {
+      (await (await server.ask(chat, { model: 'gemini-2.5-flash', messages, tools })).json()) as {
         choices: { message: { tool_calls: { id: string }[]; content: string }; finish_reason: string }[];
       };
     const first = await ask([{ role: 'user', content: 'look' }]);
@@ -584,7 +584,7 @@ describe('a provider of the content generation wire', () => {
   });
 
   test('streams chat completions', async () => {
-    const answer = await house.ask(chat, { model: 'gemini-2.5-flash', stream: true, messages: [{ role: 'user', content: 'one two three' }] });
+    const answer = await server.ask(chat, { model: 'gemini-2.5-flash', stream: true, messages: [{ role: 'user', content: 'one two three' }] });
     const text = await answer.text();
     expect(text).toContain('"finish_reason":"stop"');
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
@@ -600,7 +600,7 @@ const captured = JSON.parse(readFileSync(new URL('../../../src/dialects/gemini/r
 
 describe.each(['a provider', 'the built-in model'])('answered by %s', (who) => {
   test.each(captured)('a request of $name gets what its client can read [gencompat.standard-format]', async ({ name, url, body }) => {
-    const at = who === 'a provider' ? house : alone;
+    const at = who === 'a provider' ? server : alone;
     if (/object|response/.test(name)) upstream.script(always(ok({ text: '{"city":"Paris","n":1}' })));
     const answer = await at.ask(url, body);
     expect(answer.status).toBe(200);

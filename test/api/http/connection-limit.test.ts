@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { connectRaw, type Raw } from '../../support/fakes/raw.ts';
 import { always, hang, startUpstream, times, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url, yaml: 'limits: { maxConnections: 50 }\nrouting: { cooldownSeconds: 0 }\n' });
+  server = await startTestServer({ upstream: upstream.url, yaml: 'limits: { maxConnections: 50 }\nrouting: { cooldownSeconds: 0 }\n' });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -53,20 +53,20 @@ async function connections(url: string): Promise<number> {
 describe('more connections than there are places', () => {
   test('of which none says anything: health and chat are answered all the while, and at no time are there many more than places [H-03]', async () => {
     for (let round = 0; round < 3; round++) {
-      await flood(house.url, 200);
-      expect(await connections(house.url)).toBeLessThanOrEqual(50 + 64);
-      expect((await over(house.url, health)).status).toBe(200);
-      await expect.poll(async () => (await over(house.url, asked(house.key))).status).toBe(200); // within a moment a silent one has made room
+      await flood(server.url, 200);
+      expect(await connections(server.url)).toBeLessThanOrEqual(50 + 64);
+      expect((await over(server.url, health)).status).toBe(200);
+      await expect.poll(async () => (await over(server.url, asked(server.key))).status).toBe(200); // within a moment a silent one has made room
     }
   });
 
   test('that all wait for an answer: health answers, others are told 503 with Retry-After, and all is well afterwards [H-03]', async () => {
     upstream.script(always(hang()));
-    const waiting = await flood(house.url, 60);
-    for (const raw of waiting) raw.send(asked(house.key));
+    const waiting = await flood(server.url, 60);
+    for (const raw of waiting) raw.send(asked(server.key));
     await expect.poll(() => upstream.requests.length).toBe(50);
-    expect((await over(house.url, health)).status).toBe(200);
-    const refused = await over(house.url, asked(house.key));
+    expect((await over(server.url, health)).status).toBe(200);
+    const refused = await over(server.url, asked(server.key));
     expect({ status: refused.status, wait: refused.header('retry-after'), connection: refused.header('connection') }).toEqual({
       status: 503,
       wait: '1',
@@ -74,13 +74,13 @@ describe('more connections than there are places', () => {
     });
     expect(JSON.parse(refused.text)).toMatchObject({ error: { type: 'server_error' } });
 
-    const crowd = await flood(house.url, 300);
-    expect((await over(house.url, health)).status).toBe(200);
+    const crowd = await flood(server.url, 300);
+    expect((await over(server.url, health)).status).toBe(200);
     expect(waiting.filter((raw) => raw.received.length > 0)).toHaveLength(10); // those who were told that there was no place
     for (const raw of [...waiting, ...crowd]) raw.close();
     await upstream.until((requests) => requests.every(({ closedEarlyAt }) => closedEarlyAt) || undefined);
     upstream.reset();
-    await expect.poll(async () => (await over(house.url, asked(house.key))).status).toBe(200);
+    await expect.poll(async () => (await over(server.url, asked(server.key))).status).toBe(200);
   });
 });
 

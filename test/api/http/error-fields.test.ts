@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from '../../support/all-faces.ts';
 import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url });
+  server = await startTestServer({ upstream: upstream.url });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 
@@ -79,7 +79,7 @@ describe.each(faces)('a request of %s', (face) => {
   ] as const)('names the schema (%s) %s as the client spelled it', async (which, _, model, schema) => {
     for (const stream of [false, true]) {
       const { path, body } = requestOf(face, { model, content: 'hi', stream, more: asked[face](schema)[which] });
-      const answer = await house.ask(path, body);
+      const answer = await server.ask(path, body);
       const text = await answer.text();
       expect({ status: answer.status, text }).toMatchObject({ status: 400, text: expect.stringContaining(names[face][which]) });
       expect(text).not.toContain('output.schema');

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../../support/fakes/raw.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
-  house = await openHouse({ yaml: 'limits: { headerSeconds: 1, bodyIdleSeconds: 1, bodyBytes: 100000 }\n' });
+  server = await startTestServer({ yaml: 'limits: { headerSeconds: 1, bodyIdleSeconds: 1, bodyBytes: 100000 }\n' });
 });
-afterAll(() => house.close());
+afterAll(() => server.close());
 
 /** Sends bytes; answers how many answers came back and the status of the first. */
 async function raw(bytes: string | Buffer) {
-  const connection = await connectRaw(house.url);
+  const connection = await connectRaw(server.url);
   connection.send(bytes);
   connection.halfClose();
   await connection.ended(8000);
@@ -20,7 +20,7 @@ async function raw(bytes: string | Buffer) {
 }
 
 const body = JSON.stringify({ model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] });
-const head = (...lines: string[]) => [`POST ${chat} HTTP/1.1`, 'host: x', `authorization: Bearer ${house.key}`, ...lines, '', ''].join('\r\n');
+const head = (...lines: string[]) => [`POST ${chat} HTTP/1.1`, 'host: x', `authorization: Bearer ${server.key}`, ...lines, '', ''].join('\r\n');
 
 describe('bytes that two servers could read differently', () => {
   const smuggled = 'GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -49,11 +49,11 @@ describe('bytes that two servers could read differently', () => {
 
 test('every answer tells browsers to keep it to itself, and the documentation loads nothing from elsewhere', async () => {
   const answers = await Promise.all([
-    house.ask('/healthz'),
-    house.ask('/server/nowhere'),
-    house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] }),
-    house.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], stream: true }),
-    house.ask('/docs'),
+    server.ask('/healthz'),
+    server.ask('/server/nowhere'),
+    server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] }),
+    server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], stream: true }),
+    server.ask('/docs'),
   ]);
   for (const { headers } of answers) {
     expect(headers.get('cache-control')).toBe('private, no-store');
@@ -70,13 +70,13 @@ test('every answer tells browsers to keep it to itself, and the documentation lo
 });
 
 test('who asks at an address that is not there is told where the interfaces are, and who sends a key in the address where to send it', async () => {
-  const said = async (path: string, body?: object) => JSON.stringify(await (await house.ask(path, body)).json());
+  const said = async (path: string, body?: object) => JSON.stringify(await (await server.ask(path, body)).json());
   for (const text of [await said('/'), await said('/v1/chat/completions', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
-  const answer = await fetch(`${house.url}/server/gencompat/v1beta/models?key=${house.key}`);
+  const answer = await fetch(`${server.url}/server/gencompat/v1beta/models?key=${server.key}`);
   expect(answer.status).toBe(401);
   const text = await answer.text();
   expect(text).toContain('x-goog-api-key');
-  expect(text).not.toContain(house.key);
+  expect(text).not.toContain(server.key);
 });
 
 describe('a head that the parser takes and we do not', () => {
@@ -117,7 +117,7 @@ describe('limits of the head', () => {
   });
 
   test('a head that does not end is closed within the limit [H-02]', async () => {
-    const connection = await connectRaw(house.url);
+    const connection = await connectRaw(server.url);
     connection.send('GET /healthz HTTP/1.1\r\nhost: x\r\n');
     const startedAt = performance.now();
     await connection.ended(8000);
@@ -127,7 +127,7 @@ describe('limits of the head', () => {
 
 describe('bodies', () => {
   test('one without a credential is refused before it is read [H-10]', async () => {
-    const connection = await connectRaw(house.url);
+    const connection = await connectRaw(server.url);
     connection.send(`POST ${chat} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 90000\r\n\r\n`);
     const answer = await connection.answer();
     expect(answer.status).toBe(401);
@@ -136,7 +136,7 @@ describe('bodies', () => {
   });
 
   test('one that is too large by its own word is refused before it is read [I-08]', async () => {
-    const connection = await connectRaw(house.url);
+    const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', 'content-length: 100001'));
     expect((await connection.answer()).status).toBe(413);
     await connection.ended();
@@ -145,7 +145,7 @@ describe('bodies', () => {
   describe('that are announced with an expectation', () => {
     const expecting = ['content-type: application/json', 'expect: 100-continue'];
     const invited = async (...bytes: string[]) => {
-      const connection = await connectRaw(house.url);
+      const connection = await connectRaw(server.url);
       connection.send(bytes[0]!);
       if (bytes[1] !== undefined) {
         await connection.until('100 Continue');
@@ -162,7 +162,7 @@ describe('bodies', () => {
 
     test('are not asked for where the key is wrong, the size or the address', async () => {
       const refused = { informational: [] };
-      const wrongKey = head(...expecting, 'content-length: 10').replace(house.key, 'wrong');
+      const wrongKey = head(...expecting, 'content-length: 10').replace(server.key, 'wrong');
       expect(await invited(wrongKey)).toEqual({ status: 401, ...refused });
       expect(await invited(head(...expecting, 'content-length: 100001'))).toEqual({ status: 413, ...refused });
       expect(await invited(head(...expecting, 'content-length: 10').replace(chat, '/nowhere'))).toEqual({ status: 404, ...refused });
@@ -174,7 +174,7 @@ describe('bodies', () => {
   });
 
   test('one that grows too large without saying so is refused [I-08]', async () => {
-    const connection = await connectRaw(house.url);
+    const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', 'transfer-encoding: chunked'));
     const chunk = `${(10_000).toString(16)}\r\n${' '.repeat(10_000)}\r\n`;
     for (let sent = 0; sent < 12; sent++) connection.send(chunk);
@@ -182,7 +182,7 @@ describe('bodies', () => {
   });
 
   test('one that comes too slowly is refused with 408 [I-08] [H-02]', async () => {
-    const connection = await connectRaw(house.url);
+    const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', `content-length: ${body.length}`));
     void connection.sendSlowly(body, { bytes: 1, every: 100 });
     expect((await connection.answer()).status).toBe(408);
@@ -195,7 +195,7 @@ describe('bodies', () => {
     ['application/json; charset=utf-8', 200],
     ['application/json', 200],
   ])('of type %s give %i [I-09]', async (type, status) => {
-    expect((await house.ask(chat, body, { headers: { 'content-type': type } })).status).toBe(status);
+    expect((await server.ask(chat, body, { headers: { 'content-type': type } })).status).toBe(status);
   });
 
   test('without a type are read as JSON', async () => {
@@ -203,7 +203,7 @@ describe('bodies', () => {
   });
 
   test('under an encoding are refused with 415 [I-09]', async () => {
-    expect((await house.ask(chat, body, { headers: { 'content-encoding': 'gzip' } })).status).toBe(415);
+    expect((await server.ask(chat, body, { headers: { 'content-encoding': 'gzip' } })).status).toBe(415);
   });
 });
 
@@ -217,7 +217,7 @@ describe('addresses', () => {
     '/server/chatcompat/v1/chat%2fcompletions',
     '/../../etc/passwd',
   ])('%s is not found, with or without a credential [H-09]', async (path) => {
-    for (const credential of ['', `authorization: Bearer ${house.key}\r\n`]) {
+    for (const credential of ['', `authorization: Bearer ${server.key}\r\n`]) {
       const { status, answers } = await raw(`GET ${path} HTTP/1.1\r\nhost: x\r\n${credential}connection: close\r\n\r\n`);
       expect({ status, answers }).toEqual({ status: 404, answers: 1 });
     }
@@ -235,13 +235,13 @@ describe('addresses', () => {
   });
 
   test('a method override is not listened to', async () => {
-    expect((await house.ask(chat, body, { headers: { 'x-http-method-override': 'GET' } })).status).toBe(200);
+    expect((await server.ask(chat, body, { headers: { 'x-http-method-override': 'GET' } })).status).toBe(200);
   });
 });
 
 describe('credentials', () => {
   const models = '/server/chatcompat/v1/models';
-  const get = (headers: Record<string, string>, path = models) => fetch(house.url + path, { headers });
+  const get = (headers: Record<string, string>, path = models) => fetch(server.url + path, { headers });
 
   test.each([
     ['Authorization: Bearer', (key: string) => ({ authorization: `Bearer ${key}` })],
@@ -250,7 +250,7 @@ describe('credentials', () => {
     ['x-api-key', (key: string) => ({ 'x-api-key': key })],
     ['x-goog-api-key', (key: string) => ({ 'x-goog-api-key': key })],
   ])('%s is accepted', async (_name, headers) => {
-    expect((await get(headers(house.key))).status).toBe(200);
+    expect((await get(headers(server.key))).status).toBe(200);
   });
 
   test.each<[string, Record<string, string>]>([
@@ -270,38 +270,38 @@ describe('credentials', () => {
   });
 
   test('of several the order decides, not the better one [I-06]', async () => {
-    expect((await get({ 'x-access-tokens': house.key, authorization: 'Bearer bad' })).status).toBe(200);
-    expect((await get({ authorization: 'Bearer bad', 'x-api-key': house.key })).status).toBe(401);
+    expect((await get({ 'x-access-tokens': server.key, authorization: 'Bearer bad' })).status).toBe(200);
+    expect((await get({ authorization: 'Bearer bad', 'x-api-key': server.key })).status).toBe(401);
   });
 
   test('in the address are not read unless that is switched on', async () => {
-    expect((await get({}, `${models}?key=${house.key}`)).status).toBe(401);
+    expect((await get({}, `${models}?key=${server.key}`)).status).toBe(401);
   });
 });
 
 describe('what is watched', () => {
   test.each(['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs.css'])('%s answers without a credential', async (path) => {
-    const answer = await fetch(house.url + path);
+    const answer = await fetch(server.url + path);
     expect(answer.status).toBe(200);
-    expect(await answer.text()).not.toContain(house.key);
+    expect(await answer.text()).not.toContain(server.key);
   });
 
   test('the OpenAPI document has every route, and the page shows it under a strict policy', async () => {
-    const document = (await (await fetch(`${house.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
+    const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
     expect(document.openapi).toBe('3.1.0');
     expect(Object.keys(document.paths)).toEqual(
       expect.arrayContaining([chat, '/server/chatcompat/v1/models', '/server/chatcompat/v1/models/{id}', '/healthz']),
     );
     const headerOf = (path: string) => JSON.stringify(document.paths[path]).includes('"Idempotency-Key"');
     expect([chat, '/server/chatcompat/v1/models'].map(headerOf)).toEqual([true, false]);
-    const page = await fetch(`${house.url}/docs`);
+    const page = await fetch(`${server.url}/docs`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(await page.text()).not.toMatch(/<script|style=|onload/);
   });
 
   test('the figures count what was answered', async () => {
-    await house.ask(chat, body);
-    const answer = await fetch(`${house.url}/metrics`);
+    await server.ask(chat, body);
+    const answer = await fetch(`${server.url}/metrics`);
     expect(answer.headers.get('connection')).toBe('keep-alive');
     expect(await answer.text()).toMatch(/dragoman_requests_total\{face="chatcompat",route="\/server\/chatcompat\/v1\/chat\/completions",status="200"\} \d+/);
   });

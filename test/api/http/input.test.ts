@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({ upstream: upstream.url, yaml: '  "*": { targets: [{ provider: fake }] }\nrouting: { cooldownSeconds: 0 }\n' });
+  server = await startTestServer({ upstream: upstream.url, yaml: '  "*": { targets: [{ provider: fake }] }\nrouting: { cooldownSeconds: 0 }\n' });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -21,7 +21,7 @@ const good = { model: 'gpt-4o-mini', messages: [message] };
 
 /** Asks with these exact bytes. */
 async function status(body: string | Buffer): Promise<number> {
-  const answer = await house.ask(chat, undefined, { method: 'POST', body: typeof body === 'string' ? body : new Uint8Array(body) });
+  const answer = await server.ask(chat, undefined, { method: 'POST', body: typeof body === 'string' ? body : new Uint8Array(body) });
   const text = await answer.text();
   if (answer.status >= 400) expect(JSON.parse(text)).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
   return answer.status;
@@ -152,7 +152,7 @@ describe('shapes', () => {
     ['a JSON Schema too deep [I-13]', { tools: [{ type: 'function', function: { name: 'x', parameters: { type: 'object', ...deep(100) } } }] }, ''],
     ['an unknown reasoning effort', { reasoning_effort: 'some' }, 'reasoning_effort'],
   ])('%s is refused with the path of the field [I-17]', async (_what, more, field) => {
-    const answer = await house.ask(chat, { ...good, ...more });
+    const answer = await server.ask(chat, { ...good, ...more });
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { param: string | null; message: string } };
     if (field) expect(error.param).toBe(field);

@@ -12,14 +12,14 @@ import { openStore, type Store } from '../../../src/store/open.ts';
 import { secretRow } from '../../../src/store/secrets.ts';
 import { administer, onBothDatabases, type Place, type TestDatabase } from '../../support/databases.ts';
 import { always, badRequest, cut, errorEvent, hang, headersThenHang, ok, pace, slowThinker } from '../../support/fakes/upstream/index.ts';
-import { chat, type HouseSettings } from '../../support/server.ts';
-import { house, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
+import { chat, type TestServerSettings } from '../../support/server.ts';
+import { server, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
 import { startProcess } from '../../support/server-process.ts';
 
-async function open(database: TestDatabase, settings?: HouseSettings) {
+async function open(database: TestDatabase, settings?: TestServerSettings) {
   const place = await database.place();
   const upstream = await scripted();
-  return { place, upstream, house: await house(place, upstream, settings) };
+  return { place, upstream, server: await server(place, upstream, settings) };
 }
 
 /** What a closed house has left in its database. */
@@ -47,10 +47,10 @@ const lasting = async (answer: Response) => ({
 
 onBothDatabases('an idempotency key', (database) => {
   test('sent again gets the same bytes from one upstream call, whole and streamed, and is booked once [A-06]', async () => {
-    const { place, upstream, house } = await open(database);
+    const { place, upstream, server } = await open(database);
     for (const [at, body] of [request, streamed].entries()) {
-      const first = await house.ask(chat, body, keyed(`sent-again-${at}`));
-      const second = await house.ask(chat, body, keyed(`sent-again-${at}`));
+      const first = await server.ask(chat, body, keyed(`sent-again-${at}`));
+      const second = await server.ask(chat, body, keyed(`sent-again-${at}`));
       expect([isReplayed(first), isReplayed(second)]).toEqual([false, true]);
       expect(second.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
       expect(second.headers.get('x-ratelimit-remaining-tokens')).toBeNull();
@@ -60,31 +60,31 @@ onBothDatabases('an idempotency key', (database) => {
     }
     expect(upstream.requests).toHaveLength(2);
     expect(JSON.stringify(upstream.requests.map(({ headers }) => headers))).not.toMatch(/sent-again|idempotency/);
-    await house.close();
+    await server.close();
     expect(await booked(place)).toHaveLength(2);
   });
 
   test('sent fifty times at once is answered by one upstream call [A-06]', async () => {
-    const { place, upstream, house } = await open(database);
+    const { place, upstream, server } = await open(database);
     upstream.script(slowThinker(0.2));
-    const answers = await Promise.all(Array.from({ length: 50 }, () => house.ask(chat, streamed, keyed('same'))));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => server.ask(chat, streamed, keyed('same'))));
     const texts = await Promise.all(answers.map((answer) => answer.text()));
     expect(new Set(texts).size).toBe(1);
     expect(answers.filter(isReplayed)).toHaveLength(49);
     expect(upstream.requests).toHaveLength(1);
-    await house.close();
+    await server.close();
     expect(await booked(place)).toHaveLength(1);
   });
 
   test('with another body or address is refused with 422, while the first runs and after it, without an upstream call [A-07]', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     upstream.script(slowThinker(0.2));
-    const first = house.ask(chat, request, keyed('one'));
+    const first = server.ask(chat, request, keyed('one'));
     await upstream.arrived(0);
     const other = { ...request, temperature: 1 };
-    const during = await house.ask(chat, other, keyed('one'));
+    const during = await server.ask(chat, other, keyed('one'));
     expect((await first).status).toBe(200);
-    const answers = [during, await house.ask(chat, other, keyed('one')), await house.ask(`${chat}?a=b`, request, keyed('one'))];
+    const answers = [during, await server.ask(chat, other, keyed('one')), await server.ask(`${chat}?a=b`, request, keyed('one'))];
     for (const answer of answers) {
       expect(answer.status).toBe(422);
       expect(await answer.json()).toMatchObject({ error: { param: 'Idempotency-Key', message: expect.stringContaining('Another request') as string } });
@@ -93,14 +93,14 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('of another user is independent [A-08]', async () => {
-    const { place, upstream, house: first } = await open(database);
+    const { place, upstream, server: first } = await open(database);
     await first.close();
     const otherKey = await leftIn(place, async (store) => {
       const seal = sealer(await masterKey({ file: join(place.folder, 'data', 'master.key') }));
       const { id } = await openUsers(store).add({ email: 'other@localhost', role: 'user', plan: 'unlimited' });
       return (await openApiKeys(store, await secretRow(store, seal, 'api-key pepper', randomKey)).add({ userId: id, name: 'other' }))!.key;
     });
-    const { ask } = await house(place, upstream);
+    const { ask } = await server(place, upstream);
     const asOther = { headers: { 'idempotency-key': 'same', authorization: `Bearer ${otherKey}` } };
     const mine = await ask(chat, request, keyed('same'));
     const theirs = await ask(chat, { ...request, temperature: 1 }, asOther);
@@ -110,14 +110,14 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('is free again when the try failed: refused, ended by an error event, cut in the middle', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     const failures = [badRequest(), errorEvent({ afterEvents: 3 }), cut({ afterEvents: 3, how: 'reset' })];
     for (const [at, failure] of failures.entries()) {
       upstream.reset();
       upstream.script(failure);
-      const failed = await house.ask(chat, streamed, keyed(`failing-${at}`));
+      const failed = await server.ask(chat, streamed, keyed(`failing-${at}`));
       expect(await failed.text()).not.toContain('[DONE]');
-      const again = await house.ask(chat, streamed, keyed(`failing-${at}`));
+      const again = await server.ask(chat, streamed, keyed(`failing-${at}`));
       expect([again.status, isReplayed(again)]).toEqual([200, false]);
       expect(await again.text()).toContain('[DONE]');
       expect(upstream.requests).toHaveLength(2);
@@ -125,26 +125,26 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('is free again when the client left in the middle, and the call is cancelled', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     upstream.script(headersThenHang({ afterEvents: 3 }));
     const leaving = new AbortController();
-    const first = await house.ask(chat, streamed, keyed('left', { signal: leaving.signal }));
+    const first = await server.ask(chat, streamed, keyed('left', { signal: leaving.signal }));
     await first.body!.getReader().read();
     leaving.abort();
     await upstream.closed(0);
-    const again = await house.ask(chat, streamed, keyed('left'));
+    const again = await server.ask(chat, streamed, keyed('left'));
     expect([again.status, isReplayed(again)]).toEqual([200, false]);
     expect(await again.text()).toContain('[DONE]');
   });
 
   test('whose first request fails is tried by exactly one of those that wait, and one that left is not among them', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     const leaving = new AbortController();
     upstream.script(hang());
-    const first = house.ask(chat, request, keyed('chain', { signal: leaving.signal })).catch(() => undefined);
+    const first = server.ask(chat, request, keyed('chain', { signal: leaving.signal })).catch(() => undefined);
     await upstream.arrived(0);
-    const left = house.ask(chat, request, keyed('chain', { signal: leaving.signal })).catch(() => undefined);
-    const waiting = Array.from({ length: 10 }, () => house.ask(chat, request, keyed('chain')));
+    const left = server.ask(chat, request, keyed('chain', { signal: leaving.signal })).catch(() => undefined);
+    const waiting = Array.from({ length: 10 }, () => server.ask(chat, request, keyed('chain')));
     setTimeout(() => leaving.abort(), 100);
     expect([await first, await left]).toEqual([undefined, undefined]);
     const answers = await Promise.all(waiting);
@@ -154,23 +154,23 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('gives its answer again when the quota is spent, and spends none of it', async () => {
-    const { house } = await open(database, { yaml: 'plans: { unlimited: { monthlyTokens: 200 } }\n' });
+    const { server } = await open(database, { yaml: 'plans: { unlimited: { monthlyTokens: 200 } }\n' });
     const small = { ...request, max_tokens: 5 };
-    const kept = await (await house.ask(chat, small, keyed('early'))).text();
+    const kept = await (await server.ask(chat, small, keyed('early'))).text();
     let spent: Response;
     do {
-      spent = await house.ask(chat, small);
+      spent = await server.ask(chat, small);
       await spent.arrayBuffer();
     } while (spent.status === 200);
-    expect((await house.ask(chat, small, keyed('late'))).status).toBe(429);
+    expect((await server.ask(chat, small, keyed('late'))).status).toBe(429);
     for (let times = 0; times < 3; times++) {
-      const again = await house.ask(chat, small, keyed('early'));
+      const again = await server.ask(chat, small, keyed('early'));
       expect([again.status, isReplayed(again), await again.text()]).toEqual([200, true, kept]);
     }
   });
 
   test('holds through a restart, for 24 hours, and what is kept cannot be read in the database [A-06]', async () => {
-    const { place, upstream, house: first } = await open(database);
+    const { place, upstream, server: first } = await open(database);
     const answer = await lasting(await first.ask(chat, request, keyed('restart-canary')));
     await first.close();
     const rows = await leftIn(place, async ({ db }) => (await sql<{ answer: Buffer }>`select * from idempotency`.execute(db)).rows);
@@ -182,14 +182,14 @@ onBothDatabases('an idempotency key', (database) => {
     const older = (interval: string) => leftIn(place, ({ db }) => sql`update idempotency set expires_at = expires_at - ${interval}::interval`.execute(db));
     await older('23:59');
     const astray = { ...systemClock, now: () => Date.now() + 400 * 24 * 3_600_000 };
-    const second = await house(place, upstream, { clock: astray });
+    const second = await server(place, upstream, { clock: astray });
     const again = await second.ask(chat, request, keyed('restart-canary'));
     expect(isReplayed(again)).toBe(true);
     expect(await lasting(again)).toEqual(answer);
     expect(upstream.requests).toHaveLength(1);
     await second.close();
     await older('2 minutes');
-    const third = await house(place, upstream);
+    const third = await server(place, upstream);
     expect(isReplayed(await third.ask(chat, request, keyed('restart-canary')))).toBe(false);
     expect(upstream.requests).toHaveLength(2);
   });
@@ -224,9 +224,9 @@ onBothDatabases('an idempotency key', (database) => {
   }, 60_000);
 
   test('that is empty, too long, or has a space or a letter beyond ASCII is refused with 400 that names the header', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     for (const key of ['', 'k'.repeat(256), 'a b', 'a\tb', 'schlüssel', 'one, two']) {
-      const answer = await house.ask(chat, request, keyed(key));
+      const answer = await server.ask(chat, request, keyed(key));
       expect([key, answer.status]).toEqual([key, 400]);
       expect(await answer.json()).toMatchObject({ error: { param: 'Idempotency-Key' } });
     }
@@ -237,11 +237,11 @@ onBothDatabases('an idempotency key', (database) => {
     const lines: string[] = [];
     const note = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
     const log = { debug: note, info: note, warn: note, error: note, fatal: note, level() {}, flush: () => Promise.resolve() };
-    const { house } = await open(database, { log });
+    const { server } = await open(database, { log });
     const keys = ['__proto__', "'; drop table idempotency; --", '%s%n\\0', 'k'.repeat(255)].map((key) => key.replaceAll(' ', '_'));
     for (const key of keys) {
-      expect(isReplayed(await house.ask(chat, request, keyed(key)))).toBe(false);
-      expect(isReplayed(await house.ask(chat, request, keyed(key)))).toBe(true);
+      expect(isReplayed(await server.ask(chat, request, keyed(key)))).toBe(false);
+      expect(isReplayed(await server.ask(chat, request, keyed(key)))).toBe(true);
     }
     expect(lines.length).toBeGreaterThan(7);
     for (const key of keys) expect(lines.join('\n')).not.toContain(JSON.stringify(key).slice(1, -1));
@@ -249,10 +249,10 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('of an answer too large to be kept is free again, and the answer says so', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     upstream.script(always(ok({ text: 'x'.repeat(9 * 2 ** 20) })));
     for (let times = 0; times < 2; times++) {
-      const answer = await house.ask(chat, request, keyed('large'));
+      const answer = await server.ask(chat, request, keyed('large'));
       expect((await answer.text()).length).toBeGreaterThan(9 * 2 ** 20);
       expect(answer.headers.get('x-dragoman-warnings')).toContain('too large to be kept');
     }
@@ -260,9 +260,9 @@ onBothDatabases('an idempotency key', (database) => {
   });
 
   test('of the openai SDK goes as a header, and a stream is read again as it was', async () => {
-    const { upstream, house } = await open(database);
+    const { upstream, server } = await open(database);
     upstream.script(pace(2));
-    const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+    const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
     const read = async () => {
       const chunks: unknown[] = [];
       const options = { headers: { 'Idempotency-Key': 'from-the-sdk' } };

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import type { Place } from '../../support/databases.ts';
 import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House, type HouseSettings } from '../../support/server.ts';
+import { startTestServer, type TestServer, type TestServerSettings } from '../../support/server.ts';
 
 export const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three four five six seven eight' }] };
 export const streamed = { ...request, stream: true };
@@ -17,8 +17,8 @@ export async function scripted(): Promise<Upstream> {
 }
 
 /** A house for a test, closed with it, that leaves no target alone for having failed. */
-export async function house(place: Place, upstream: Upstream, settings: HouseSettings = {}): Promise<House> {
-  const opened = await openHouse({ ...place, upstream: upstream.url, ...settings, yaml: `routing: { cooldownSeconds: 0 }\n${settings.yaml ?? ''}` });
+export async function server(place: Place, upstream: Upstream, settings: TestServerSettings = {}): Promise<TestServer> {
+  const opened = await startTestServer({ ...place, upstream: upstream.url, ...settings, yaml: `routing: { cooldownSeconds: 0 }\n${settings.yaml ?? ''}` });
   onTestFinished(() => opened.close().catch(() => {}));
   return opened;
 }

@@ -8,7 +8,7 @@ import { onServer, type Place } from '../../support/databases.ts';
 import { hang, slowThinker } from '../../support/fakes/upstream/index.ts';
 import { chat } from '../../support/server.ts';
 import { lineTo } from '../../support/tcp-proxy.ts';
-import { house, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
+import { server, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
 
 const address = inject('postgres');
 
@@ -20,13 +20,13 @@ describe.skipIf(!address)('two servers on one database', () => {
     const [a, b] = places as [Place, Place];
     for (const place of places) await mkdir(join(place.folder, 'data'), { recursive: true });
     const line = await lineTo(databaseUrl!);
-    const first = await house({ ...a, databaseUrl: line.url }, upstream, { clock });
+    const first = await server({ ...a, databaseUrl: line.url }, upstream, { clock });
     onTestFinished(() => line.set('on'));
     await copyFile(join(a.folder, 'data', 'master.key'), join(b.folder, 'data', 'master.key'));
     const database = new pg.Client(databaseUrl);
     await database.connect();
     onTestFinished(() => database.end());
-    return { upstream, database, line, first, second: await house(b, upstream) };
+    return { upstream, database, line, first, second: await server(b, upstream) };
   }
 
   test('give the same answer: twenty requests at each at once make one upstream call, and another body is 422 at both [A-06] [A-07]', async () => {

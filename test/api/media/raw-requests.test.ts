@@ -1,12 +1,12 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { always, cut, failing, ok, says, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, providerKey, type House } from '../../support/server.ts';
+import { startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 
 const root = '/server/chatcompat/v1';
-let house: House;
-let offline: House;
+let server: TestServer;
+let offline: TestServer;
 let upstream: Upstream;
 let client: OpenAI;
 
@@ -15,13 +15,13 @@ beforeAll(async () => {
   const more = ['voice', 'whisper-1', 'omni-moderation-latest', 'gpt-image-1'].map(
     (name) => `  ${name}: { targets: [{ provider: fake, model: up-${name} }] }\n`,
   );
-  house = await openHouse({ upstream: upstream.url, yaml: more.join('') });
-  offline = await openHouse();
-  client = new OpenAI({ apiKey: house.key, baseURL: house.url + root, maxRetries: 0 });
+  server = await startTestServer({ upstream: upstream.url, yaml: more.join('') });
+  offline = await startTestServer();
+  client = new OpenAI({ apiKey: server.key, baseURL: server.url + root, maxRetries: 0 });
 });
 beforeEach(() => upstream.reset());
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await offline.close();
   await upstream.close();
 });
@@ -55,20 +55,23 @@ describe('what passes to the provider', () => {
 
   test('a picture, streamed as it comes', async () => {
     upstream.script(says(/images\/generations/, 'text/event-stream', 'event: a\ndata: {"x":1}\n\n'));
-    const answer = await house.ask(`${root}/images/generations`, { model: 'gpt-image-1', prompt: 'a cat', stream: true });
+    const answer = await server.ask(`${root}/images/generations`, { model: 'gpt-image-1', prompt: 'a cat', stream: true });
     expect(answer.headers.get('content-type')).toBe('text/event-stream');
     expect(await answer.text()).toBe('event: a\ndata: {"x":1}\n\n');
   });
 
   test('a refusal of the provider is worded by us', async () => {
     upstream.script(always(failing(500)));
-    const answer = await house.ask(`${root}/moderations`, { input: 'a' });
+    const answer = await server.ask(`${root}/moderations`, { input: 'a' });
     expect(answer.status).toBe(502);
     expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: 'upstream_error' } });
   });
 
   test('a plan without tokens refuses each with 429, and the upstream sees nothing', async () => {
-    const poor = await openHouse({ upstream: upstream.url, yaml: `  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 0 } }\n` });
+    const poor = await startTestServer({
+      upstream: upstream.url,
+      yaml: `  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 0 } }\n`,
+    });
     const form = new FormData();
     form.set('file', new File(['a'], 'a.wav'));
     try {
@@ -87,7 +90,7 @@ describe('what passes to the provider', () => {
   });
 
   test('the headers of a whole answer say what is left after it, and pictures that cannot be paid are advised about as pictures', async () => {
-    const some = await openHouse({
+    const some = await startTestServer({
       upstream: upstream.url,
       yaml: `  "*": { targets: [{ provider: fake }] }\n  drawn: { targets: [{ provider: fake }], price: { picture: 0.04 } }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
     });
@@ -109,7 +112,7 @@ describe('what passes to the provider', () => {
   });
 
   test('what it costs is taken from the plan: as the provider told, or as the text is long', async () => {
-    const some = await openHouse({
+    const some = await startTestServer({
       upstream: upstream.url,
       yaml: `  "*": { targets: [{ provider: fake }] }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
     });
@@ -134,7 +137,7 @@ describe('what passes to the provider', () => {
   });
 });
 
-const sendForm = (to: House, body: FormData | string, type?: string) =>
+const sendForm = (to: TestServer, body: FormData | string, type?: string) =>
   fetch(`${to.url}${root}/audio/transcriptions`, {
     method: 'POST',
     body,
@@ -156,7 +159,7 @@ describe('refused', () => {
     ['/completions', { model: 'gpt-4o-mini', prompt: 'a', temperature: 3 }, 'temperature'],
     ['/completions', { prompt: 'a' }, 'model'],
   ])('%s %j with 400, naming the field', async (path, body, param) => {
-    const answer = await house.ask(root + path, body);
+    const answer = await server.ask(root + path, body);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: { param } });
     expect(upstream.requests).toEqual([]);
@@ -170,12 +173,12 @@ describe('refused', () => {
     const text = new FormData();
     text.set('file', 'not a file');
     const asked = [
-      await sendForm(house, 'nonsense', 'multipart/form-data; boundary=x'),
-      await sendForm(house, 'nonsense', 'multipart/form-data; charset=x'),
-      await sendForm(house, '{}', 'application/json'),
-      await sendForm(house, twice),
-      await sendForm(house, text),
-      await sendForm(house, new FormData()),
+      await sendForm(server, 'nonsense', 'multipart/form-data; boundary=x'),
+      await sendForm(server, 'nonsense', 'multipart/form-data; charset=x'),
+      await sendForm(server, '{}', 'application/json'),
+      await sendForm(server, twice),
+      await sendForm(server, text),
+      await sendForm(server, new FormData()),
     ];
     expect(asked.map(({ status }) => status)).toEqual([400, 400, 415, 400, 400, 400]);
     expect(upstream.requests).toEqual([]);
@@ -183,7 +186,7 @@ describe('refused', () => {
 
   test('a form of half a million parts with 400, at once', async () => {
     const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
-    const answer = await sendForm(house, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
+    const answer = await sendForm(server, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 100 parts.' } });
   });
@@ -233,7 +236,7 @@ describe('older completions', () => {
 
   test('that break off end with an error, not with an end', async () => {
     upstream.script(cut({ afterEvents: 3 }, ok()));
-    const text = await (await house.ask(`${root}/completions`, { model: 'gpt-4o-mini', prompt: 'hello there you', stream: true })).text();
+    const text = await (await server.ask(`${root}/completions`, { model: 'gpt-4o-mini', prompt: 'hello there you', stream: true })).text();
     expect(text).toContain('"error"');
     expect(text).not.toContain('[DONE]');
   });

@@ -152,9 +152,9 @@ describe('a refusal', () => {
       await here.whole(request(), { headers: { authorization: '', 'x-api-key': 'wrong' } }),
     ];
     for (const { status, message } of answers) expect([status, message.error?.type]).toEqual([401, 'authentication_error']);
-    const nowhere = await here.house.ask('/server/messages/v1/else');
+    const nowhere = await here.server.ask('/server/messages/v1/else');
     expect([nowhere.status, ((await nowhere.json()) as Message).error?.type]).toEqual([404, 'not_found_error']);
-    const wrong = await here.house.ask(messages);
+    const wrong = await here.server.ask(messages);
     expect([wrong.status, wrong.headers.get('allow'), ((await wrong.json()) as Message).error?.type]).toEqual([405, 'POST', 'invalid_request_error']);
   });
 });
@@ -188,17 +188,17 @@ describe('the built-in model behind the messages interface', () => {
 
   test('counts a prompt as it bills it', async () => {
     const asked = { model: 'built-in', system: 'Be brief.', tools: [look], messages: [{ role: 'user', content: 'Grüße an alle 🐉' }] };
-    const counted = (await (await here.house.ask(`${messages}/count_tokens`, asked)).json()) as { input_tokens: number };
+    const counted = (await (await here.server.ask(`${messages}/count_tokens`, asked)).json()) as { input_tokens: number };
     const { message } = await built('', asked);
     expect(counted).toEqual({ input_tokens: message.usage.input_tokens });
-    expect((await here.house.ask(`${messages}/count_tokens`, { ...asked, model: 'nobody' })).status).toBe(404);
-    expect((await here.house.ask(`${messages}/count_tokens`, { model: 'built-in' })).status).toBe(400);
+    expect((await here.server.ask(`${messages}/count_tokens`, { ...asked, model: 'nobody' })).status).toBe(404);
+    expect((await here.server.ask(`${messages}/count_tokens`, { model: 'built-in' })).status).toBe(400);
   });
 });
 
 describe('the list of models', () => {
   const list = async (query = '') => {
-    const answer = await here.house.ask(`/server/messages/v1/models${query}`);
+    const answer = await here.server.ask(`/server/messages/v1/models${query}`);
     return { status: answer.status, body: (await answer.json()) as { data: { id: string }[]; has_more: boolean; first_id: string; last_id: string } };
   };
 
@@ -215,8 +215,8 @@ describe('the list of models', () => {
   });
 
   test('says the limits of each', async () => {
-    const answer = await here.house.ask('/server/messages/v1/models/claude-x');
+    const answer = await here.server.ask('/server/messages/v1/models/claude-x');
     expect(await answer.json()).toMatchObject({ type: 'model', id: 'claude-x', max_input_tokens: 200_000, max_tokens: 64_000 });
-    expect((await here.house.ask('/server/messages/v1/models/nobody')).status).toBe(404);
+    expect((await here.server.ask('/server/messages/v1/models/nobody')).status).toBe(404);
   });
 });

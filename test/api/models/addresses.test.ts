@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../../support/fakes/raw.ts';
 import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 /* Names of models stand in addresses, the client's and the provider's: nothing that is written there may lead elsewhere. */
 let upstream: Upstream;
 /** `any name`: every other name is passed on, as it came, to a provider that has the name in its address. */
-let houses: Readonly<Record<'listed' | 'any name', House>>;
+let servers: Readonly<Record<'listed' | 'any name', TestServer>>;
 
 const platform = (url: string) =>
   `{ dialect: gemini, kind: vertex, project: my-project, baseUrl: "${url}/{region}/v1", credentials: { accessToken: "token-canary" }, regions: [us-central1] }`;
@@ -14,13 +14,13 @@ const platform = (url: string) =>
 beforeAll(async () => {
   upstream = await startUpstream();
   const models = 'models:\n  gemini-2.5-flash: { targets: [{ provider: platform }] }\n  gemini-2.5-pro: { targets: [{ provider: platform }] }\n';
-  houses = {
-    listed: await openHouse({ yaml: `providers:\n  platform: ${platform(upstream.url)}\n${models}` }),
-    'any name': await openHouse({ yaml: `providers:\n  platform: ${platform(upstream.url)}\n${models}  "*": { targets: [{ provider: platform }] }\n` }),
+  servers = {
+    listed: await startTestServer({ yaml: `providers:\n  platform: ${platform(upstream.url)}\n${models}` }),
+    'any name': await startTestServer({ yaml: `providers:\n  platform: ${platform(upstream.url)}\n${models}  "*": { targets: [{ provider: platform }] }\n` }),
   };
 });
 afterAll(async () => {
-  await Promise.all(Object.values(houses).map((house) => house.close()));
+  await Promise.all(Object.values(servers).map((server) => server.close()));
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -29,11 +29,11 @@ const root = '/server/gencompat/v1beta/models';
 const body = JSON.stringify({ contents: [{ parts: [{ text: 'hi' }] }], content: { parts: [{ text: 'hi' }] } });
 
 /** The bytes of this address, as they stand here. @returns the status */
-async function post(house: House, address: string): Promise<number> {
-  const raw = await connectRaw(house.url);
+async function post(server: TestServer, address: string): Promise<number> {
+  const raw = await connectRaw(server.url);
   raw.send(
     Buffer.from(
-      `POST ${address} HTTP/1.1\r\nhost: here\r\nx-access-tokens: ${house.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `POST ${address} HTTP/1.1\r\nhost: here\r\nx-access-tokens: ${server.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
       'utf8',
     ),
   );
@@ -130,7 +130,7 @@ describe.each(['listed', 'any name'] as const)('with %s in the settings', (which
   test.each(hostile)('the name %s is refused here or goes up as one plain segment, and nothing else of the address moves [I-20]', async (name) => {
     for (const operation of ['generateContent', 'embedContent'])
       for (const prefix of ['', 'models/', 'publishers/google/models/', 'publishers%2fgoogle%2fmodels%2f']) {
-        const status = await post(houses[which], `${root}/${prefix}${name}:${operation}`);
+        const status = await post(servers[which], `${root}/${prefix}${name}:${operation}`);
         expect([operation, prefix, status]).toEqual([
           operation,
           prefix,
@@ -153,16 +153,16 @@ describe('the publisher in a name', () => {
   ];
 
   test.each(other)('%s, if it is not one of ours, is refused, also where any name is passed on [I-23]', async (name) => {
-    for (const house of Object.values(houses)) {
-      for (const prefix of ['', 'models/']) expect(await post(house, `${root}/${prefix}${name}:generateContent`)).toBe(404);
-      const chat = await house.ask('/server/chatcompat/v1/chat/completions', { model: name, messages: [{ role: 'user', content: 'hi' }] });
+    for (const server of Object.values(servers)) {
+      for (const prefix of ['', 'models/']) expect(await post(server, `${root}/${prefix}${name}:generateContent`)).toBe(404);
+      const chat = await server.ask('/server/chatcompat/v1/chat/completions', { model: name, messages: [{ role: 'user', content: 'hi' }] });
       expect(chat.status).toBe(404);
     }
     expect(upstream.requests).toEqual([]);
   });
 
   test('is allowed where a provider is set up for it [I-23]', async () => {
-    const own = await openHouse({
+    const own = await startTestServer({
       yaml: `
 providers:
   platform: ${platform(upstream.url)}
@@ -177,7 +177,7 @@ models:
   });
 
   test('opens no model that the key may not ask [I-23]', async () => {
-    const { listed } = houses;
+    const { listed } = servers;
     const { items } = (await (await listed.ask('/server/admin/users')).json()) as { items: { id: number }[] };
     const made = await listed.ask(`/server/admin/users/${items[0]!.id}/keys`, { name: 'narrow', models: ['gemini-2.5-flash'] });
     const { key } = (await made.json()) as { key: string };
@@ -217,12 +217,12 @@ describe('an address is decoded once', () => {
     ['x/../gemini-2.5-flash', 400],
     ['x/%252e%252e/gemini-2.5-flash', 400],
   ])('%s is %i [I-24]', async (name, status) => {
-    expect(await post(houses.listed, `${root}/${name}:generateContent`)).toBe(status);
+    expect(await post(servers.listed, `${root}/${name}:generateContent`)).toBe(status);
     expect(upstream.requests.map(({ model }) => model)).toEqual(status === 200 ? ['gemini-2.5-flash'] : []);
   });
 
   test('the colon before the operation may come encoded, once [I-24]', async () => {
-    expect(await post(houses.listed, `${root}/gemini-2.5-flash%3agenerateContent`)).toBe(200);
-    expect(await post(houses.listed, `${root}/gemini-2.5-flash%253agenerateContent`)).toBe(404);
+    expect(await post(servers.listed, `${root}/gemini-2.5-flash%3agenerateContent`)).toBe(200);
+    expect(await post(servers.listed, `${root}/gemini-2.5-flash%253agenerateContent`)).toBe(404);
   });
 });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requestFields as chatFields } from '#dialects/openai/chat/capabilities';
 import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, openHouse, type House } from '../../support/server.ts';
+import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 import { newMember } from '../../support/members.ts';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
@@ -35,7 +35,7 @@ models:
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 
@@ -53,7 +53,7 @@ interface Described {
   };
 }
 
-const described = async (id: string, face = 'chatcompat') => (await (await house.ask(`/server/${face}/v1/models/${id}`)).json()) as Described;
+const described = async (id: string, face = 'chatcompat') => (await (await server.ask(`/server/${face}/v1/models/${id}`)).json()) as Described;
 
 /** A request that asks for something in every field that can be asked for alone. */
 const asking: Readonly<Record<string, unknown>> = {
@@ -96,7 +96,7 @@ describe('GET /models/{id}', () => {
       expect(Object.keys(fields).toSorted()).toEqual(Object.keys(chatFields).toSorted());
       for (const [name, value] of Object.entries(asking)) {
         const more = Object.fromEntries((together[name] ?? []).map((other) => [other, asking[other]]));
-        const answer = await house.ask(chat, { model, messages: [{ role: 'user', content: 'Say exactly: {}' }], ...more, [name]: value });
+        const answer = await server.ask(chat, { model, messages: [{ role: 'user', content: 'Say exactly: {}' }], ...more, [name]: value });
         expect(answer.status, `of ${name}`).toBe(200);
         const warned = (answer.headers.get('x-dragoman-warnings') ?? '').split('; ').map((one) => one.split(':')[0]);
         const called = { top_logprobs: 'logprobs' }[name] ?? name;
@@ -162,7 +162,7 @@ describe('GET /models/{id}', () => {
   });
 
   test('a plan in US dollars refuses what has no price, also where the catalogue knows the name elsewhere', async () => {
-    const member = await newMember(house, { monthlyUsd: 5 });
+    const member = await newMember(server, { monthlyUsd: 5 });
     const say = (model: string) => member.ask({ model, messages: [{ role: 'user', content: 'hi' }] });
     for (const model of ['local', 'openai/gpt-oss-20b']) {
       const answer = await say(model);

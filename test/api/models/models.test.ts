@@ -1,17 +1,17 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 
 const path = '/server/chatcompat/v1/models';
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
-  house = await openHouse();
+  server = await startTestServer();
 });
-afterAll(() => house.close());
+afterAll(() => server.close());
 
 test('models are listed with id, object, created and owner [models.200] [models.answer-object] [models.answer-data]', async () => {
-  const answer = await house.ask(path);
+  const answer = await server.ask(path);
   expect(answer.status).toBe(200);
   const model = { object: 'model', created: expect.any(Number) as number, owned_by: 'dragoman' };
   expect(await answer.json()).toEqual({
@@ -24,10 +24,10 @@ test('models are listed with id, object, created and owner [models.200] [models.
 });
 
 test('a standard client lists them', async () => {
-  const client = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1` });
+  const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1` });
   expect((await client.models.list()).data.map(({ id }) => id)).toContain('built-in-embedding');
 });
 
 test('without a key, or with a bad one, the answer is 401 [models.401]', async () => {
-  for (const authorization of ['', 'Bearer nonsense']) expect((await house.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
+  for (const authorization of ['', 'Bearer nonsense']) expect((await server.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
 });

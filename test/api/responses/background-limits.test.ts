@@ -5,7 +5,7 @@ import { scriptedHouse } from '../../support/scripted-server.ts';
 const responses = '/server/chatcompat/v1/responses';
 const conversations = '/server/chatcompat/v1/conversations';
 
-const { upstream, house } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedHouse(({ url }) => ({
   upstream: url,
   yaml: `
 plans: { nothing: { monthlyTokens: 0 }, never: { requestsPerMinute: 0 }, silent: { concurrentStreams: 0 }, slow: { requestsPerMinute: 1 }, narrow: { concurrentStreams: 1 } }
@@ -22,11 +22,11 @@ interface Answer {
 let users = 0;
 
 async function somebody(plan = 'unlimited') {
-  const admin = async (path: string, body: object) => (await (await house.ask(`/server/admin${path}`, body)).json()) as Answer;
+  const admin = async (path: string, body: object) => (await (await server.ask(`/server/admin${path}`, body)).json()) as Answer;
   const { id } = await admin('/users', { email: `user-${++users}@example.org`, plan });
   const { key } = await admin(`/users/${id}/keys`, { name: 'one' });
   return async (path: string, body?: object, method?: string) => {
-    const answer = await house.ask(path, body, { ...(method ? { method } : {}), headers: { authorization: `Bearer ${key}` } });
+    const answer = await server.ask(path, body, { ...(method ? { method } : {}), headers: { authorization: `Bearer ${key}` } });
     return { status: answer.status, body: (await answer.json()) as Answer };
   };
 }

@@ -5,16 +5,16 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { altered, badRequest, cut, failing, hang, ok, startUpstream, thinking, toolCalls, tooMany, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { openHouse, providerKey, type House } from '../../support/server.ts';
+import { startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 
 const path = '/server/chatcompat/v1/responses';
 
 let upstream: Upstream;
-let house: House;
+let server: TestServer;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  house = await openHouse({
+  server = await startTestServer({
     yaml: `
 providers:
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["${providerKey}"] }
@@ -31,7 +31,7 @@ routing: { cooldownSeconds: 0, retryBudget: 1 }
   });
 });
 afterAll(async () => {
-  await house.close();
+  await server.close();
   await upstream.close();
 });
 afterEach(() => upstream.reset());
@@ -63,7 +63,7 @@ interface Answer {
 }
 
 async function json(address: string, body?: unknown, init?: RequestInit) {
-  const answer = await house.ask(address, body, init);
+  const answer = await server.ask(address, body, init);
   const text = await answer.text();
   return { status: answer.status, headers: answer.headers, text, body: JSON.parse(text) as Answer };
 }
@@ -94,7 +94,7 @@ function framesOf(text: string): Frame[] {
     });
 }
 async function streamed(more: object) {
-  const answer = await house.ask(path, { model: 'built-in', input: 'Say exactly: one two three', stream: true, ...more });
+  const answer = await server.ask(path, { model: 'built-in', input: 'Say exactly: one two three', stream: true, ...more });
   const text = await answer.text();
   return { status: answer.status, text, frames: framesOf(text) };
 }
@@ -114,7 +114,7 @@ describe.each([
 ])('%s against the built-in model', (_name, Client) => {
   let client: OpenAI;
   beforeAll(() => {
-    client = new Client({ apiKey: house.key, baseURL: `${house.url}/server/chatcompat/v1`, maxRetries: 0 });
+    client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   });
 
   test('a plain prompt is answered with a response object [responses.standard-sdk] [responses.200] [responses.input-string] [responses.output-text] [responses.answer-object]', async () => {
@@ -280,8 +280,8 @@ describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) 
   });
 });
 
-const read0 = async (id: string, query = '?stream=true') => ({ text: await (await house.ask(`${path}/${id}${query}`)).text() });
-const streamed0 = (more: object) => house.ask(path, { model: 'built-in', stream: true, ...more });
+const read0 = async (id: string, query = '?stream=true') => ({ text: await (await server.ask(`${path}/${id}${query}`)).text() });
+const streamed0 = (more: object) => server.ask(path, { model: 'built-in', stream: true, ...more });
 
 test('a signature that only its own wire understands comes back with the next turn', async () => {
   upstream.script(thinking('It says three words.'), ok(), ok());
@@ -446,7 +446,7 @@ describe('what a request says', () => {
 
 describe('what a request leaves out', () => {
   test('stream: the answer is one JSON object [responses.stream-default]', async () => {
-    const answer = await house.ask(path, { model: 'built-in', input: 'Say exactly: hello' });
+    const answer = await server.ask(path, { model: 'built-in', input: 'Say exactly: hello' });
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
@@ -467,7 +467,7 @@ test('no more than max_output_tokens are generated [responses.max-output-tokens-
 test('a client that leaves in the middle ends the call upstream, and nothing is kept', async () => {
   upstream.script(hang());
   const leaving = new AbortController();
-  const answer = house.ask(path, { model: 'gpt-x', input: 'x', stream: true }, { signal: leaving.signal });
+  const answer = server.ask(path, { model: 'gpt-x', input: 'x', stream: true }, { signal: leaving.signal });
   await upstream.arrived(0);
   leaving.abort();
   await expect(answer).rejects.toThrow();
@@ -512,7 +512,7 @@ describe('what is kept', () => {
   });
 
   test.each(['x', '..%2f..%2fetc', "resp_' or 1=1--", '%00', 'resp_'.repeat(500)])('an id like %s names nothing', async (id) => {
-    expect([400, 404]).toContain((await house.ask(`${path}/${encodeURIComponent(id)}`)).status);
+    expect([400, 404]).toContain((await server.ask(`${path}/${encodeURIComponent(id)}`)).status);
   });
 });
 
@@ -592,7 +592,7 @@ describe.each(['built-in', 'gpt-x', 'claude-x', 'resp-x'])('answered by %s', (mo
   test.each(JSON.parse(readFileSync(requests, 'utf8')) as Captured[])(
     'a request of $name gets what its client can read [responses.input-array]',
     async ({ body }) => {
-      const answer = await house.ask(path, { ...body, model });
+      const answer = await server.ask(path, { ...body, model });
       if (body.previous_response_id) return expect(answer.status).toBe(404); // of a conversation that was elsewhere
       expect(answer.status).toBe(200);
       const text = await answer.text();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { hang, headersThenHang, ok, startUpstream, talkative, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { administer, onBothDatabases, onServer } from '../../support/databases.ts';
-import { openHouse, type House } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
 import { startProcess, type ServerProcess } from '../../support/server-process.ts';
 
 const path = '/server/chatcompat/v1/responses';
@@ -23,16 +23,16 @@ interface Answer {
   readonly output: readonly { readonly content: readonly { readonly text: string }[] }[];
 }
 
-const ask = async (house: House, address: string, body?: object) => (await (await house.ask(address, body)).json()) as Answer;
-const ended = async (house: House, id: string, status: string) => {
-  await expect.poll(async () => (await ask(house, `${path}/${id}`)).status, { timeout: 15_000 }).toBe(status);
+const ask = async (server: TestServer, address: string, body?: object) => (await (await server.ask(address, body)).json()) as Answer;
+const ended = async (server: TestServer, id: string, status: string) => {
+  await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 15_000 }).toBe(status);
 };
 
 /** A house that is opened again in the same folder. */
-async function folder(): Promise<() => Promise<House>> {
+async function folder(): Promise<() => Promise<TestServer>> {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
-  return () => openHouse({ folder: home, upstream: upstream.url });
+  return () => startTestServer({ folder: home, upstream: upstream.url });
 }
 
 test('a conversation is gone on with after a restart', async () => {
@@ -130,17 +130,17 @@ test.skipIf(!inject('postgres'))(
   { timeout: 60_000 },
   async () => {
     const { databaseUrl, folder: home } = await onServer(inject('postgres')!).place();
-    const house = await openHouse({ folder: home, upstream: upstream.url, databaseUrl: databaseUrl! });
-    onTestFinished(house.close);
+    const server = await startTestServer({ folder: home, upstream: upstream.url, databaseUrl: databaseUrl! });
+    onTestFinished(server.close);
     const gate = Promise.withResolvers<void>();
     upstream.script(talkative(10, gate.promise));
-    const { id } = await ask(house, path, { model: 'gpt-4o-mini', input: 'one two', background: true });
+    const { id } = await ask(server, path, { model: 'gpt-4o-mini', input: 'one two', background: true });
     await upstream.arrived(0);
     await administer(databaseUrl!, 'delete from stored_response');
     gate.resolve();
-    await expect.poll(async () => (await ask(house, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 15_000 }).toHaveProperty('end');
-    const next = await ask(house, path, { model: 'built-in', input: 'hello', background: true });
-    await ended(house, next.id, 'completed');
-    expect((await house.ask(`${path}/${id}`)).status).toBe(404);
+    await expect.poll(async () => (await ask(server, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 15_000 }).toHaveProperty('end');
+    const next = await ask(server, path, { model: 'built-in', input: 'hello', background: true });
+    await ended(server, next.id, 'completed');
+    expect((await server.ask(`${path}/${id}`)).status).toBe(404);
   },
 );

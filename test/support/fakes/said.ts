@@ -1,7 +1,7 @@
 import type { GenerateEvent } from '#core/event';
-import type { Said } from '#core/generate';
+import type { Events } from '#core/generate';
 
 /** The events one by one, however they came. */
-export async function* eachOf(answer: AsyncIterable<Said>): AsyncGenerator<GenerateEvent> {
+export async function* eachOf(answer: AsyncIterable<Events>): AsyncGenerator<GenerateEvent> {
   for await (const said of answer) yield* said;
 }

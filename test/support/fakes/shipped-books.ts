@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
-import type { Batch, ShippedBooks } from '../../../src/ledger/shipping/usage-sink.ts';
+import type { Batch, UsageSink } from '../../../src/ledger/shipping/usage-sink.ts';
 
 /** A row as the database reads it. */
 export type ShippedRow = UsageRow;
 
 /** The database as the journals see it, in memory. */
-export interface TestBooks extends ShippedBooks {
+export interface TestBooks extends UsageSink {
   readonly rows: ReadonlyMap<string, ShippedRow>;
   readonly positions: Map<string, number>;
   readonly closed: readonly string[];

@@ -1,9 +1,9 @@
-import { absent, carried, ignored, without, type Field, type Honours } from '#core/capabilities';
+import { absent, carried, ignored, without, type Field, type FieldSupport } from '#core/capabilities';
 import type { Quirks } from './encode-request.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
 /** What this wire has words for. */
-const honours: Honours = {
+const support: FieldSupport = {
   dialect,
   fields: {
     temperature: carried,
@@ -26,7 +26,7 @@ const honours: Honours = {
 };
 
 /** The same at a model of which something is known. */
-export const honoursOf = ({ effort }: Quirks = {}): Honours => without(honours, effort === false ? ['reasoning_effort'] : []);
+export const supportOf = ({ effort }: Quirks = {}): FieldSupport => without(support, effort === false ? ['reasoning_effort'] : []);
 
 /** What it calls otherwise. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
@@ -37,5 +37,5 @@ const always = new Set(['model', 'messages', 'stream', 'stream_options']);
 export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
   Object.keys(ChatRequest.properties)
     .filter((name) => !always.has(name))
-    .map((name) => [name, name in honours.fields ? (name as Field) : others[name]]),
+    .map((name) => [name, name in support.fields ? (name as Field) : others[name]]),
 );

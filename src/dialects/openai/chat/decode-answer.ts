@@ -8,7 +8,7 @@ import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-c
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
 import { usageOf } from './usage.ts';
-import { dialect, type Choice, type Chunk, type Said } from './wire.ts';
+import { dialect, type Choice, type Chunk, type Delta } from './wire.ts';
 
 /** The words of this wire for the end of an answer. Vendors have more of them: https://docs.mistral.ai/api, https://api-docs.deepseek.com */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -153,7 +153,7 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   events.push({ type: 'finished', candidate: index, reason: reason === 'stop' && tools ? 'tool' : reason, raw, ...extra });
 }
 
-function takeSaid(said: Said, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
+function takeSaid(said: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
   const thought = textOf(said.reasoning_content) || textOf(said.reasoning);
   if (thought !== '') events.push({ type: 'thought', candidate: index, text: thought });
   if (Array.isArray(said.content)) for (const part of said.content) takePart(part, index, events);

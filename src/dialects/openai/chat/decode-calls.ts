@@ -1,7 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { GenerateEvent } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type JsonObject } from '#core/json';
-import { Unclosed } from '../../shared/unclosed-json.ts';
+import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { malformed } from './faults.ts';
 import { dialect, type WireToolCall } from './wire.ts';
 
@@ -25,7 +25,7 @@ interface OpenCall {
   named: boolean;
   /** Arguments that came before the name. */
   held: string;
-  readonly unclosed: Unclosed;
+  readonly unclosed: UnclosedJson;
 }
 
 export const newCalls = (): Calls => ({ list: [], byIndex: new Map(), older: undefined });
@@ -70,7 +70,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
     extra,
     named: false,
     held: '',
-    unclosed: new Unclosed(),
+    unclosed: new UnclosedJson(),
   };
   calls.list.push(call);
   return call;

@@ -2,11 +2,11 @@ import type { GenerateCall, Output, Sampling } from '#core/call';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
-import { unheard } from '#core/dropped-extra';
+import { droppedExtra } from '#core/dropped-extra';
 import { leftOut } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
-import { honoursOf } from './capabilities.ts';
+import { supportOf } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
@@ -29,7 +29,7 @@ export interface Quirks {
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...unheard(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, honoursOf(quirks))]);
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,

@@ -169,7 +169,7 @@ export interface Choice {
 }
 
 /** What is said: a delta's are pieces, a message's are whole. */
-export interface Said {
+export interface Delta {
   readonly content?: unknown;
   readonly reasoning_content?: unknown;
   readonly reasoning?: unknown;

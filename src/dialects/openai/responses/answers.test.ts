@@ -16,7 +16,7 @@ import { decodeResult, encodeResult } from './result.ts';
 const identity = { id: 'resp_0123456789abcdefghijkl', created: 1_800_000_000 };
 const tools = [{ type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
 const request = requestOf({ model: 'asked', input: 'x', tools, metadata: { a: 'b' } });
-const answering = () => ({ response: queued(request, identity, true), encrypted: true, now: () => 1_800_000_009 });
+const upstream = () => ({ response: queued(request, identity, true), encrypted: true, now: () => 1_800_000_009 });
 
 /** The data of the frames of a stream that comes in these pieces. */
 function frames(...pieces: readonly Uint8Array[]): readonly string[] {
@@ -30,7 +30,7 @@ function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
 }
 
 function encoded(events: readonly GenerateEvent[]): { readonly text: string; readonly response: JsonObject } {
-  const encoder = new Encoder(answering());
+  const encoder = new Encoder(upstream());
   const text = events.map((event) => encoder.encode(event)).join('') + encoder.finish() + encoder.last(true);
   return { text, response: encoder.response };
 }
@@ -56,7 +56,7 @@ describe.each(streams)('the stream $name', ({ bytes }) => {
 
   test('is the same response, streamed or whole', () => {
     const events = decoded(bytes);
-    expect(encodeResult(fold(events), answering())).toEqual(encoded(events).response);
+    expect(encodeResult(fold(events), upstream())).toEqual(encoded(events).response);
   });
 
   test('may come in any two pieces', () => {
@@ -72,7 +72,7 @@ describe.each(streams)('the stream $name', ({ bytes }) => {
 
 test.each(wholes)('the whole answer $name says the same when it is sent on and read again', ({ body }) => {
   const result = fold(decodeResult(body, 'upstream-name'));
-  expect(alike(fold(decodeResult(encodeResult(result, answering()), 'x')))).toEqual(alike(result));
+  expect(alike(fold(decodeResult(encodeResult(result, upstream()), 'x')))).toEqual(alike(result));
 });
 
 test('an error inside of a stream is a fault that another target may mend', () => {

@@ -1,8 +1,8 @@
-import { absent, carried, ignored, translated, type Honours } from '#core/capabilities';
+import { absent, carried, ignored, translated, type FieldSupport } from '#core/capabilities';
 import { dialect, sisterFields } from './wire.ts';
 
 /** What this wire has words for. */
-export const honours: Honours = {
+export const support: FieldSupport = {
   dialect,
   fields: {
     temperature: carried,

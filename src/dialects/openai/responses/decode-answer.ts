@@ -4,7 +4,7 @@ import type { GenerateEvent, TokenLogprob } from '#core/event';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
-import { Unclosed } from '../../shared/unclosed-json.ts';
+import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { faultOfError } from '../faults.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
@@ -32,11 +32,11 @@ interface Open {
   /** The thought is shown as it was made, and no summary. */
   inContent: boolean;
   /** The arguments of a function. */
-  readonly unclosed: Unclosed;
+  readonly unclosed: UnclosedJson;
   done: boolean;
 }
 
-const newOpen = (): Open => ({ spoke: false, inContent: false, unclosed: new Unclosed(), done: false });
+const newOpen = (): Open => ({ spoke: false, inContent: false, unclosed: new UnclosedJson(), done: false });
 
 /** No answer has more: beyond, somebody wants to keep us busy. */
 const mostItems = 10_000;

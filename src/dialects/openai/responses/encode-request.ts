@@ -2,12 +2,12 @@ import type { GenerateCall, Sampling } from '#core/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
-import { unheard } from '#core/dropped-extra';
+import { droppedExtra } from '#core/dropped-extra';
 import { leftOut, unheardTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
-import { honours } from './capabilities.ts';
+import { support } from './capabilities.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 /** How a provider's model differs from the others of this wire. */
@@ -28,8 +28,8 @@ const withLogprobs = 'message.output_text.logprobs';
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
-  const unknown = unheard(call, dialect).filter((name) => !(name in sister));
-  const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, honours)]);
+  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister));
+  const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const { instructions, turns } = instructionsOf(call.turns);

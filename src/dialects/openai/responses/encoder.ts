@@ -11,7 +11,7 @@ import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
 /** What an answer in this wire is made of besides its events. */
-export interface Answering {
+export interface ResponseBeingWritten {
   /** The response of which nothing is known yet (`queued`). */
   readonly response: JsonObject;
   /** Is what other wires need to take their thoughts back given to the client? */
@@ -33,7 +33,7 @@ export const noFrame = () => '';
  * come in turn. The wire has one answer: other candidates than the first are left out.
  */
 export class Encoder {
-  readonly #answering: Answering;
+  readonly #answering: ResponseBeingWritten;
   readonly #frame: (type: string, members: string) => string;
   /** JSON for a frame. */
   readonly #json: (value: unknown) => string;
@@ -47,11 +47,11 @@ export class Encoder {
   #usage: Usage | undefined;
   #response: JsonObject;
 
-  constructor(answering: Answering) {
-    this.#answering = answering;
-    this.#frame = answering.frame ?? frameText;
+  constructor(response: ResponseBeingWritten) {
+    this.#answering = response;
+    this.#frame = response.frame ?? frameText;
     this.#json = this.#frame === noFrame ? () => '' : JSON.stringify;
-    this.#response = answering.response;
+    this.#response = response.response;
   }
 
   /** The response as far as it is known. */

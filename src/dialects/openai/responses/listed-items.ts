@@ -18,7 +18,7 @@ const modelItems = (part: Part): readonly JsonObject[] =>
   part.type === 'thought' ? [shownThought(part)] : encodeInput([{ role: 'model', parts: [part] }], new Set());
 
 /** A kept response, as far as it takes to find its items again. */
-export interface KeptItems {
+export interface StoredItems {
   readonly response: JsonObject;
   /** What the client said. */
   readonly said: readonly Turn[];
@@ -39,7 +39,7 @@ export function referredResponses(input: Json | readonly unknown[] | undefined):
 }
 
 /** The item that an id names, as a turn; with what a provider needs to take it back. */
-export function referredItem(id: string, { response, said, answer = [] }: KeptItems): Turn | undefined {
+export function referredItem(id: string, { response, said, answer = [] }: StoredItems): Turn | undefined {
   const place = itemPlace(id);
   if (!place) return undefined;
   if (place.from === 'input') return one(listedItems(place.response, said)[place.index]);

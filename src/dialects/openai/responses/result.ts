@@ -2,7 +2,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { Encoder, noFrame, type Answering } from './encoder.ts';
+import { Encoder, noFrame, type ResponseBeingWritten } from './encoder.ts';
 
 /** A whole response ↔ events and results. */
 
@@ -15,8 +15,8 @@ import { Encoder, noFrame, type Answering } from './encoder.ts';
 export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
 
 /** A whole answer → the response object: what is said at once is a stream of few words. */
-export function encodeResult(result: GenerateResult, answering: Answering): JsonObject {
-  const encoder = new Encoder({ ...answering, frame: noFrame });
+export function encodeResult(result: GenerateResult, response: ResponseBeingWritten): JsonObject {
+  const encoder = new Encoder({ ...response, frame: noFrame });
   for (const event of eventsOf(result)) encoder.encode(event);
   encoder.finish();
   return encoder.response;

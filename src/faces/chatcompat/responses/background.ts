@@ -3,7 +3,7 @@ import { callOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, noFrame } from '#dialects/openai/responses/encoder';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Exchange } from '#http/exchange';
-import { inClientsWords, type GeneratingParts } from '../../answer.ts';
+import { inClientsWords, type GeneratingDeps } from '../../answer.ts';
 import type { OwnMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
 import type { GenerateCall } from '#core/call';
@@ -14,9 +14,9 @@ import type { Caller, Context } from '#core/generate';
 import { textOf, type JsonObject } from '#core/json';
 import { steps } from '#core/steps';
 import { entryOf, fieldOf, givesEncrypted } from './create.ts';
-import { isRunning, runningStatuses, turnsIn, type Ground } from './continuation.ts';
-import type { Entry, KeepingParts, Run, Running } from './stored-body.ts';
-import { Live } from './run-broadcast.ts';
+import { isRunning, runningStatuses, turnsIn, type Continuation } from './continuation.ts';
+import type { Entry, KeepingDeps, Run, Running } from './stored-body.ts';
+import { RunBroadcast } from './run-broadcast.ts';
 import { gone, streamEntry } from './replay.ts';
 
 export interface Beginning {
@@ -24,7 +24,7 @@ export interface Beginning {
   readonly request: ResponsesRequest;
   /** As it is while nothing is known. */
   readonly response: JsonObject;
-  readonly ground: Ground;
+  readonly ground: Continuation;
   readonly call: GenerateCall;
   readonly context: Context;
 }
@@ -36,10 +36,10 @@ export interface Background {
   /** Ends a run. @returns the response as it ended */
   cancel(entry: Entry): Promise<JsonObject>;
   /** A run of this process. */
-  live(id: string): Live | undefined;
+  live(id: string): RunBroadcast | undefined;
 }
 
-export interface BackgroundParts extends GeneratingParts, KeepingParts {
+export interface BackgroundDeps extends GeneratingDeps, KeepingDeps {
   /** Could this call be made and paid for now? @throws Fault */
   readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
 }
@@ -51,9 +51,9 @@ const lookMilliseconds = 20;
 /** A run waits for the memory that it needs, and has its place meanwhile. */
 const roomMilliseconds = 100;
 
-export function openBackground(parts: BackgroundParts): Background {
+export function openBackground(parts: BackgroundDeps): Background {
   const { responses, conversations, runs, rights, clock, generate, limits } = parts;
-  const lives = new Map<string, Live>();
+  const lives = new Map<string, RunBroadcast>();
 
   async function begin({ exchange, request, response, ground, call, context }: Beginning): Promise<void> {
     await parts.affords({ ...call, stream: true }, context);
@@ -109,7 +109,7 @@ export function openBackground(parts: BackgroundParts): Background {
     if (run.cancelWanted) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
     else return speak({ entry, run, encoder, taken, signal, begun, memory });
-    await conclude(entry, run, encoder, new Live());
+    await conclude(entry, run, encoder, new RunBroadcast());
     return undefined;
   }
 
@@ -128,7 +128,7 @@ export function openBackground(parts: BackgroundParts): Background {
         if (entry && run && isRunning(entry.status)) {
           const encoder = encoderOf(entry, run);
           encoder.fail(encodeFault(fault).error);
-          await conclude(entry, run, encoder, new Live());
+          await conclude(entry, run, encoder, new RunBroadcast());
         }
         await runs.cancel(job);
       }
@@ -147,7 +147,7 @@ export function openBackground(parts: BackgroundParts): Background {
 
   async function speak(speaking: Speaking): Promise<number | undefined> {
     const { entry, run, encoder } = speaking;
-    const live = new Live();
+    const live = new RunBroadcast();
     lives.set(entry.id, live);
     try {
       const seconds = await listen(speaking, live);
@@ -160,7 +160,7 @@ export function openBackground(parts: BackgroundParts): Background {
   }
 
   /** Takes down what is said, until it has ended one way or another. @returns the seconds to wait where a limit did not let it begin. @throws what stops the process, or keeps the caller from being looked up: it goes on later then */
-  async function listen({ entry, run, encoder, taken, signal, begun, memory }: Speaking, live: Live): Promise<number | undefined> {
+  async function listen({ entry, run, encoder, taken, signal, begun, memory }: Speaking, live: RunBroadcast): Promise<number | undefined> {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     let caller: Caller | undefined;
@@ -210,7 +210,7 @@ export function openBackground(parts: BackgroundParts): Background {
     return !entry || entry.body.run?.cancelWanted === true;
   }
 
-  async function conclude(entry: Entry, run: Run, { response }: Encoder, { events }: Live): Promise<void> {
+  async function conclude(entry: Entry, run: Run, { response }: Encoder, { events }: RunBroadcast): Promise<void> {
     const { userId, previousId, body } = entry;
     const ground = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
     const ended = entryOf(userId, ground, response, fold(events).candidates[0]?.parts ?? []);

@@ -5,10 +5,10 @@ import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { itemsOnly, type Entry, type KeepingParts } from './stored-body.ts';
+import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 
 /** What a request stands on. */
-export interface Ground {
+export interface Continuation {
   /** The conversation before it, oldest first. */
   readonly before: readonly Turn[];
   /** Its own input. */
@@ -18,7 +18,7 @@ export interface Ground {
 }
 
 /** Looks up what a request goes on from, and the items that it names. @throws Fault `not-found` with the field, `invalid` */
-export async function groundOf(parts: KeepingParts, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Ground> {
+export async function groundOf(parts: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
   const items = await itemsNamed(parts, userId, request, exchange);
@@ -35,7 +35,7 @@ export const turnsIn = ({ body: { said, answer } }: Entry): readonly Turn[] =>
   answer && answer.length > 0 ? [...said, { role: 'model', parts: answer }] : said;
 
 async function goesOnFrom(
-  { responses, conversations }: KeepingParts,
+  { responses, conversations }: KeepingDeps,
   userId: number,
   { previous_response_id: previous, conversation }: ResponsesRequest,
   memory: NeededMemory,
@@ -62,7 +62,7 @@ export const isRunning = (status: string) => runningStatuses.includes(status);
 /** Each takes a look into the database. */
 const mostReferred = 100;
 
-async function itemsNamed({ responses }: KeepingParts, userId: number, { input }: ResponsesRequest, memory: NeededMemory): Promise<ReadonlyMap<string, Turn>> {
+async function itemsNamed({ responses }: KeepingDeps, userId: number, { input }: ResponsesRequest, memory: NeededMemory): Promise<ReadonlyMap<string, Turn>> {
   const items = new Map<string, Turn>();
   if (typeof input === 'string') return items;
   const ids = referredResponses(input);

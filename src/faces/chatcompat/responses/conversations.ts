@@ -10,7 +10,7 @@ import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { root } from '../root.ts';
 import { turnsIn } from './continuation.ts';
-import { itemsOnly, type Conversation, type Entry, type KeepingParts } from './stored-body.ts';
+import { itemsOnly, type Conversation, type Entry, type KeepingDeps } from './stored-body.ts';
 import { ItemPage, itemsIn, page, queryOf } from './retrieve.ts';
 
 const ConversationObject = Type.Object({
@@ -43,7 +43,7 @@ const shared = { scope: 'passthrough', owner: 'caller' } as const;
 const one = `${root}/conversations/:id`;
 
 /** Conversations: kept items that responses are added to, named by `conversation` in a request. */
-export function conversationRoutes(parts: KeepingParts): readonly Route[] {
+export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
   const { conversations, responses } = parts;
   const gone = () => new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
   const found = async ({ caller, exchange }: Asked): Promise<Conversation> => {

@@ -1,12 +1,12 @@
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
-import { Encoder, type Answering } from '#dialects/openai/responses/encoder';
+import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
 import { outputOf } from '#dialects/openai/responses/listed-items';
 import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
 import { spelling } from '#dialects/shared/read-fields';
-import { answerCall, contextOf, unlabelled, type GeneratingParts, type Words } from '../../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
@@ -18,11 +18,11 @@ import type { Progress } from '#core/generate';
 import { textOf, type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
-import { groundOf, type Ground } from './continuation.ts';
-import type { Entry, KeepingParts } from './stored-body.ts';
+import { groundOf, type Continuation } from './continuation.ts';
+import type { Entry, KeepingDeps } from './stored-body.ts';
 
 /** `POST /responses`. */
-export function responseRoute(parts: GeneratingParts & KeepingParts, background: Background): Route {
+export function responseRoute(parts: GeneratingDeps & KeepingDeps, background: Background): Route {
   return {
     method: 'POST',
     path: `${root}/responses`,
@@ -36,7 +36,7 @@ export function responseRoute(parts: GeneratingParts & KeepingParts, background:
   };
 }
 
-async function answer(parts: GeneratingParts & KeepingParts, background: Background, asked: Asked): Promise<void> {
+async function answer(parts: GeneratingDeps & KeepingDeps, background: Background, asked: Asked): Promise<void> {
   const { exchange, caller, json } = asked;
   const { app, body } = unlabelled(json);
   const request = requestOf(body);
@@ -73,7 +73,7 @@ interface Answer {
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: Answering, { memory, progress }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
+function wordsOf(answering: ResponseBeingWritten, { memory, progress }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
@@ -102,7 +102,7 @@ function wordsOf(answering: Answering, { memory, progress }: Answer, keep: Keep 
 }
 
 /** A response that has ended, as it is kept. */
-export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
+export function entryOf(userId: number, { previousId, said }: Pick<Continuation, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
   return {
     userId,
     id: textOf(response['id']),
@@ -114,7 +114,7 @@ export function entryOf(userId: number, { previousId, said }: Pick<Ground, 'prev
 }
 
 /** An answer that cannot be kept is an answer all the same: it says so itself. */
-async function keep({ responses, conversations, log }: KeepingParts, entry: Entry, { conversationId }: Pick<Ground, 'conversationId'>): Promise<boolean> {
+async function keep({ responses, conversations, log }: KeepingDeps, entry: Entry, { conversationId }: Pick<Continuation, 'conversationId'>): Promise<boolean> {
   try {
     await (conversationId === undefined ? responses.keep(entry) : conversations.add(conversationId, entry));
     return true;

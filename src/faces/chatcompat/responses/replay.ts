@@ -3,17 +3,17 @@ import { Encoder, frameText } from '#dialects/openai/responses/encoder';
 import { eventsOf } from '#dialects/openai/responses/result';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
-import type { GeneratingParts } from '../../answer.ts';
+import type { GeneratingDeps } from '../../answer.ts';
 import type { GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import { isRunning } from './continuation.ts';
 import type { Entry } from './stored-body.ts';
-import type { Live } from './run-broadcast.ts';
+import type { RunBroadcast } from './run-broadcast.ts';
 
-export interface StreamingParts extends Pick<GeneratingParts, 'clock' | 'limits'> {
+export interface StreamingDeps extends Pick<GeneratingDeps, 'clock' | 'limits'> {
   readonly find: () => Promise<Entry | undefined>;
-  readonly live: () => Live | undefined;
+  readonly live: () => RunBroadcast | undefined;
 }
 
 /** A run of another process is looked at so often. */
@@ -24,7 +24,7 @@ const lookMilliseconds = 500;
  *
  * @param after the number of the last frame that the client has; −1: none
  */
-export async function streamEntry({ clock, limits, find, live }: StreamingParts, exchange: Exchange, after: number): Promise<void> {
+export async function streamEntry({ clock, limits, find, live }: StreamingDeps, exchange: Exchange, after: number): Promise<void> {
   const { holdHeadersSeconds: holdSeconds, streamSeconds } = limits();
   exchange.expire(streamSeconds);
   const out = new EventStream(exchange, {

@@ -1,20 +1,20 @@
 import { Type } from 'typebox';
 import { listedItems, outputOf } from '#dialects/openai/responses/listed-items';
 import { ResponseObject } from '#dialects/openai/responses/wire';
-import type { GeneratingParts } from '../../answer.ts';
+import type { GeneratingDeps } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
 import { isRunning } from './continuation.ts';
-import { itemsOnly, type Entry, type KeepingParts } from './stored-body.ts';
+import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 import { streamEntry } from './replay.ts';
 
 const shared = { scope: 'passthrough', owner: 'caller' } as const;
 
 /** What can be done with a response that is kept: read it, or the items it was made from; end its run; delete it. */
-export function keptRoutes(parts: GeneratingParts & KeepingParts, background: Background): readonly Route[] {
+export function keptRoutes(parts: GeneratingDeps & KeepingDeps, background: Background): readonly Route[] {
   const { responses, runs, clock, limits } = parts;
   const found = async ({ caller, exchange }: Asked): Promise<Entry> => {
     const entry = await responses.find(caller.userId, exchange.params['id'] ?? '', exchange);

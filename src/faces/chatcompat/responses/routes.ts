@@ -1,13 +1,13 @@
-import type { GeneratingParts } from '../../answer.ts';
+import type { GeneratingDeps } from '../../answer.ts';
 import type { Route } from '#http/route';
-import { openBackground, type BackgroundParts } from './background.ts';
+import { openBackground, type BackgroundDeps } from './background.ts';
 import { conversationRoutes } from './conversations.ts';
 import { responseRoute } from './create.ts';
-import type { KeepingParts } from './stored-body.ts';
+import type { KeepingDeps } from './stored-body.ts';
 import { keptRoutes } from './retrieve.ts';
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
-export function responsesRoutes(parts: GeneratingParts & KeepingParts & Pick<BackgroundParts, 'affords'>): readonly Route[] {
+export function responsesRoutes(parts: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
   const background = openBackground(parts);
   return [responseRoute(parts, background), ...keptRoutes(parts, background), ...conversationRoutes(parts)];
 }

@@ -1,7 +1,7 @@
 import type { GenerateEvent } from '#core/event';
 
 /** A run of this process, for those who listen to it. */
-export class Live {
+export class RunBroadcast {
   readonly events: GenerateEvent[] = [];
   #ended = false;
   #waiting: (() => void)[] = [];

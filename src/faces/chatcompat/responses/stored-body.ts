@@ -7,7 +7,7 @@ import type { Caller, Context } from '#core/generate';
 import type { JsonObject } from '#core/json';
 
 /** What is kept of a response: what the client is shown, and what the next turn needs. */
-export interface Kept {
+export interface StoredResponseBody {
   /** The response object; empty for items that were put into a conversation without one. */
   readonly response: JsonObject;
   /** What the client said, without what it goes on from. */
@@ -43,7 +43,7 @@ export interface Entry {
   readonly previousId?: string;
   readonly status: string;
   readonly items: number;
-  readonly body: Kept;
+  readonly body: StoredResponseBody;
 }
 
 /** Where responses are kept (resources/stored-responses). Another user's is not there. */
@@ -100,7 +100,7 @@ export interface Rights {
 }
 
 /** What these routes need from the rest of the house, besides what answering takes. */
-export interface KeepingParts {
+export interface KeepingDeps {
   readonly responses: StoredResponses;
   readonly conversations: Conversations;
   readonly runs: Runs;

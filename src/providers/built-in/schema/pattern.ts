@@ -115,17 +115,17 @@ class Search {
       live.push(0);
       let steps = 1;
       while (live.length > 0) {
-        const place = live.pop()!;
-        if (this.#reached[place] === this.#turn) continue;
-        this.#reached[place] = this.#turn;
-        const state = this.#program[place]!;
+        const endpoint = live.pop()!;
+        if (this.#reached[endpoint] === this.#turn) continue;
+        this.#reached[endpoint] = this.#turn;
+        const state = this.#program[endpoint]!;
         steps++;
         if (state.type === 'match') return true;
         if (state.type === 'fork') live.push(state.a, state.b);
         else if (state.type === 'one') {
           steps += state.weight;
-          if (point !== '' && state.is(point)) next.push(place + 1);
-        } else if (state.type === 'start' ? at === 0 : point === '') live.push(place + 1);
+          if (point !== '' && state.is(point)) next.push(endpoint + 1);
+        } else if (state.type === 'start' ? at === 0 : point === '') live.push(endpoint + 1);
       }
       if (!work.spend(steps / 16)) return false;
       [live, next] = [next, live];

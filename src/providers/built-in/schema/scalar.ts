@@ -13,7 +13,7 @@ export interface Given {
 }
 
 /** Where in the schema a value is made. */
-export interface Place {
+export interface SchemaPosition {
   /** The name of the property that it is for. */
   readonly name: string;
   readonly path: string;
@@ -29,40 +29,40 @@ export interface Making {
   readonly given: Given;
   readonly work: Work;
   is(schema: Schema, value: Json): boolean;
-  fail(place: Place, why: string): undefined;
+  fail(endpoint: SchemaPosition, why: string): undefined;
 }
 
 const longestText = 1 << 16;
 
 /** One of an enumeration: the one the message gives the property or mentions, else the default, else the first. */
-export function memberFor(schema: JsonObject, members: readonly Json[], place: Place, making: Making): Json | undefined {
+export function memberFor(schema: JsonObject, members: readonly Json[], endpoint: SchemaPosition, making: Making): Json | undefined {
   const { enum: _, ...others } = schema;
   const allowed = members.slice(0, 1000).filter((one) => making.is(others, one));
   const { findings } = making.given;
-  const said = findings.labelled(place.name)?.toLowerCase();
+  const said = findings.labelled(endpoint.name)?.toLowerCase();
   const texts = allowed.filter((one) => typeof one === 'string');
   const { work } = making;
   const meant =
     texts.find((one) => work.spend(0.5 + one.length / 100) && one.toLowerCase() === said) ??
     texts.find((one) => one !== '' && work.spend(8 + one.length / 8) && findings.mentions(one));
-  if (allowed.length === 0) return making.fail(place, 'none of its values is allowed');
+  if (allowed.length === 0) return making.fail(endpoint, 'none of its values is allowed');
   const inOrder = allowed.includes(schema['default'] as Json) ? [schema['default']!, ...allowed] : allowed;
-  return place.variant === 0 && meant !== undefined ? meant : inOrder[place.variant % inOrder.length];
+  return endpoint.variant === 0 && meant !== undefined ? meant : inOrder[endpoint.variant % inOrder.length];
 }
 
-export function truthFor(schema: JsonObject, place: Place, { given }: Making): boolean {
-  const said = given.findings.labelled(place.name);
+export function truthFor(schema: JsonObject, endpoint: SchemaPosition, { given }: Making): boolean {
+  const said = given.findings.labelled(endpoint.name);
   if (said !== undefined && /^(?:true|yes|on)(?!\p{L})/iu.test(said)) return true;
   if (said !== undefined && /^(?:false|no|not|off)(?!\p{L})/iu.test(said)) return false;
-  return (schema['default'] === true) !== (place.variant % 2 === 1);
+  return (schema['default'] === true) !== (endpoint.variant % 2 === 1);
 }
 
 /** A number under the property's name, else the next one of the message that is allowed, else the default, an example, or the allowed one nearest to 0. */
-export function numberFor(schema: JsonObject, whole: boolean, place: Place, making: Making): number | undefined {
+export function numberFor(schema: JsonObject, whole: boolean, endpoint: SchemaPosition, making: Making): number | undefined {
   const fits = (value: unknown): value is number => Number.isFinite(value) && (!whole || Number.isInteger(value)) && making.is(schema, value as number);
-  if (place.variant === 0) {
+  if (endpoint.variant === 0) {
     const { findings } = making.given;
-    const said = /[-+]?\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,15})?/.exec(findings.labelled(place.name) ?? '')?.[0];
+    const said = /[-+]?\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,15})?/.exec(findings.labelled(endpoint.name) ?? '')?.[0];
     const found = [Number(said?.replaceAll(',', ''))].find(fits) ?? findings.number(fits) ?? [schema['default'], ...examplesOf(schema)].find(fits);
     if (found !== undefined) return found;
   }
@@ -71,9 +71,9 @@ export function numberFor(schema: JsonObject, whole: boolean, place: Place, maki
   const high = Math.min(numberOf(schema, 'maximum') ?? Infinity, numberOf(schema, 'exclusiveMaximum') ?? Infinity);
   const near = [0, low, high, (low + high) / 2, low + 1, high - 1].filter(Number.isFinite);
   const first = (step > 0 ? near.flatMap((one) => [0, 1, -1].map((by) => (Math.ceil(one / step) + by) * step)) : near).find(fits);
-  if (first === undefined) return making.fail(place, 'no number lies within its bounds');
+  if (first === undefined) return making.fail(endpoint, 'no number lies within its bounds');
   const apart = step || (Number.isFinite(high - low) ? (high - low) / 1000 : 1);
-  return [first + place.variant * apart, first - place.variant * apart].find(fits) ?? making.fail(place, 'it has too few numbers');
+  return [first + endpoint.variant * apart, first - endpoint.variant * apart].find(fits) ?? making.fail(endpoint, 'it has too few numbers');
 }
 
 /** How far apart allowed numbers lie: multiples of 0.4 are whole every 2. */
@@ -85,16 +85,18 @@ function stepOf(multiple: number | undefined, whole: boolean): number {
 }
 
 /** A text under the property's name, of its format or out of the message; else the default, an example, one made from the pattern, or `unknown`. */
-export function textFor(schema: JsonObject, place: Place, making: Making): string | undefined {
+export function textFor(schema: JsonObject, endpoint: SchemaPosition, making: Making): string | undefined {
   const shortest = lengthOf(schema, 'minLength') ?? 0;
   const longest = Math.min(lengthOf(schema, 'maxLength') ?? longestText, longestText);
-  if (shortest > longestText) return making.fail(place, `it is longer than ${longestText} characters`);
+  if (shortest > longestText) return making.fail(endpoint, `it is longer than ${longestText} characters`);
   const fits = (value: unknown): value is string => typeof value === 'string' && making.is(schema, value);
-  const found = place.variant === 0 ? foundText(schema, place, making, fits) : undefined;
+  const found = endpoint.variant === 0 ? foundText(schema, endpoint, making, fits) : undefined;
   if (found !== undefined) return found;
-  const formed = samples.get(schema['format'])?.(place.variant);
-  const candidates = formed === undefined ? [unknown(place.variant, shortest, longest), ...patterned(schema, shortest, place.variant, making)] : [formed];
-  return candidates.find(fits) ?? making.fail(place, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it');
+  const formed = samples.get(schema['format'])?.(endpoint.variant);
+  const candidates = formed === undefined ? [unknown(endpoint.variant, shortest, longest), ...patterned(schema, shortest, endpoint.variant, making)] : [formed];
+  return (
+    candidates.find(fits) ?? making.fail(endpoint, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it')
+  );
 }
 
 function unknown(variant: number, shortest: number, longest: number): string {
@@ -102,14 +104,14 @@ function unknown(variant: number, shortest: number, longest: number): string {
   return word.length > longest ? `${variant || word}`.slice(0, Math.max(0, longest)) : word.padEnd(shortest, '.');
 }
 
-function foundText(schema: JsonObject, place: Place, { given, work }: Making, fits: (value: unknown) => value is string): string | undefined {
+function foundText(schema: JsonObject, endpoint: SchemaPosition, { given, work }: Making, fits: (value: unknown) => value is string): string | undefined {
   const { findings, asked, said } = given;
-  const labelled = findings.labelled(place.name);
+  const labelled = findings.labelled(endpoint.name);
   if (fits(labelled)) return labelled;
   const { format } = schema;
   const formed = typeof format === 'string' && formats.has(format) ? findings.formed(format) : undefined;
   if (fits(formed)) return formed;
-  const word = lastWord(place.name);
+  const word = lastWord(endpoint.name);
   const whole = asks.test(word) ? asked : answers.test(word) && work.spend(100) ? said() : undefined;
   const cut = whole?.slice(0, Math.min(2000, lengthOf(schema, 'maxLength') ?? 2000)).toWellFormed();
   if (fits(cut)) return cut;

@@ -172,7 +172,7 @@ describe('a value made for a schema', () => {
     ['a text of a gigabyte', { type: 'string', minLength: 1e9 }, '#'],
     ['a list of a billion', { type: 'array', items: { type: 'null' }, minItems: 1e9 }, '#'],
     ['too few different items', { type: 'array', items: { enum: [1, 2] }, minItems: 3, uniqueItems: true }, '#'],
-  ])('is refused for %s, by its place', (_, schema, place) => {
-    expect(() => make(schema)).toThrow(expect.objectContaining({ code: 'invalid', message: expect.stringContaining(`at ${place}`) }));
+  ])('is refused for %s, by its place', (_, schema, endpoint) => {
+    expect(() => make(schema)).toThrow(expect.objectContaining({ code: 'invalid', message: expect.stringContaining(`at ${endpoint}`) }));
   });
 });

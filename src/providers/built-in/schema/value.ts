@@ -16,7 +16,7 @@ import {
   typesOf,
   type Schema,
 } from './conforms.ts';
-import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type Place } from './scalar.ts';
+import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type SchemaPosition } from './scalar.ts';
 import { Work } from './work.ts';
 
 /** For all the values of one answer: 12,000 steps are 6 to 12 ms. */
@@ -31,14 +31,14 @@ const tooMuch = 'it is too large or too entangled for the built-in model';
  * @throws Fault `invalid` naming the place in the schema that nothing can satisfy
  */
 export function schemaValue(schema: JsonObject, given: Given, field: string, work = new Work(stepsOfAnswer)): Json {
-  const maker = new Maker(schema, given, work);
+  const maker = new ValueMaker(schema, given, work);
   const value = maker.make(schema, { name: '', path: '#', depth: 0, refs: [], variant: 0 });
   if (value !== undefined) return value;
   const { path, why } = maker.trouble ?? { path: '#', why: 'it allows no value' };
   throw new Fault('invalid', `The built-in model finds no value for the schema ${field} at ${path}: ${why}.`, { field });
 }
 
-class Maker implements Making {
+class ValueMaker implements Making {
   /** The first place that could not be filled. */
   trouble: { readonly path: string; readonly why: string } | undefined;
   readonly #root: Schema;
@@ -52,11 +52,11 @@ class Maker implements Making {
   }
 
   /** @returns undefined where nothing conforms; the first reason is kept as `trouble` */
-  make(schema: Schema, place: Place): Json | undefined {
+  make(schema: Schema, endpoint: SchemaPosition): Json | undefined {
     const before = this.trouble;
-    const value = this.#made(schema, place);
+    const value = this.#made(schema, endpoint);
     if (value === undefined) return undefined;
-    if (!this.#afford(value)) return this.fail(place, tooMuch);
+    if (!this.#afford(value)) return this.fail(endpoint, tooMuch);
     this.trouble = before;
     return value;
   }
@@ -71,110 +71,115 @@ class Maker implements Making {
     return value === undefined || value === null || typeof value !== 'object' || this.work.spend(spelled(value, this.work).length / 16) ? value : undefined;
   }
 
-  #made(schema: Schema, place: Place): Json | undefined {
-    if (!this.work.spend()) return this.fail(place, tooMuch);
-    if (place.depth > deepest) return this.fail(place, `it is nested more than ${deepest} levels deep`);
-    if (schema === false) return this.fail(place, 'it allows no value');
-    if (schema === true) return this.make({ type: 'string' }, place);
-    if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], place);
+  #made(schema: Schema, endpoint: SchemaPosition): Json | undefined {
+    if (!this.work.spend()) return this.fail(endpoint, tooMuch);
+    if (endpoint.depth > deepest) return this.fail(endpoint, `it is nested more than ${deepest} levels deep`);
+    if (schema === false) return this.fail(endpoint, 'it allows no value');
+    if (schema === true) return this.make({ type: 'string' }, endpoint);
+    if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], endpoint);
     this.work.spend(Object.keys(schema).length / 2);
     const choices = choicesOf(schema, this.work);
     if (!choices) {
-      const value = this.#checked(schema, this.#plain(schema, place), place);
-      return value === undefined ? this.#again(schema, place) : value;
+      const value = this.#checked(schema, this.#plain(schema, endpoint), endpoint);
+      return value === undefined ? this.#again(schema, endpoint) : value;
     }
     for (const choice of choices) {
       if (!this.work.spend(isObject(choice) ? 2 + Object.keys(propertiesOf(choice)).length / 8 : 1)) break;
-      const value = this.make(choice, { ...place, depth: place.depth + 1 });
+      const value = this.make(choice, { ...endpoint, depth: endpoint.depth + 1 });
       if (value !== undefined && this.is(schema, value)) return value;
     }
-    return this.fail(place, 'its alternatives exclude each other');
+    return this.fail(endpoint, 'its alternatives exclude each other');
   }
 
   /** A schema with a reference means both: what it refers to and what stands beside it. */
-  #followed(schema: JsonObject, reference: string, place: Place): Json | undefined {
+  #followed(schema: JsonObject, reference: string, endpoint: SchemaPosition): Json | undefined {
     const target = resolved(this.#root, reference, this.work);
     this.work.spend(reference.length / 16 + Object.keys(schema).length);
-    if (target === undefined) return this.fail(place, `${reference.slice(0, 100)} leads nowhere`);
-    if (place.refs.includes(reference)) return this.fail(place, `${reference.slice(0, 100)} needs itself without end`);
+    if (target === undefined) return this.fail(endpoint, `${reference.slice(0, 100)} leads nowhere`);
+    if (endpoint.refs.includes(reference)) return this.fail(endpoint, `${reference.slice(0, 100)} needs itself without end`);
     const { $ref: _, $defs: __, definitions: ___, ...beside } = schema;
     const whole = Object.keys(beside).length === 0 ? target : combined(target, beside, this.work);
-    return this.make(whole, { ...place, depth: place.depth + 1, refs: [...place.refs, reference] });
+    return this.make(whole, { ...endpoint, depth: endpoint.depth + 1, refs: [...endpoint.refs, reference] });
   }
 
   /** `not` and keywords that are only checked may refuse the first value: a few others are tried. */
-  #again(schema: JsonObject, place: Place): Json | undefined {
-    if (!('not' in schema) || place.variant > 3) return undefined;
-    return this.make(schema, { ...place, variant: place.variant + 1 });
+  #again(schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
+    if (!('not' in schema) || endpoint.variant > 3) return undefined;
+    return this.make(schema, { ...endpoint, variant: endpoint.variant + 1 });
   }
 
-  #checked(schema: JsonObject, value: Json | undefined, place: Place): Json | undefined {
+  #checked(schema: JsonObject, value: Json | undefined, endpoint: SchemaPosition): Json | undefined {
     if (value === undefined || this.is(schema, value)) return value;
-    return this.fail(place, 'its keywords contradict each other');
+    return this.fail(endpoint, 'its keywords contradict each other');
   }
 
-  #plain(schema: JsonObject, place: Place): Json | undefined {
+  #plain(schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
     if ('const' in schema) return this.#given(schema['const']);
-    if (Array.isArray(schema['enum'])) return this.#given(memberFor(schema, schema['enum'] as readonly Json[], place, this));
-    for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(place.name))])) {
-      const value = this.#ofType(type, schema, place);
+    if (Array.isArray(schema['enum'])) return this.#given(memberFor(schema, schema['enum'] as readonly Json[], endpoint, this));
+    for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(endpoint.name))])) {
+      const value = this.#ofType(type, schema, endpoint);
       if (value !== undefined) return value;
     }
-    return this.fail(place, 'no type is left for it');
+    return this.fail(endpoint, 'no type is left for it');
   }
 
-  #ofType(type: string, schema: JsonObject, place: Place): Json | undefined {
+  #ofType(type: string, schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
     switch (type) {
       case 'null':
         return null;
       case 'boolean':
-        return truthFor(schema, place, this);
+        return truthFor(schema, endpoint, this);
       case 'integer':
       case 'number':
-        return numberFor(schema, type === 'integer', place, this);
+        return numberFor(schema, type === 'integer', endpoint, this);
       case 'string':
-        return textFor(schema, place, this);
+        return textFor(schema, endpoint, this);
       case 'array':
-        return this.#list(schema, place);
+        return this.#list(schema, endpoint);
       case 'object':
-        return this.#object(schema, place);
+        return this.#object(schema, endpoint);
       default:
-        return this.fail(place, `the type ${type.slice(0, 40)} is unknown`);
+        return this.fail(endpoint, `the type ${type.slice(0, 40)} is unknown`);
     }
   }
 
-  #list(schema: JsonObject, place: Place): Json[] | undefined {
+  #list(schema: JsonObject, endpoint: SchemaPosition): Json[] | undefined {
     const { first, rest } = itemsOf(schema);
     const fewest = lengthOf(schema, 'minItems') ?? 0;
     const most = lengthOf(schema, 'maxItems') ?? Infinity;
-    const named = place.variant === 0 && first.length === 0 ? this.#named(rest, place) : [];
+    const named = endpoint.variant === 0 && first.length === 0 ? this.#named(rest, endpoint) : [];
     const items: Json[] = named.slice(0, most);
     const wanted = Math.max(fewest, Math.min(first.length, most));
     for (let tries = 0; items.length < wanted && tries < wanted + 16; tries++) {
       const at = items.length;
-      const variant = first[at] === undefined && schema['uniqueItems'] === true ? tries : place.variant;
-      const item = this.make(first[at] ?? rest, { ...place, path: `${place.path}/items`, depth: place.depth + 1, variant });
+      const variant = first[at] === undefined && schema['uniqueItems'] === true ? tries : endpoint.variant;
+      const item = this.make(first[at] ?? rest, { ...endpoint, path: `${endpoint.path}/items`, depth: endpoint.depth + 1, variant });
       if (item !== undefined && (schema['uniqueItems'] !== true || !this.is({ enum: items }, item))) items.push(item);
       else if (schema['uniqueItems'] !== true) return undefined;
     }
     const contains = schema['contains'];
     for (let count = 0; isSchema(contains) && count < 16 && !this.is(schema, items); count++) {
-      const item = this.make(combined(contains, rest, this.work), { ...place, path: `${place.path}/contains`, depth: place.depth + 1, variant: count });
+      const item = this.make(combined(contains, rest, this.work), {
+        ...endpoint,
+        path: `${endpoint.path}/contains`,
+        depth: endpoint.depth + 1,
+        variant: count,
+      });
       if (item === undefined) return undefined;
       items.push(item);
     }
-    return this.is(schema, items) ? items : this.fail(place, 'no list has such items in such number');
+    return this.is(schema, items) ? items : this.fail(endpoint, 'no list has such items in such number');
   }
 
   /** The items that the message enumerates under the name: `tags: red, green and blue`. */
-  #named(item: Schema, place: Place): Json[] {
+  #named(item: Schema, endpoint: SchemaPosition): Json[] {
     if (!isObject(item)) return [];
     const numeric = typesOf(item)?.some((type) => type === 'integer' || type === 'number');
-    const values = this.given.findings.listed(place.name).map((one): Json => (numeric ? Number(one) : one));
+    const values = this.given.findings.listed(endpoint.name).map((one): Json => (numeric ? Number(one) : one));
     return values.filter((value) => !Number.isNaN(value) && this.is(item, value));
   }
 
-  #object(schema: JsonObject, place: Place): JsonObject | undefined {
+  #object(schema: JsonObject, endpoint: SchemaPosition): JsonObject | undefined {
     const properties = propertiesOf(schema);
     const required = new Set(textsOf(schema['required']));
     const declared = Object.keys(properties);
@@ -186,7 +191,7 @@ class Maker implements Making {
       if (!this.work.spend(Math.min(name.length, 1 << 14) / 8)) return false;
       const members = memberSchemas(schema, name, this.work);
       const inner = members.length > 1 ? members.reduce((all, one) => combined(all, one, this.work)) : (members[0] ?? true);
-      const value = this.make(inner, { ...place, name, path: `${place.path}/properties/${name.slice(0, 60)}`, depth: place.depth + 1 });
+      const value = this.make(inner, { ...endpoint, name, path: `${endpoint.path}/properties/${name.slice(0, 60)}`, depth: endpoint.depth + 1 });
       if (value !== undefined) entries.set(name, value);
       return value !== undefined;
     };
@@ -223,7 +228,7 @@ class Maker implements Making {
     return conforms(this.#root, schema, value, this.work);
   }
 
-  fail({ path }: Place, why: string): undefined {
+  fail({ path }: SchemaPosition, why: string): undefined {
     this.trouble ??= { path, why: this.work.spend(0) ? why : tooMuch };
     return undefined;
   }

@@ -1,7 +1,7 @@
 /** Good answers, and good answers with odd manners: what a gateway must be able to read. */
 import { collected, whole, type Bytes, type HttpAnswer, type Pieces } from './answer.ts';
 import type { Behaviour, Exchange } from './behaviour.ts';
-import { pieces, type Asked, type Said, type SaidUsage, type ToolCall, type ToolShape } from './wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type ToolCall, type ToolShape } from './wire.ts';
 
 export interface Saying {
   /** Unless given: `You said: ` and the last words of the user, cut at their maximum of tokens. */
@@ -115,7 +115,7 @@ export function altered(name: string, base: Behaviour, change: (answer: HttpAnsw
 
 const named = (name: string, behaviour: Behaviour): Behaviour => ({ ...behaviour, name });
 
-function saidOf(asked: Asked, saying: Saying, id: number): Said {
+function saidOf(asked: Asked, saying: Saying, id: number): Answer {
   const echo = pieces(`You said: ${asked.text}`);
   const text = saying.text === undefined ? echo.slice(0, asked.maxTokens) : pieces(saying.text);
   const cut = saying.text === undefined && text.length < echo.length;
@@ -139,7 +139,7 @@ function saidOf(asked: Asked, saying: Saying, id: number): Said {
   };
 }
 
-function usageOf(asked: Asked, told: Saying['usage'], output: number): SaidUsage {
+function usageOf(asked: Asked, told: Saying['usage'], output: number): AnswerUsage {
   const counted = { input: asked.promptTokens, output, total: asked.promptTokens + output };
   if (told === undefined) return asked.stream && !asked.usage ? { how: 'missing' } : { how: 'once', numbers: counted };
   if (typeof told === 'object') return { how: 'once', numbers: { total: counted.total, ...told } };

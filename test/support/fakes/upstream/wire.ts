@@ -6,9 +6,9 @@ export interface Wire {
   /** Never throws: what is not understood is left empty. */
   asked(body: unknown, path: string): Asked;
   /** The whole answer, ready for JSON. */
-  whole(asked: Asked, said: Said): object;
+  whole(asked: Asked, said: Answer): object;
   /** The same answer as server-sent events, without blank lines and without the frame that ends a stream. */
-  frames(asked: Asked, said: Said): string[];
+  frames(asked: Asked, said: Answer): string[];
   /** The frame that ends a good stream, where the wire has one. */
   readonly last?: string;
   /** The body of a refusal. */
@@ -31,7 +31,7 @@ export interface Asked {
 }
 
 /** What the model says, in no wire's words. */
-export interface Said {
+export interface Answer {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */
@@ -43,7 +43,7 @@ export interface Said {
   readonly toolShape: ToolShape;
   /** The wire's word for a reason, or any word, or none. */
   readonly finish: { readonly reason: 'stop' | 'length' | 'tool' } | { readonly raw: string | null } | 'missing';
-  readonly usage: SaidUsage;
+  readonly usage: AnswerUsage;
 }
 
 export interface ToolCall {
@@ -60,7 +60,7 @@ export interface ToolCall {
 export type ToolShape = 'pieces' | 'whole' | 'interleaved' | 'no-index' | 'name-again' | 'object';
 
 /** `numbers` may be anything but numbers. `with-finish`: in the last chunk that has choices, as DeepSeek and Groq do, instead of one of its own. */
-export type SaidUsage =
+export type AnswerUsage =
   | { readonly how: 'missing' }
   | { readonly how: 'null' }
   | { readonly how: 'twice' | 'once' | 'with-finish'; readonly numbers: { readonly input: unknown; readonly output: unknown; readonly total: unknown } };

@@ -1,4 +1,4 @@
-import { pieces, type Asked, type Said, type SaidUsage, type Wire } from '../wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type Wire } from '../wire.ts';
 import { secretWord } from '../secret-word.ts';
 
 /** Anthropic's messages: POST …/v1/messages. */
@@ -93,16 +93,16 @@ const types: Readonly<Record<number, string>> = {
 };
 
 const frame = (value: { readonly type: string; readonly [name: string]: unknown }) => `event: ${value.type}\ndata: ${JSON.stringify(value)}`;
-const envelope = ({ id, model }: Said) => ({ id: `msg_${id}`, type: 'message', role: 'assistant', model });
+const envelope = ({ id, model }: Answer) => ({ id: `msg_${id}`, type: 'message', role: 'assistant', model });
 const reasons = { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use' } as const;
 
-function stop({ finish: told }: Said): object {
+function stop({ finish: told }: Answer): object {
   if (told === 'missing') return { stop_reason: null, stop_sequence: null };
   return { stop_reason: 'raw' in told ? told.raw : reasons[told.reason], stop_sequence: null };
 }
 
 /** Streams count twice: what was read in the first event, what was said in the last. */
-function usageMember(usage: SaidUsage, where: 'whole' | 'start' | 'end'): object | null {
+function usageMember(usage: AnswerUsage, where: 'whole' | 'start' | 'end'): object | null {
   if (usage.how === 'missing' || usage.how === 'null') return null;
   const { input, output } = usage.numbers;
   return { ...(where === 'end' ? {} : { input_tokens: input, cache_read_input_tokens: 0 }), output_tokens: where === 'start' ? 1 : output };

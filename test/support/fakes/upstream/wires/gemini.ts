@@ -1,4 +1,4 @@
-import { pieces, type Asked, type Said, type SaidUsage, type Wire } from '../wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type Wire } from '../wire.ts';
 import { secretWord } from '../secret-word.ts';
 
 /** Google's content generation: POST …/models/{model}:generateContent and its neighbours, of the Gemini API and of Vertex. */
@@ -70,18 +70,18 @@ const statuses: Readonly<Record<number, string>> = {
 };
 
 const frame = (value: object) => `data: ${JSON.stringify(value)}`;
-const envelope = ({ id, model }: Said) => ({ modelVersion: model, responseId: id });
+const envelope = ({ id, model }: Answer) => ({ modelVersion: model, responseId: id });
 const reasons = { stop: 'STOP', length: 'MAX_TOKENS', tool: 'STOP' } as const;
 
 /** The Gemini API gives calls no id. */
-const callPart = ({ name, json }: Said['tools'][number]) => ({ functionCall: { name, args: JSON.parse(json) as unknown }, thoughtSignature: 'c2lnbmF0dXJl' });
+const callPart = ({ name, json }: Answer['tools'][number]) => ({ functionCall: { name, args: JSON.parse(json) as unknown }, thoughtSignature: 'c2lnbmF0dXJl' });
 
-function finish({ finish: told }: Said): object {
+function finish({ finish: told }: Answer): object {
   if (told === 'missing') return {};
   return { finishReason: 'raw' in told ? told.raw : reasons[told.reason] };
 }
 
-function usageMember(usage: SaidUsage): object {
+function usageMember(usage: AnswerUsage): object {
   if (usage.how === 'missing') return {};
   if (usage.how === 'null') return { usageMetadata: null };
   const { input, output, total } = usage.numbers;

@@ -1,4 +1,4 @@
-import { pieces, type Asked, type Said, type SaidUsage, type ToolCall, type ToolShape, type Wire } from '../wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type ToolCall, type ToolShape, type Wire } from '../wire.ts';
 import { secretWord } from '../secret-word.ts';
 
 /** OpenAI's chat completions: POST …/chat/completions, also as Azure and the compatible ones spell the path. */
@@ -93,15 +93,15 @@ const faults: Readonly<Record<number, { type: string; code: string | null; messa
 
 const frame = (value: object) => `data: ${JSON.stringify(value)}`;
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
-const envelope = ({ id, created, model }: Said, object: string) => ({ id: `chatcmpl-${id}`, object, created, model, system_fingerprint: 'fp_fake' });
+const envelope = ({ id, created, model }: Answer, object: string) => ({ id: `chatcmpl-${id}`, object, created, model, system_fingerprint: 'fp_fake' });
 const reasons = { stop: 'stop', length: 'length', tool: 'tool_calls' } as const;
 
-function finish({ finish: told }: Said): object {
+function finish({ finish: told }: Answer): object {
   if (told === 'missing') return {};
   return { finish_reason: 'raw' in told ? told.raw : reasons[told.reason] };
 }
 
-function usageMember(usage: SaidUsage): object {
+function usageMember(usage: AnswerUsage): object {
   if (usage.how === 'missing') return {};
   if (usage.how === 'null') return { usage: null };
   const { input, output, total } = usage.numbers;

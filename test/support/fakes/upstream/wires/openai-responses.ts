@@ -1,4 +1,4 @@
-import { pieces, type Asked, type Said, type SaidUsage, type Wire } from '../wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type Wire } from '../wire.ts';
 import { openaiChat } from './openai-chat.ts';
 
 /** OpenAI's responses: POST …/responses. */
@@ -80,7 +80,7 @@ type SaidItem =
 
 const encrypted_content = 'gAAAAAencrypted';
 
-function itemsOf({ id, thought, text, tools }: Said): readonly SaidItem[] {
+function itemsOf({ id, thought, text, tools }: Answer): readonly SaidItem[] {
   return [
     ...(thought.length > 0
       ? [{ type: 'reasoning' as const, id: `rs_${id}`, encrypted_content, summary: [{ type: 'summary_text', text: thought.join('') }] }]
@@ -107,9 +107,9 @@ function itemsOf({ id, thought, text, tools }: Said): readonly SaidItem[] {
   ];
 }
 
-const endOf = ({ finish }: Said): string => (finish !== 'missing' && 'reason' in finish && finish.reason === 'length' ? 'incomplete' : 'completed');
+const endOf = ({ finish }: Answer): string => (finish !== 'missing' && 'reason' in finish && finish.reason === 'length' ? 'incomplete' : 'completed');
 
-function responseOf({ id, model, created, usage }: Said, output: readonly object[], status: string): object {
+function responseOf({ id, model, created, usage }: Answer, output: readonly object[], status: string): object {
   const over = status === 'completed' || status === 'incomplete';
   return {
     id: `resp_${id}`,
@@ -124,7 +124,7 @@ function responseOf({ id, model, created, usage }: Said, output: readonly object
   };
 }
 
-function usageMember(usage: SaidUsage): object | null {
+function usageMember(usage: AnswerUsage): object | null {
   if (usage.how === 'missing' || usage.how === 'null') return null;
   const { input, output, total } = usage.numbers;
   return { input_tokens: input, output_tokens: output, total_tokens: total };
