@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openChannel, type Answers, type Channel } from '#kit/ipc/channel';
 import type { Clock } from '#kit/async/clock';
@@ -41,7 +42,7 @@ export interface WorkersDeps {
   readonly program?: string;
 }
 
-const ownProgram = fileURLToPath(import.meta.url).replace(/workers(\.[jt]s)$/, 'worker$1');
+const ownProgram = fileURLToPath(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
 const firstBackOffMilliseconds = 100;
 const longestBackOffMilliseconds = 5000;
 /** One that has lived so long did not die of its start: the next is started at once. */
