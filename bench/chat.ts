@@ -26,9 +26,9 @@ export const chat: Question = {
   name: 'chat',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, {}, async (doors) => {
+    return rig.withDoors(names, {}, async (contestants) => {
       const rows: Row[] = [];
-      for (const { what, bytes, bars } of kinds) rows.push(...costRows(what, await costs(rig, doors, { body: chatBody({ bytes }), clients: 32 }), bars));
+      for (const { what, bytes, bars } of kinds) rows.push(...costRows(what, await costs(rig, contestants, { body: chatBody({ bytes }), clients: 32 }), bars));
       return rows;
     });
   },

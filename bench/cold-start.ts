@@ -14,9 +14,9 @@ export const coldStart: Question = {
         const seconds: number[] = [];
         for (let starts = 0; starts <= rig.wishes.rounds; starts++) {
           const begun = performance.now();
-          const door = await open(name, place);
+          const contestant = await open(name, place);
           seconds.push((performance.now() - begun) / 1000);
-          await door.stop();
+          await contestant.stop();
         }
         const [first = NaN, ...later] = seconds;
         const again = median(later);

@@ -9,7 +9,7 @@ import type { Postgres } from './postgres.ts';
 export type Name = 'nginx' | 'floor' | 'portkey' | 'dragoman' | 'dragoman, embedded';
 
 /** A contestant that listens. */
-export interface Door {
+export interface Contestant {
   readonly name: Name;
   readonly port: number;
   readonly path: string;
@@ -55,7 +55,7 @@ export function missing(name: Name, postgres: Postgres | undefined): string | un
 }
 
 /** Starts a contestant; it listens, but need not be warm. */
-export async function open(name: Name, place: Place): Promise<Door> {
+export async function open(name: Name, place: Place): Promise<Contestant> {
   mkdirSync(place.folder, { recursive: true });
   switch (name) {
     case 'nginx':
@@ -78,7 +78,7 @@ export async function open(name: Name, place: Place): Promise<Door> {
 const chatPath = '/v1/chat/completions';
 const key = randomBytes(48).toString('base64url');
 
-async function openNginx({ folder, upstreamPort }: Place): Promise<Door> {
+async function openNginx({ folder, upstreamPort }: Place): Promise<Contestant> {
   const port = await freePort();
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, nginxSettings({ folder, port, upstreamPort }));
@@ -115,7 +115,7 @@ async function openNode(
   file: string,
   { folder, upstreamPort, inspected }: Place,
   { words, headers }: { words: string[]; headers: string[] },
-): Promise<Door> {
+): Promise<Contestant> {
   const port = await freePort();
   const inspector = inspected ? await freePort() : undefined;
   const environment = { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}`, KEY: key, NODE_ENV: 'production' };
@@ -127,7 +127,7 @@ async function openNode(
 const portkeyFolder = process.env['DRAGOMAN_BENCH_PORTKEY'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'dragoman-bench/portkey');
 const portkeyServer = join(portkeyFolder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
 
-async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected, unpinned, workers = 1 }: Place): Promise<Door> {
+async function openDragoman(name: Name, { folder, upstreamPort, postgres, databaseUrl, inspected, unpinned, workers = 1 }: Place): Promise<Contestant> {
   writeFileSync(join(folder, 'dragoman.yaml'), dragomanSettings(upstreamPort));
   const server = name === 'dragoman' ? postgres : undefined;
   const url = server ? (databaseUrl ?? (await server.database())) : undefined;
@@ -149,7 +149,7 @@ async function openDragoman(name: Name, { folder, upstreamPort, postgres, databa
     environment,
     log: join(folder, 'log'),
   });
-  const door = await listening(name, running, {
+  const contestant = await listening(name, running, {
     port,
     path: '/server/chatcompat/v1/chat/completions',
     headers: [`Authorization: Bearer ${key}`],
@@ -157,7 +157,7 @@ async function openDragoman(name: Name, { folder, upstreamPort, postgres, databa
     ...(inspector && { inspector }),
   });
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
-  return { ...door, pid };
+  return { ...contestant, pid };
 }
 
 function dragomanSettings(upstreamPort: number): string {
@@ -178,17 +178,17 @@ const inspecting = (port: number | undefined) => (port === undefined ? [] : [`--
 const question = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello?' }] });
 
 /** Waits until the door gives a real answer. */
-async function listening(name: Name, running: Running, door: Pick<Door, 'port' | 'path' | 'headers'> & Partial<Door>): Promise<Door> {
+async function listening(name: Name, running: Running, contestant: Pick<Contestant, 'port' | 'path' | 'headers'> & Partial<Contestant>): Promise<Contestant> {
   try {
-    await until(() => answered(door), { what: `${name} gave no answer.`, alive: running.alive });
+    await until(() => answered(contestant), { what: `${name} gave no answer.`, alive: running.alive });
   } catch (error) {
     await running.stop();
     throw new Error(`${error instanceof Error ? error.message : ''} ${running.lastWords()}`, { cause: error });
   }
-  return { databasePid: undefined, inspector: undefined, ...door, name, pid: running.pid, stop: running.stop };
+  return { databasePid: undefined, inspector: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
 }
 
-async function answered({ port, path, headers }: Pick<Door, 'port' | 'path' | 'headers'>): Promise<true | undefined> {
+async function answered({ port, path, headers }: Pick<Contestant, 'port' | 'path' | 'headers'>): Promise<true | undefined> {
   try {
     const sent = headers.map((line) => line.split(': ') as [string, string]);
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: question, headers: [...sent, ['content-type', 'application/json']] });

@@ -8,8 +8,8 @@ export const embeddings: Question = {
   name: 'embeddings',
   ask(rig) {
     const names = rig.present(['nginx', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, {}, async (doors) => {
-      const elsewhere = doors.map((door) => ({ ...door, path: door.path.replace('chat/completions', 'embeddings') }));
+    return rig.withDoors(names, {}, async (contestants) => {
+      const elsewhere = contestants.map((contestant) => ({ ...contestant, path: contestant.path.replace('chat/completions', 'embeddings') }));
       return costRows('256 embeddings, CPU µs', await costs(rig, elsewhere, { body: embeddingsBody, clients: 8 }), ({ nginx }) => [
         atMost('≤ 2 × nginx', nginx, 2),
       ]);

@@ -9,11 +9,11 @@ export const firstChunk: Question = {
   name: 'first-chunk',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman']);
-    return rig.withDoors(names, { chunks, pause: 10_000 }, async (doors, upstreamPort) => {
+    return rig.withDoors(names, { chunks, pause: 10_000 }, async (contestants, upstreamPort) => {
       const rows: Row[] = [];
       for (const together of [false, true]) {
         const load = { body: chatBody({ bytes: 1000, stream: true }), clients: 32, together };
-        for (const one of await waits(rig, doors, upstreamPort, load, chunks + 2)) {
+        for (const one of await waits(rig, contestants, upstreamPort, load, chunks + 2)) {
           const p50 = added(one, ({ first }) => first.p50);
           const bars = one.name === 'dragoman' && !together ? [atMost('≤ 1.5 ms', p50, 1.5), stretch('≤ 0.8 ms', p50, 0.8)] : [];
           rows.push({ what: `first chunk, 32 clients ${together ? 'in one moment' : 'at once'}, added p50 ms`, who: one.name, value: p50, bars });

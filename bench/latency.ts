@@ -7,8 +7,8 @@ export const latency: Question = {
   name: 'latency',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, {}, async (doors, upstreamPort) => {
-      const found = await waits(rig, doors, upstreamPort, { body: chatBody({ bytes: 1000 }), clients: 1 });
+    return rig.withDoors(names, {}, async (contestants, upstreamPort) => {
+      const found = await waits(rig, contestants, upstreamPort, { body: chatBody({ bytes: 1000 }), clients: 1 });
       return found.flatMap((one) => {
         const p50 = added(one, ({ whole }) => whole.p50);
         const p99 = added(one, ({ whole }) => whole.p99);

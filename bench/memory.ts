@@ -14,10 +14,10 @@ export const memory: Question = {
       for (const name of rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded'])) {
         const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres };
         for (const start of name === 'dragoman, embedded' ? ['first start', 'second start'] : [undefined]) {
-          const door = await open(name, place);
+          const contestant = await open(name, place);
           await setTimeout(restMilliseconds);
-          const value = residentMegabytes(door.pid);
-          await door.stop();
+          const value = residentMegabytes(contestant.pid);
+          await contestant.stop();
           rows.push({ what: 'idle memory, MB', who: name, value, ...(start && { note: start }), bars: barsOf(name, value) });
         }
       }

@@ -1,7 +1,7 @@
 /** Where Dragoman's time goes: V8's own profiler over a stretch of load, after a warm-up. `npm run bench -- --profile [chat|stream|embeddings]` */
 import { basename, relative } from 'node:path';
 import { chatBody, embeddingsBody } from './bodies.ts';
-import type { Door } from './contestants.ts';
+import type { Contestant } from './contestants.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
 
@@ -19,27 +19,27 @@ const loads: readonly { question: string; what: string; load: Omit<Load, 'second
 /** Prints the functions with the most time of their own, in microseconds a request. Only the main thread; the profiler itself costs a few per cent. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
   const names = rig.present(rig.wishes.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
-  await rig.withDoors(names, { inspected: true }, async (doors) => {
+  await rig.withDoors(names, { inspected: true }, async (contestants) => {
     for (const { question, what, load, operation = 'chat/completions' } of loads)
-      for (const door of asked.length === 0 || asked.includes(question) ? doors : [])
-        await show(rig, { ...door, path: door.path.replace('chat/completions', operation) }, what, load);
+      for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
+        await show(rig, { ...contestant, path: contestant.path.replace('chat/completions', operation) }, what, load);
   });
 }
 
-async function show(rig: Rig, door: Door, what: string, load: Omit<Load, 'seconds'>): Promise<void> {
-  await rig.clients(door, { ...load, seconds: warmUpSeconds });
-  const inspector = await connect(door.inspector!);
+async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<Load, 'seconds'>): Promise<void> {
+  await rig.clients(contestant, { ...load, seconds: warmUpSeconds });
+  const inspector = await connect(contestant.inspector!);
   await inspector.ask('Profiler.enable');
   await inspector.ask('Profiler.setSamplingInterval', { interval: samplingMicroseconds });
   await inspector.ask('Profiler.start');
-  const before = cpuTime(door.pid);
-  const { requests } = await rig.clients(door, { ...load, seconds });
-  const after = cpuTime(door.pid);
+  const before = cpuTime(contestant.pid);
+  const { requests } = await rig.clients(contestant, { ...load, seconds });
+  const after = cpuTime(contestant.pid);
   const { profile } = (await inspector.ask('Profiler.stop')) as { profile: Profile };
   inspector.close();
   const each = (microseconds: number) => (microseconds / requests).toFixed(2);
   console.log(
-    `\n${what}, ${door.name}: ${requests} requests, ${each(after.user - before.user)} µs user + ${each(after.system - before.system)} µs system each\n`,
+    `\n${what}, ${contestant.name}: ${requests} requests, ${each(after.user - before.user)} µs user + ${each(after.system - before.system)} µs system each\n`,
   );
   for (const { place, microseconds } of ownTimes(profile).slice(0, entries)) console.log(`${each(microseconds).padStart(9)} µs  ${place}`);
 }

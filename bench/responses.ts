@@ -19,8 +19,8 @@ const kinds: readonly { what: string; body: string; lines?: number; bars: CostBa
 export const responses: Question = {
   name: 'responses',
   ask(rig) {
-    return rig.withDoors(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (doors) => {
-      const elsewhere = doors.map((door) => ({ ...door, path: door.path.replace('chat/completions', 'responses') }));
+    return rig.withDoors(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
+      const elsewhere = contestants.map((contestant) => ({ ...contestant, path: contestant.path.replace('chat/completions', 'responses') }));
       const rows: Row[] = [];
       for (const { what, body, lines, bars } of kinds) rows.push(...costRows(what, await costs(rig, elsewhere, { body, clients: 32 }, lines), bars));
       return rows;

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { missing, open, type Door, type Name } from './contestants.ts';
+import { missing, open, type Contestant, type Name } from './contestants.ts';
 import { makeTools } from './load/tools.ts';
 import { postgresPrograms, startPostgres } from './postgres.ts';
 import { cores, freePort, standAside, start, until } from './processes.ts';
@@ -66,12 +66,12 @@ export async function openRig(wishes: Wishes) {
   if (postgres) closing.push(postgres.stop);
   let places = 0;
 
-  const clients = async (door: Pick<Door, 'port' | 'path' | 'headers'>, load: Load): Promise<Seen> => {
+  const clients = async (contestant: Pick<Contestant, 'port' | 'path' | 'headers'>, load: Load): Promise<Seen> => {
     const files = { body: join(folder, 'body'), headers: join(folder, 'headers') };
     writeFileSync(files.body, load.body);
-    writeFileSync(files.headers, door.headers.map((line) => `${line}\r\n`).join(''));
+    writeFileSync(files.headers, contestant.headers.map((line) => `${line}\r\n`).join(''));
     const { clients, seconds, each = 0, ramp = 0, together = false } = load;
-    const options = { port: door.port, path: door.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
+    const options = { port: contestant.port, path: contestant.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
     const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const { stdout } = await promisify(execFile)(tools.load[0], [...tools.load.slice(1), ...words], { timeout: (seconds + ramp + 60) * 1000 });
     return JSON.parse(stdout) as Seen;
@@ -124,15 +124,15 @@ export async function openRig(wishes: Wishes) {
     withDoors<Result>(
       names: readonly Name[],
       { inspected = false, ...upstream }: Upstream & { inspected?: boolean },
-      measure: (doors: readonly Door[], upstreamPort: number) => Promise<Result>,
+      measure: (contestants: readonly Contestant[], upstreamPort: number) => Promise<Result>,
     ): Promise<Result> {
       return this.withUpstream(upstream, async (upstreamPort) => {
-        const doors: Door[] = [];
+        const contestants: Contestant[] = [];
         try {
-          for (const name of names) doors.push(await open(name, { folder: this.place(), upstreamPort, postgres, inspected }));
-          return await measure(doors, upstreamPort);
+          for (const name of names) contestants.push(await open(name, { folder: this.place(), upstreamPort, postgres, inspected }));
+          return await measure(contestants, upstreamPort);
         } finally {
-          await Promise.all(doors.map((door) => door.stop()));
+          await Promise.all(contestants.map((contestant) => contestant.stop()));
         }
       });
     },

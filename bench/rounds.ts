@@ -1,6 +1,6 @@
 /** Measuring in rounds in which each contestant has its turn, so that what else the machine does hits all alike. */
 import { setTimeout } from 'node:timers/promises';
-import type { Door, Name } from './contestants.ts';
+import type { Contestant, Name } from './contestants.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig, Seen } from './rig.ts';
 
@@ -13,21 +13,21 @@ export interface Cost {
 }
 
 /** CPU time a request costs each contestant. `lines`: how many a stream must have. */
-export async function costs(rig: Rig, doors: readonly Door[], load: Omit<Load, 'seconds'>, lines = 0): Promise<Cost[]> {
+export async function costs(rig: Rig, contestants: readonly Contestant[], load: Omit<Load, 'seconds'>, lines = 0): Promise<Cost[]> {
   const { rounds, seconds } = rig.wishes;
-  const found = doors.map((door): Cost => ({ name: door.name, cpu: [], system: [], database: [] }));
-  for (const door of doors) await rig.clients(door, { ...load, seconds: warmUpSeconds });
-  for (const door of doors) await rest(door);
+  const found = contestants.map((contestant): Cost => ({ name: contestant.name, cpu: [], system: [], database: [] }));
+  for (const contestant of contestants) await rig.clients(contestant, { ...load, seconds: warmUpSeconds });
+  for (const contestant of contestants) await rest(contestant);
   for (let round = 0; round < rounds; round++) {
-    for (const turn of doors.keys()) {
-      const at = (turn + round) % doors.length;
-      const door = doors[at]!;
+    for (const turn of contestants.keys()) {
+      const at = (turn + round) % contestants.length;
+      const contestant = contestants[at]!;
       const cost = found[at]!;
-      const before = spent(door);
-      const seen = await rig.clients(door, { ...load, seconds });
-      await rest(door);
-      const after = spent(door);
-      complain(rig, door.name, seen, lines);
+      const before = spent(contestant);
+      const seen = await rig.clients(contestant, { ...load, seconds });
+      await rest(contestant);
+      const after = spent(contestant);
+      complain(rig, contestant.name, seen, lines);
       const answered = Math.max(1, seen.requests);
       cost.cpu.push((after.user + after.system - before.user - before.system) / answered);
       cost.system.push((after.system - before.system) / answered);
@@ -45,16 +45,16 @@ export interface Waits {
 }
 
 /** How long clients wait at each contestant, and at the provider itself. */
-export async function waits(rig: Rig, doors: readonly Door[], upstreamPort: number, load: Omit<Load, 'seconds'>, lines = 0): Promise<Waits[]> {
+export async function waits(rig: Rig, contestants: readonly Contestant[], upstreamPort: number, load: Omit<Load, 'seconds'>, lines = 0): Promise<Waits[]> {
   const { rounds, seconds } = rig.wishes;
   const direct: Seen[] = [];
-  const found = doors.map(({ name }): Waits => ({ name, seen: [], direct }));
-  for (const door of doors) await rig.clients(door, { ...load, clients: warmUpClients, together: false, seconds: warmUpSeconds });
+  const found = contestants.map(({ name }): Waits => ({ name, seen: [], direct }));
+  for (const contestant of contestants) await rig.clients(contestant, { ...load, clients: warmUpClients, together: false, seconds: warmUpSeconds });
   for (let round = 0; round < rounds; round++) {
     direct.push(await rig.clients({ port: upstreamPort, path: '/', headers: [] }, { ...load, seconds }));
-    for (const [at, door] of doors.entries()) {
-      const seen = await rig.clients(door, { ...load, seconds });
-      complain(rig, door.name, seen, lines);
+    for (const [at, contestant] of contestants.entries()) {
+      const seen = await rig.clients(contestant, { ...load, seconds });
+      complain(rig, contestant.name, seen, lines);
       found[at]!.seen.push(seen);
     }
   }
@@ -78,7 +78,7 @@ export function complain(rig: Rig, name: Name, seen: Seen, lines: number): void 
     rig.remarks.add(`${name}: ${seen.lines} lines in ${seen.requests} streams, expected ${lines} each.`);
 }
 
-function spent({ pid, databasePid }: Door) {
+function spent({ pid, databasePid }: Contestant) {
   const database = databasePid === undefined ? { user: 0, system: 0 } : cpuTime(databasePid);
   return { ...cpuTime(pid), database: database.user + database.system };
 }
@@ -88,17 +88,17 @@ const longestRestMilliseconds = 20_000;
 const restlessMicroseconds = 20_000;
 
 /** Waits until a contestant and its database have written what they still had to write: that belongs to the requests that caused it. */
-async function rest(door: Door): Promise<void> {
+async function rest(contestant: Contestant): Promise<void> {
   const deadline = performance.now() + longestRestMilliseconds;
-  for (let before = total(door); performance.now() < deadline;) {
+  for (let before = total(contestant); performance.now() < deadline;) {
     await setTimeout(quietMilliseconds);
-    const now = total(door);
+    const now = total(contestant);
     if (now - before <= restlessMicroseconds) return;
     before = now;
   }
 }
 
-const total = (door: Door) => Object.values(spent(door)).reduce((sum, one) => sum + one, 0);
+const total = (contestant: Contestant) => Object.values(spent(contestant)).reduce((sum, one) => sum + one, 0);
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,6 +1,6 @@
 /** What 5,000 streams that speak once a second keep in memory, all open at the same time. */
 import { chatBody } from './bodies.ts';
-import type { Door } from './contestants.ts';
+import type { Contestant } from './contestants.ts';
 import { residentMegabytes } from './processes.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
 import type { Rig } from './rig.ts';
@@ -14,26 +14,26 @@ export const slowStreams: Question = {
   async ask(rig) {
     const rows: Row[] = [];
     for (const name of rig.present(['nginx', 'floor', 'portkey', 'dragoman']))
-      rows.push(await rig.withDoors([name], { chunks, pause: 1_000_000 }, ([door]) => held(rig, door!)));
+      rows.push(await rig.withDoors([name], { chunks, pause: 1_000_000 }, ([contestant]) => held(rig, contestant!)));
     return rows;
   },
 };
 
 /** The most memory a contestant had while it served the streams. */
-async function held(rig: Rig, door: Door): Promise<Row> {
-  const before = residentMegabytes(door.pid);
+async function held(rig: Rig, contestant: Contestant): Promise<Row> {
+  const before = residentMegabytes(contestant.pid);
   let peak = before;
-  const watching = setInterval(() => (peak = Math.max(peak, residentMegabytes(door.pid))), 200);
+  const watching = setInterval(() => (peak = Math.max(peak, residentMegabytes(contestant.pid))), 200);
   const load = { body: chatBody({ bytes: 1000, stream: true }), clients: streams, each: 1, ramp: 8, seconds: 40 };
-  const seen = await rig.clients(door, load).finally(() => clearInterval(watching));
-  complain(rig, door.name, seen, chunks + 2);
+  const seen = await rig.clients(contestant, load).finally(() => clearInterval(watching));
+  complain(rig, contestant.name, seen, chunks + 2);
   const kilobytes = ((peak - before) * 1000) / streams;
   const bars = [{ says: 'all served', held: seen.requests === streams }, atMost('≤ 500 MB', peak, 500), stretch('≤ 60 KB each', kilobytes, 60)];
   return {
     what: '5,000 slow streams, MB',
-    who: door.name,
+    who: contestant.name,
     value: peak,
     note: `${seen.requests} served, ${Math.round(kilobytes)} KB each`,
-    bars: door.name === 'dragoman' ? bars : [],
+    bars: contestant.name === 'dragoman' ? bars : [],
   };
 }

@@ -10,8 +10,8 @@ export const stream: Question = {
   name: 'stream',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, { chunks }, async (doors) => {
-      const found = await costs(rig, doors, { body: chatBody({ bytes: 1000, stream: true }), clients: 32 }, chunks + 2);
+    return rig.withDoors(names, { chunks }, async (contestants) => {
+      const found = await costs(rig, contestants, { body: chatBody({ bytes: 1000, stream: true }), clients: 32 }, chunks + 2);
       return costRows('stream of 200 chunks, CPU µs', found, ({ floor }) => [atMost('≤ 1.6 × floor', floor, 1.6), stretch('the floor', floor, 1)]);
     });
   },

@@ -1,6 +1,6 @@
 /** What a stream of 200 chunks costs between dialects, and on Google's wire on both sides. */
 import { chatBody, contentBody } from './bodies.ts';
-import type { Door } from './contestants.ts';
+import type { Contestant } from './contestants.ts';
 import { costRows } from './cost-rows.ts';
 import { atMost, stretch, type Bar, type Question, type Row } from './question.ts';
 import { costs, median, type Cost } from './rounds.ts';
@@ -22,12 +22,12 @@ const kinds: readonly { what: string; path?: string; body: string; lines: number
 export const translated: Question = {
   name: 'translated',
   ask(rig) {
-    return rig.withDoors(rig.present(['dragoman', 'dragoman, embedded']), { chunks }, async (doors) => {
+    return rig.withDoors(rig.present(['dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
       const rows: Row[] = [];
       for (const { what, path, body, lines, bars } of kinds) {
         const found = await costs(
           rig,
-          doors.map((door): Door => ({ ...door, path: path ?? door.path })),
+          contestants.map((contestant): Contestant => ({ ...contestant, path: path ?? contestant.path })),
           { body, clients: 32 },
           lines,
         );

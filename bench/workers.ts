@@ -1,6 +1,6 @@
 /** How much more two workers answer than one, on two cores that they share with clients, provider and database. */
 import { chatBody } from './bodies.ts';
-import { open, type Door } from './contestants.ts';
+import { open, type Contestant } from './contestants.ts';
 import { cpuTime } from './processes.ts';
 import { atLeast, type Question } from './question.ts';
 import { complain, median, ratio } from './rounds.ts';
@@ -13,20 +13,20 @@ export const workers: Question = {
   async ask(rig) {
     if (rig.present(['dragoman']).length === 0) return [];
     return rig.withUpstream({}, async (upstreamPort) => {
-      const doors: Door[] = [];
+      const contestants: Contestant[] = [];
       try {
         for (const count of [1, 2])
-          doors.push(await open('dragoman', { folder: rig.place(), upstreamPort, postgres: rig.postgres, unpinned: true, workers: count }));
+          contestants.push(await open('dragoman', { folder: rig.place(), upstreamPort, postgres: rig.postgres, unpinned: true, workers: count }));
         const body = chatBody({ bytes: 1000 });
-        for (const door of doors) await rig.clients(door, { body, clients, seconds: warmUpSeconds });
-        const rates = doors.map((): number[] => []);
-        const costs = doors.map((): number[] => []);
+        for (const contestant of contestants) await rig.clients(contestant, { body, clients, seconds: warmUpSeconds });
+        const rates = contestants.map((): number[] => []);
+        const costs = contestants.map((): number[] => []);
         for (let round = 0; round < rig.wishes.rounds; round++) {
-          for (const [at, door] of doors.entries()) {
-            const before = cpuTime(door.pid);
-            const seen = await rig.clients(door, { body, clients, seconds: rig.wishes.seconds });
-            const after = cpuTime(door.pid);
-            complain(rig, door.name, seen, 0);
+          for (const [at, contestant] of contestants.entries()) {
+            const before = cpuTime(contestant.pid);
+            const seen = await rig.clients(contestant, { body, clients, seconds: rig.wishes.seconds });
+            const after = cpuTime(contestant.pid);
+            complain(rig, contestant.name, seen, 0);
             rates[at]!.push(seen.requests / seen.seconds);
             costs[at]!.push((after.user + after.system - before.user - before.system) / Math.max(1, seen.requests));
           }
@@ -40,7 +40,7 @@ export const workers: Question = {
         });
         return [row('one worker', 0), { ...row('two workers', 1), bars: [atLeast(`≥ 1.5 × one (${times?.toFixed(2)})`, times, 1.5)] }];
       } finally {
-        await Promise.all(doors.map((door) => door.stop()));
+        await Promise.all(contestants.map((contestant) => contestant.stop()));
       }
     });
   },

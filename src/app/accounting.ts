@@ -71,7 +71,7 @@ const shippingSeconds = 5;
 /** A worker whose parent was killed is gone by then. */
 const orphanSeconds = 1;
 
-/** The books of a house of one process. */
+/** The accounting of a server of one process. */
 export async function openAccounting(parts: BooksDeps): Promise<Accounting> {
   const { settings, clock, log } = parts;
   const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
@@ -86,7 +86,7 @@ export async function openAccounting(parts: BooksDeps): Promise<Accounting> {
   };
 }
 
-/** The books of a house of several processes, in the one that leads them: the others write journals of their own. */
+/** The accounting of a server of several processes, in the one that leads them: the others write journals of their own. */
 export async function openMachineAccounting(parts: BooksDeps): Promise<MachineAccounting> {
   return (await openMachine(parts, async () => undefined)).machine;
 }

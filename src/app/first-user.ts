@@ -13,7 +13,7 @@ export interface FirstUser {
 
 const defaultEmail = 'admin@localhost';
 
-/** The administrator whom an empty house gets, with a key, both or neither; a house that has users, or gets one from another machine at this moment, gets nobody. */
+/** The administrator whom an empty server gets, with a key, both or neither; a server that has users, or gets one from another machine at this moment, gets nobody. */
 export async function firstUser(
   store: Store,
   pepper: Buffer,

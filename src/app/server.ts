@@ -122,7 +122,7 @@ export interface ServingProcess extends Server {
 /** Of a process, for bodies with what is made of them, fetched media, whole answers and what is read of kept responses: of everybody, and of one user. */
 const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
-/** Puts the house together and opens the door. */
+/** Composes the server and starts to listen. */
 export async function startServer({
   settings: first,
   log,
@@ -178,7 +178,7 @@ export async function startServer({
   const media = openGuardedFetch({ ...outward, allow });
   const sentences = openSentences();
   const assembled = (settings: Settings) => {
-    const providers = openProviders(settings.providers, { upstreams, clock, door: media });
+    const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media });
     for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
     const pace = settings.models['built-in']?.tokensPerSecond;
     const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
@@ -248,7 +248,7 @@ export async function startServer({
     const address = addressOf(search);
     return openEngine(search, openGuardedFetch({ ...outward, allow: address === undefined ? [] : [address] }));
   });
-  const searched = (stepsEach: number, inner: Generate) => searching({ models: modelsSeen, engine: () => engines(settings), door: pages, stepsEach }, inner);
+  const searched = (stepsEach: number, inner: Generate) => searching({ models: modelsSeen, engine: () => engines(settings), fetcher: pages, stepsEach }, inner);
   const generateSearched = searched(1, generate);
   const regions = () => regionStates(models, health);
   const resetRegions = () => health.reset();
@@ -317,7 +317,7 @@ export async function startServer({
     watch({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
-      document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || door.url })),
+      document: (): OpenApiDocument => (document ??= openApi(faces, { version, server: settings.publicUrl || listening.url })),
       missing: async () => {
         const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
         return [...new Set([...(database ? [] : ['database']), ...(stopping ? ['stopping'] : []), ...machine])];
@@ -325,7 +325,7 @@ export async function startServer({
     }),
   ];
   let stopping = false;
-  const door = await serve(
+  const listening = await serve(
     {
       faces,
       identify: (credential, { owner }, { local }) =>
@@ -339,20 +339,20 @@ export async function startServer({
     },
     { host: settings.host, port: settings.port },
   );
-  ongoing = door.ongoing;
-  metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => door.inFlight());
+  ongoing = listening.ongoing;
+  metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => listening.inFlight());
   metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => budget.held);
-  metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => door.connections());
+  metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => listening.connections());
   const made = parent ? undefined : await firstUser(store, pepper, { email: settings.adminEmail, key: settings.adminApiKey });
-  const withdraw = parent ? undefined : await announced(settings.data, { url: door.url, localToken }, clock);
+  const withdraw = parent ? undefined : await announced(settings.data, { url: listening.url, localToken }, clock);
 
   return {
-    url: door.url,
+    url: listening.url,
     first: made,
     figures: () => metrics.figures(),
     regions,
     resetRegions,
-    inFlight: door.inFlight,
+    inFlight: listening.inFlight,
     models: () => [...models.list().map(({ name }) => name), ...(settings.models['*'] ? ['any other name'] : [])],
     change(changed) {
       // All that may throw comes first: where something does, nothing has changed.
@@ -370,7 +370,7 @@ export async function startServer({
     async close(graceSeconds) {
       stopping = true;
       await runAll([
-        () => door.close(graceSeconds),
+        () => listening.close(graceSeconds),
         () => rights.close(),
         () => keeping.close(),
         () => idempotency.close(),

@@ -59,7 +59,7 @@ async function alone(settings: Settings): Promise<readonly Check[]> {
   const { data: folder, databaseUrl } = settings;
   const clock = systemClock;
   const upstreams = upstreamsOf(() => settings, clock);
-  const providers = openProviders(settings.providers, { upstreams, clock, door: openGuardedFetch({ clock, ...outwardOf(settings), allow: [] }) });
+  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: openGuardedFetch({ clock, ...outwardOf(settings), allow: [] }) });
   try {
     const [port, checks] = await Promise.all([
       examinePort(settings),

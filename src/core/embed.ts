@@ -41,7 +41,7 @@ export interface Sink {
   drained(): Promise<void>;
 }
 
-/** An answer that is on its way, in the dialect of the lane. */
+/** An answer that is on its way, in the dialect of the passthrough. */
 export interface Passing {
   /** Hands it on, all but its end if that is wrong. @returns what it cost, if it says so. @throws Fault */
   pass(sink: Sink): Promise<Usage | undefined>;
@@ -52,7 +52,7 @@ export interface Passing {
 /** A vector as the provider wrote it: numbers, or base64. */
 export type Vector = readonly number[] | string;
 
-/** The vectors, one for each input in its order, or the answer as it came, which goes through the lane. */
+/** The vectors, one for each input in its order, or the answer as it came, which is forwarded as it came. */
 export interface Embedded {
   /** What the provider says answers; else the target's upstream name. */
   readonly model: string;
@@ -62,7 +62,7 @@ export interface Embedded {
   readonly answer: { readonly vectors: readonly Vector[] } | Passing;
 }
 
-/** @returns the vectors; none where the answer has gone through the lane. @throws Fault */
+/** @returns the vectors; none where the answer has been forwarded as it came. @throws Fault */
 export type Embed = (
   call: EmbedCall,
   context: Context,

@@ -1,4 +1,4 @@
-/** The one table of refusals: what a fault is called inside the house and its HTTP status. Each dialect adds its own words for them. */
+/** The one table of refusals: what a fault is called inside the server and its HTTP status. Each dialect adds its own words for them. */
 export const statuses = {
   invalid: 400,
   unauthenticated: 401,
@@ -36,7 +36,7 @@ export interface FaultDetails {
   readonly absent?: boolean;
   /** What the provider itself said of the request, as it stands in `message`: one sentence, masked. */
   readonly said?: string;
-  /** For the log; never leaves the house. */
+  /** For the log; never leaves the server. */
   readonly cause?: unknown;
 }
 

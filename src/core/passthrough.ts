@@ -1,6 +1,6 @@
 /**
- * The short way for an answer in the client's own dialect: bytes that nobody needs changed.
- * A target that takes it yields `started`, then one `passed` before its first byte (by then the door is open) and more of them on the way, then `finished` and `usage` as ever;
+ * Passthrough: the way of an answer in the client's own dialect: bytes that nobody needs changed.
+ * A target that takes it yields `started`, then one `passed` before its first byte (by then the head is out) and more of them on the way, then `finished` and `usage` as ever;
  * what the client reads goes through `write`.
  */
 export interface Passthrough {

@@ -27,7 +27,7 @@ export interface Task {
   readonly most?: { readonly input: number; readonly output: number };
   /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
   readonly parts?: readonly Task[];
-  /** The same errand with other texts in their place; absent where what is sent cannot be changed. */
+  /** The same task with other texts in their place; absent where what is sent cannot be changed. */
   withTexts?(texts: readonly string[]): Task;
   /** Can this target do it? */
   able(target: Target): boolean;

@@ -13,7 +13,7 @@ import { EventStream } from '#http/event-stream';
 import type { Exchange, Headers } from '#http/exchange';
 import type { Asked } from '#http/route';
 
-/** What the answering of a call needs from the rest of the house. */
+/** What the answering of a call needs from the rest. */
 export interface GeneratingDeps {
   readonly generate: Generate;
   readonly clock: Clock;

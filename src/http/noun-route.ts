@@ -5,7 +5,7 @@ import { Fault } from '#core/fault';
 import type { Caller } from '#core/generate';
 import type { Route } from './route.ts';
 
-/** A door of a noun: it answers with a value and knows nothing of the connection. A face decides in which words it is spoken to. */
+/** A route of a noun: it answers with a value and knows nothing of the connection. A face decides in which words it is spoken to. */
 export interface NounRoute extends Omit<Route, 'answer'> {
   /** What comes in is checked here. @throws Fault `invalid` naming the field, and what the noun throws */
   answer(asked: PlainAsked): unknown;

@@ -7,7 +7,7 @@ import type { Exchange, Headers } from './exchange.ts';
 export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 
-/** One door of the house, as data: the router, the check, the OpenAPI document and the tests of rights are all made from it. */
+/** One route, as data: the router, the check, the OpenAPI document and the tests of rights are all made from it. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/server/chatcompat/v1/models/:id`; `:rest(.*)` takes slashes too. */

@@ -19,11 +19,11 @@ import { oddHead } from './strict-head.ts';
 import { beginsOn } from './pipelining.ts';
 import type { Asked, Face, Once, Route } from './route.ts';
 
-/** What the door needs from the rest of the house. */
+/** What the HTTP server needs from the rest. */
 export interface HttpServerDeps {
   /** The last one has the root `/` and answers for every unknown address. */
   readonly faces: readonly Face[];
-  /** Who comes with this credential through this door. @throws Fault `unauthenticated` */
+  /** Who has this credential on this route. @throws Fault `unauthenticated` */
   readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
   readonly limits: () => BodyLimits & { readonly headerSeconds: number; readonly maxConnections: number };
   readonly keyInQuery: () => boolean;
@@ -62,11 +62,11 @@ const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, lis
 const checkMilliseconds = 500;
 
 /**
- * Opens the door: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
+ * Starts to listen: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
  * the route's own checks (fields, model, quota) follow.
  */
-export async function serve(door: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
-  const { headerSeconds } = door.limits();
+export async function serve(deps: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
+  const { headerSeconds } = deps.limits();
   let draining = false;
   const open = new OpenList<Exchange>();
   const app = Fastify({
@@ -76,10 +76,10 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
     http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: 16_384, requestTimeout: 0 },
-    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, door.clock),
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
     frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
   });
-  const crowd = boundConnections(app.server, () => roomFor(door.limits().maxConnections), door.clock);
+  const connections = boundConnections(app.server, () => roomFor(deps.limits().maxConnections), deps.clock);
   // Nobody is invited to send a body that is not going to be read (`readBody` does it), and other expectations may be passed over (RFC 9110, 10.1.1).
   for (const expecting of ['checkContinue', 'checkExpectation'] as const)
     app.server.on(expecting, (request, response) => app.server.emit('request', request, response));
@@ -91,11 +91,11 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
   const run = async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string): Promise<void> => {
     reply.hijack();
     if (!beginsOn(request.raw.socket)) return;
-    const isExtra = crowd.isExtra(request.raw.socket);
-    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, door.clock, {
+    const isExtra = connections.isExtra(request.raw.socket);
+    const exchange = new Exchange(request.raw, reply.raw, (request.params ?? {}) as Record<string, string>, deps.clock, {
       draining: () => draining || isExtra,
-      stallSeconds: door.limits().bodyIdleSeconds,
-      budget: door.budget,
+      stallSeconds: deps.limits().bodyIdleSeconds,
+      budget: deps.budget,
     });
     open.add(exchange);
     let caller: Caller | undefined;
@@ -105,24 +105,24 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
       if (odd) throw new Fault('invalid', odd);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
-      if (route.scope !== 'public') exchange.caller = caller = await door.identify(credentialOf(exchange, door.keyInQuery()), route, exchange);
+      if (route.scope !== 'public') exchange.caller = caller = await deps.identify(credentialOf(exchange, deps.keyInQuery()), route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
       await answer(route, exchange, caller ?? nobody);
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
-      if (fault && !exchange.left) refuse(faceOf(door.faces, exchange.url), exchange, fault, allow);
+      if (fault && !exchange.left) refuse(faceOf(deps.faces, exchange.url), exchange, fault, allow);
     } finally {
       open.delete(exchange);
       exchange.letGo();
       if (draining) setImmediate(() => app.server.closeIdleConnections());
-      door.done({ exchange, face: faceOf(door.faces, exchange.url).name, route, caller, fault });
+      deps.done({ exchange, face: faceOf(deps.faces, exchange.url).name, route, caller, fault });
     }
   };
 
   const answer = async (route: Route, exchange: Exchange, caller: Caller): Promise<void> => {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
-    const bytes = takesBody ? await readBody(exchange, door.limits(), door.clock, route.takes) : new Uint8Array(0);
+    const bytes = takesBody ? await readBody(exchange, deps.limits(), deps.clock, route.takes) : new Uint8Array(0);
     exchange.signal.throwIfAborted();
     exchange.bodyBytes = bytes.length;
     exchange.add(bytes.length); // what is made of them holds about as much again
@@ -131,20 +131,20 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
-    await (key === undefined ? answered(asked, route) : door.once(asked, key, () => answered(asked, route)));
+    await (key === undefined ? answered(asked, route) : deps.once(asked, key, () => answered(asked, route)));
   };
 
   // Of an unknown address, the library may find something wrong with the body before it is told to us.
   app.setErrorHandler((_error, request, reply) => run(undefined, request, reply));
-  for (const face of door.faces) mount(app, face.routes, run);
+  for (const face of deps.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
   const checkTimes = () => {
-    const now = door.clock.monotonic();
-    app.server.headersTimeout = door.limits().headerSeconds * 1000;
+    const now = deps.clock.monotonic();
+    app.server.headersTimeout = deps.limits().headerSeconds * 1000;
     open.forEach((exchange) => exchange.checkTime(now));
-    stopChecking = door.clock.after(checkMilliseconds, checkTimes);
+    stopChecking = deps.clock.after(checkMilliseconds, checkTimes);
   };
-  let stopChecking = door.clock.after(checkMilliseconds, checkTimes);
+  let stopChecking = deps.clock.after(checkMilliseconds, checkTimes);
   await app.listen({ host, port, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(listeningProblem(error, { host, port }), { cause: error });
   });
@@ -153,7 +153,7 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
-    connections: () => crowd.connections,
+    connections: () => connections.connections,
     ongoing() {
       const all: Exchange[] = [];
       open.forEach((exchange) => exchange.caller && all.push(exchange));
@@ -163,9 +163,9 @@ export async function serve(door: HttpServerDeps, { host, port }: { host: string
       draining = true;
       const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
       app.server.closeIdleConnections();
-      const cancel = door.clock.after(graceSeconds * 1000, () => {
+      const cancel = deps.clock.after(graceSeconds * 1000, () => {
         open.forEach((exchange) => exchange.cut(new Fault('overloaded', 'The server is shutting down.', { retryAfter: 1 })));
-        door.clock.after(1000, () => app.server.closeAllConnections());
+        deps.clock.after(1000, () => app.server.closeAllConnections());
       });
       await closed;
       stopChecking();

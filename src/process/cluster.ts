@@ -31,7 +31,7 @@ const closingSeconds = 10;
 const soonMilliseconds = 1000;
 
 /**
- * Starts a house of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
+ * Starts a server of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
  * its workers do. @throws what a worker throws while it starts, where none can be started
  */
 export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ParentDeps): Promise<Server> {

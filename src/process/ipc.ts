@@ -8,7 +8,7 @@ import type { LeaseRequest, LeaseGrant, PermitKind, LeaseReturn } from '#core/le
 
 /** What a worker answers to its parent. */
 export type WorkerAnswers = {
-  /** The first question: opens the door. */
+  /** The first question: starts to listen. */
   readonly start: (birth: WorkerInit) => Promise<Started>;
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;

@@ -35,11 +35,11 @@ export interface ProvidersDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
   /** For media that a provider cannot be given by address. */
-  readonly door: GuardedFetch;
+  readonly fetcher: GuardedFetch;
 }
 
 /** Each provider of the settings, by its name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, door }: ProvidersDeps): Providers {
+export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher }: ProvidersDeps): Providers {
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
   return {
     targets(name, model, modelSettings) {
@@ -47,7 +47,7 @@ export function openProviders(settings: Readonly<Record<string, ProviderSettings
       const group = provider?.targets(model, modelSettings);
       const mediaUrls = settings[name]?.mediaUrls;
       if (!group || mediaUrls === 'passed' || !(mediaUrls || provider?.needsContent)) return group;
-      return inliningMedia(door, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
+      return inliningMedia(fetcher, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
     },
     probes: (provider, model) => spoken.get(provider)?.probes(model) ?? [],
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),

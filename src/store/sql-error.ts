@@ -42,7 +42,7 @@ export function overloaded(message: string, cause?: unknown): Fault {
   return new Fault('overloaded', message, { retryAfter: 1, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** An error of the database as the house speaks of it. */
+/** An error of the database as the server speaks of it. */
 export function refusalOf(raw: RawSqlError): Fault | SqlError {
   const error = new SqlError(raw);
   const { code } = error;

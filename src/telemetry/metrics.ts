@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 
-/** The figures of the house, for Prometheus. Label values are names of ours: never a user, a key or what a client wrote. */
+/** The metrics of the server, for Prometheus. Label values are names of ours: never a user, a key or what a client wrote. */
 export interface Metrics {
   answered(face: string, route: string, status: number, milliseconds: number): void;
   /** A figure that is read when somebody asks. */

@@ -38,7 +38,7 @@ interface Booked {
   spent(): Promise<number>;
 }
 
-/** A house on PostgreSQL with a scripted upstream, and its books. */
+/** A server on PostgreSQL with a scripted upstream, and its books. */
 async function open(yaml = ''): Promise<Booked> {
   const { databaseUrl, folder } = await onServer(address!).place();
   const upstream = await startUpstream();

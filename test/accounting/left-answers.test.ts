@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from '../support/all-faces.ts';
 import { stream, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs, type Logged } from '../support/members.ts';
-import { everyWire, scriptedHouse } from '../support/scripted-server.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 const price = 'price: { input: 10, output: 20, cached: 1, cacheWrite: 12.5, cacheWrite1h: 20 }';
-const { upstream, server } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream, price) }));
+const { upstream, server } = await scriptedServer((upstream) => ({ yaml: everyWire(upstream, price) }));
 
 /** A stream of these frames, of which those behind a `hold` come when the caller may go on. */
 function held(frames: readonly (object | 'hold' | '[DONE]')[]): { readonly behaviour: Behaviour; goOn(): void } {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { requestOf, type Face } from '../support/all-faces.ts';
 import { always, failing, on, replay, says, usage } from '../support/fakes/upstream/index.ts';
 import { loggedAs, newMember, type Logged } from '../support/members.ts';
-import { scriptedHouse } from '../support/scripted-server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-const { upstream, server } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedServer(({ url }) => ({
   yaml: `
 providers:
   one: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k], headers: { x-fake: one } }

@@ -13,7 +13,7 @@ export interface Claim {
   readonly where: string;
 }
 
-/** Every claim of the house: TypeScript tests under src and test, Python checks under test. */
+/** Every claim of the server: TypeScript tests under src and test, Python checks under test. */
 export function claimsOf(root: string, id: RegExp): Claim[] {
   return globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'test/**/*.py'], { cwd: root })
     .toSorted()

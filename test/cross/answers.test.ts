@@ -82,7 +82,7 @@ const genuine = wires.flatMap((wire) => {
   ].map((one) => ({ ...one, wire }));
 });
 
-describe('what the house reads in an answer is what a client of that wire reads in it', () => {
+describe('what the server reads in an answer is what a client of that wire reads in it', () => {
   test.each(genuine)('$name', ({ read, events, wire }) => {
     const face = faces.find((one) => one.wire === wire)!;
     expect(wantedBy(face, fold(events()))).toEqual(read());

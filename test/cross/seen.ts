@@ -297,9 +297,9 @@ function geminiSeen(chunks: readonly Any[]): Seen {
 
 export const geminiReader: Reader = { whole: (body) => geminiSeen([body]), streamed: (body) => geminiSeen(framesOf(body)) };
 
-// ——— as the house has it ———
+// ——— as the server has it ———
 
-/** An answer as the house has it in its middle. */
+/** An answer as the server has it in its middle. */
 export function seenIn({ candidates, usage }: GenerateResult): Seen {
   return {
     candidates: candidates.map(({ parts, reason, logprobs = [] }) => {

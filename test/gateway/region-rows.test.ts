@@ -49,7 +49,7 @@ afterEach(async () => {
   upstream.reset();
 });
 
-/** A house whose models `gemini-2.5-flash`, `gemini-2.0-flash` and `gemini-2.5-pro` can be asked in some regions. */
+/** A server whose models `gemini-2.5-flash`, `gemini-2.0-flash` and `gemini-2.5-pro` can be asked in some regions. */
 async function houseOf(regions: readonly unknown[], more = ''): Promise<TestServer> {
   const server = await startTestServer({
     yaml: `

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { askFace, faces } from '../support/all-faces.ts';
 import { on, replay, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
-import { everyWire, scriptedHouse } from '../support/scripted-server.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
-const { upstream, server } = await scriptedHouse((upstream) => ({ yaml: everyWire(upstream) }));
+const { upstream, server } = await scriptedServer((upstream) => ({ yaml: everyWire(upstream) }));
 
 type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
 type Frame = Readonly<Record<string, unknown>>;

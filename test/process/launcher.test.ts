@@ -32,7 +32,7 @@ if (command === 'serve') {
 }
 `;
 
-/** A house with sources, and one as it is installed from a package. */
+/** A server with sources, and one as it is installed from a package. */
 let server: string;
 let installed: string;
 

@@ -34,7 +34,7 @@ interface Interface {
   parsed?(body: object, answer: Response): Promise<unknown>;
 }
 
-/** What is read is what our house said to the fetch before. */
+/** What is read is what our server said to the fetch before. */
 const library = (answer: Response) => new OpenAI({ apiKey: 'k', maxRetries: 0, fetch: () => Promise.resolve(answer) });
 
 const interfaces: readonly Interface[] = [

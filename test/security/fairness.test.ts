@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { always, on, ok, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { newMember, type Member } from '../support/members.ts';
-import { scriptedHouse } from '../support/scripted-server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-const { upstream, server } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedServer(({ url }) => ({
   yaml: `
 providers: { fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] } }
 models: { large: { targets: [{ provider: fake }] }, small: { targets: [{ provider: fake }] } }

@@ -43,7 +43,7 @@ interface Endpoint {
 }
 
 /** Every address below a kept thing, out of the document that is made from the routes. */
-async function doors(): Promise<readonly Endpoint[]> {
+async function endpoints(): Promise<readonly Endpoint[]> {
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: Readonly<Record<string, object>> };
   return Object.entries(paths)
     .filter(([path]) => /\/(responses|conversations)\/\{/.test(path) && path.startsWith(`${root}/`))
@@ -55,7 +55,7 @@ const addressOf = (path: string) => path.replaceAll(/\/(\w+)\/\{\w+\}/g, (_, nou
 
 /** All that the owner can read. */
 async function shown(): Promise<readonly string[]> {
-  const answers = (await doors()).filter(({ method }) => method === 'GET').map(({ path }) => ask(owner, 'GET', addressOf(path)));
+  const answers = (await endpoints()).filter(({ method }) => method === 'GET').map(({ path }) => ask(owner, 'GET', addressOf(path)));
   return Promise.all(
     answers.map(async (asked) => {
       const answer = await asked;
@@ -74,7 +74,7 @@ const bodies: Readonly<Record<string, object>> = {
 describe('of what another user keeps', () => {
   test('nothing is found at any address, and nothing is changed', async () => {
     const before = await shown();
-    const all = await doors();
+    const all = await endpoints();
     expect(all.map(({ method, path }) => `${method} ${path}`)).toEqual(
       expect.arrayContaining([
         'GET /responses/{id}',

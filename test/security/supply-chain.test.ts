@@ -1,4 +1,4 @@
-// What comes into the house from outside, and what leaves it in the package.
+// What comes into the server from outside, and what leaves it in the package.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';

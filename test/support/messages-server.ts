@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
 import { startTestServer, providerKey, type TestServer } from './server.ts';
 
-/** A house with providers of the messages wire and of the chat wire behind one scripted upstream, and how a client asks its messages interface. */
+/** A server with providers of the messages wire and of the chat wire behind one scripted upstream, and how a client asks its messages interface. */
 export interface MessagesServer {
   readonly upstream: Upstream;
   readonly server: TestServer;

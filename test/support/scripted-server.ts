@@ -8,7 +8,7 @@ import { startTestServer, type TestServer, type TestServerSettings } from './ser
  *
  * @param settings those of the server; by default the upstream is its provider `fake`
  */
-export async function scriptedHouse(
+export async function scriptedServer(
   settings: (upstream: Upstream) => TestServerSettings = ({ url }) => ({ upstream: url }),
 ): Promise<{ readonly upstream: Upstream; readonly server: TestServer }> {
   const upstream = await startUpstream();

@@ -9,7 +9,7 @@ const CheckObject = Type.Object({
   milliseconds: Type.Union([Type.Number(), Type.Null()], { description: 'How long it took to answer.' }),
 });
 
-/** What `dragoman doctor` asks a running server. Whoever asks while one examination runs gets that one: nobody makes this house knock at providers without end. */
+/** What `dragoman doctor` asks a running server. Whoever asks while one examination runs gets that one: nobody makes this server ask providers without end. */
 export function doctorRoutes(parts: DoctorDeps): readonly NounRoute[] {
   let running: Promise<readonly Check[]> | undefined;
   return [

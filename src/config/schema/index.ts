@@ -62,7 +62,7 @@ export const allSettings = Type.Object(
   { additionalProperties: false },
 );
 
-/** Read once at the door, true behind it. Whatever is kept by name (`providers`, `models`, `plans`…) has no prototype: only own names are found in it. */
+/** Read once at the boundary, trusted behind it. Whatever is kept by name (`providers`, `models`, `plans`…) has no prototype: only own names are found in it. */
 export type Settings = Fixed<Settled>;
 
 type Settled = Omit<Static<typeof allSettings>, 'defaults' | 'newUsers'> & {

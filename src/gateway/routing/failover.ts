@@ -92,7 +92,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
   };
 }
 
-/** A conversation is held with the target; an errand knows itself what to ask it for. */
+/** A conversation is held with the target; a task knows itself what to ask it for. */
 function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }

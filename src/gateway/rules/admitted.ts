@@ -43,7 +43,7 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
   yield* enter(await reservation);
 }
 
-/** The call as it may go on: bounded where nobody could stop it, without its lane where somebody must listen. */
+/** The call as it may go on: bounded where nobody could stop it, without its passthrough where somebody must listen. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
   if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };

@@ -66,7 +66,7 @@ function stepsOf({ step }: Context): () => number {
   };
 }
 
-/** The call as it may go on. What was looked at takes no short way: nobody would listen to the answer. */
+/** The call as it may go on. What was looked at is not passed through: nobody would listen to the answer. */
 async function checkedCall(checks: readonly Check[], call: RoutedCall, looking: EvaluationContext, notes: Notes): Promise<RoutedCall> {
   if (!isConversation(call)) return checkedErrand(checks, call, looking, notes);
   const { passthrough: _, ...unread } = call;

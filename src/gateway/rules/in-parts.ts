@@ -10,7 +10,7 @@ import type { AdmittedCall } from './admitted.ts';
 const longestWait = 10;
 
 /**
- * Has a large errand done part by part, each at whichever target can. A part that every target failed is tried once more, where others were done before it:
+ * Has a large task done part by part, each at whichever target can. A part that every target failed is tried once more, where others were done before it:
  * what they have cost is not lost for its sake. Admission and books know only the whole.
  */
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {

@@ -232,7 +232,7 @@ class Meter {
     const { sampling, route, reservation } = this.#call;
     // A provider that does not know the field of the maximum says more than we bounded it to, and bills that.
     const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
-    // An errand may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
+    // A task may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);

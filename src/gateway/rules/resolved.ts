@@ -19,7 +19,7 @@ export interface Models {
  * Finds what stands behind the model name of a call, or behind those that the caller chose in its place.
  *
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`; `unsupported` for an errand that no target of the model can do; `invalid` for a choice of what is not there
+ * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model can do; `invalid` for a choice of what is not there
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<RoutedCall>): Generate<Call> {
   return (call, context) => {

@@ -94,8 +94,8 @@ export function addressOf({ engine, url, apiKey }: EngineSettings): string | und
   return apiKey === '' ? undefined : kinds[engine].origin;
 }
 
-/** @param door that lets the engine's own address pass: the operator chose it */
-export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine | undefined {
+/** @param fetcher that lets the engine's own address pass: the operator chose it */
+export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Engine | undefined {
   const address = addressOf(settings);
   if (address === undefined) return undefined;
   const kind = kinds[settings.engine];
@@ -105,7 +105,7 @@ export function openEngine(settings: EngineSettings, door: GuardedFetch): Engine
       if (!url.pathname.endsWith('/search')) url.pathname = trimEnd(url.pathname, '/') + kind.path;
       const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
       const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
-      const { bytes } = await door.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
+      const { bytes } = await fetcher.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
       return foundIn(kind, parseJson(bytes), bounds);
     },
   };

@@ -31,7 +31,7 @@ export interface SearchingDeps {
   /** Absent where none is configured. */
   readonly engine: () => Engine | undefined;
   /** Reads the pages that were found. */
-  readonly door: GuardedFetch;
+  readonly fetcher: GuardedFetch;
   /** What one round may take inside: each is booked as steps of the same request. */
   readonly stepsEach: number;
 }
@@ -227,12 +227,12 @@ function queryIn(json: string): string {
 }
 
 /** Searches, and reads. @returns what the model is told, and what was found. @throws the signal's reason */
-async function searched({ engine, door, search }: Searcher, query: string, sources: Source[], context: Context) {
+async function searched({ engine, fetcher, search }: Searcher, query: string, sources: Source[], context: Context) {
   const { signal, caller } = context;
   const asking = { owner: String(caller.userId), signal };
   try {
     const found = await engine.search(query, search, asking);
-    const pages = await Promise.all(found.slice(0, search.unopened ? 0 : mostPages).map(({ url }) => pageText(door, url, asking)));
+    const pages = await Promise.all(found.slice(0, search.unopened ? 0 : mostPages).map(({ url }) => pageText(fetcher, url, asking)));
     const entries = found.map(({ url, title, text }, at) => {
       const known = sources.find((one) => one.url === url);
       const source = known ?? { number: sources.length + 1, url, title };

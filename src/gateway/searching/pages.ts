@@ -6,12 +6,12 @@ const mostBytes = 2_097_152;
 
 /** What a page says, as plain text and as far as it is worth reading. @returns undefined where it cannot be had. @throws the signal's reason */
 export async function pageText(
-  door: GuardedFetch,
+  fetcher: GuardedFetch,
   url: string,
   { owner, signal }: { readonly owner: string; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   try {
-    const { bytes, type, charset } = await door.fetch({ url, owner, signal, maxBytes: mostBytes, takes: (one) => readable.has(one) });
+    const { bytes, type, charset } = await fetcher.fetch({ url, owner, signal, maxBytes: mostBytes, takes: (one) => readable.has(one) });
     const text = decoded(bytes, charset);
     return clipped(type === 'text/plain' || type === 'text/markdown' ? text : textOfHtml(text));
   } catch {

@@ -31,7 +31,7 @@ export function embedding(generate: Generate<Call>): Embed {
 
 type Head = Pick<Embedded, 'model' | 'ignored'>;
 
-/** An errand and what it brought back; nothing where the answer went through the lane. */
+/** A task and what it brought back; nothing where the answer was forwarded as it came. */
 interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }

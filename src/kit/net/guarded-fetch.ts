@@ -10,7 +10,7 @@ import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
 import { isMetadata, isPublic } from './public-addresses.ts';
 
 /**
- * The one door to the outside for addresses that a user chose. One parser reads an address (WHATWG), every address of its host is checked, and the
+ * The only way to fetch an address that a user chose. One parser reads an address (WHATWG), every address of its host is checked, and the
  * one that was checked is the one that is dialled, so that a name cannot lead elsewhere a moment later. Redirects are followed by hand, each as if it were
  * the first.
  */

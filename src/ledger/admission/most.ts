@@ -21,7 +21,7 @@ export interface Most {
   readonly isWhole: boolean;
 }
 
-/** The one place that says what a call may cost at most: a conversation its prompt and its maximum or all that its model can say, an errand what it tells of itself. */
+/** The one place that says what a call may cost at most: a conversation its prompt and its maximum or all that its model can say, a task what it tells of itself. */
 export function mostOf(call: RoutedCall): Most {
   const { fixed, bytes } = promptSize(call);
   const { route } = call;

@@ -23,7 +23,7 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, passt
 const isUsage = (event: GenerateEvent) => event.type === 'usage';
 
 /**
- * A stream whose frames go straight from one connection to the other, once it has begun to speak and the door is open.
+ * A stream whose frames go straight from one connection to the other, once it has begun to speak and the head is out.
  *
  * @param first its first bytes; lines end in LF
  */

@@ -4,7 +4,7 @@ import type { GenerateCall } from '#core/call';
 import type { Passthrough } from '#core/passthrough';
 import { written } from '../shared/write-request.ts';
 
-/** The bytes for the provider: on the short way the client's own with the model's name put in, else ours. */
+/** The bytes for the provider: passed through the client's own with the model's name put in, else ours. */
 export function requestBody(
   call: GenerateCall,
   model: string,

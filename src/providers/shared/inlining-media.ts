@@ -22,7 +22,7 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
  *
  * @param needed is that so for this part?
  */
-export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
+export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
   const wrapped = (target: Target): Target => ({
     ...target,
     get supports() {
@@ -30,7 +30,7 @@ export function inliningMedia(door: GuardedFetch, group: TargetGroup, needed: (p
     },
     generate: (call, context) => {
       const parts = mediaOf(call.turns, needed);
-      return parts.length === 0 ? target.generate(call, context) : fetchedFirst(door, target, call, context, parts);
+      return parts.length === 0 ? target.generate(call, context) : fetchedFirst(fetcher, target, call, context, parts);
     },
   });
   return { ...group, target: wrapped(group.target), ...(group.others ? { others: group.others.map(wrapped) } : {}) };
@@ -53,7 +53,7 @@ function mediaOf(turns: readonly Turn[], needed: (part: MediaPart) => boolean): 
 }
 
 async function* fetchedFirst(
-  door: GuardedFetch,
+  fetcher: GuardedFetch,
   target: Target,
   call: GenerateCall,
   context: TargetContext,
@@ -70,7 +70,7 @@ async function* fetchedFirst(
     const { url = '', ...bare } = part;
     const key = `${part.kind} ${url}`;
     let content = fetched.get(key);
-    if (!content) fetched.set(key, (content = fetchedMedia(door, part, context)));
+    if (!content) fetched.set(key, (content = fetchedMedia(fetcher, part, context)));
     const { base64 = '', mediaType } = await content;
     bytes += base64.length * 0.75;
     if (bytes > mostBytes) throw new Fault('too-large', 'The media of the request is too large when it is fetched for the provider.');
@@ -86,12 +86,12 @@ async function* fetchedFirst(
 }
 
 /** @throws Fault `invalid`, with the same text whatever stands at the address */
-async function fetchedMedia(door: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
+async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
   const { kind, url = '' } = part;
   const { signal, caller, memory } = context;
   try {
     const takes = (type: string) => type === '' || type === 'application/octet-stream' || isOfKind(kind, type);
-    const { bytes, type } = await door.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
+    const { bytes, type } = await fetcher.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
     const mediaType = kind === 'image' ? imageTypeOf(bytes) : isOfKind(kind, type) ? type : part.mediaType;
     if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('It is not of its kind.'));
     return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };

@@ -69,7 +69,7 @@ export async function refusalText(response: UpstreamResponse): Promise<string> {
   }
 }
 
-/** A broken connection in the words of the house. */
+/** A broken connection in the words of the server. */
 export function upstreamFault(error: unknown, begun = false): unknown {
   if (!(error instanceof UpstreamError)) return error;
   const details = { cause: error, elsewhere: true };

@@ -22,7 +22,7 @@ const TeamQuery = Type.Object(
 const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The teams of the house, for its administrators. */
+/** The teams of the server, for its administrators. */
 export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): readonly NounRoute[] {
   const known = async <Given extends { readonly plan?: string }>(given: Given): Promise<Given> => {
     if (given.plan !== undefined && !(await hasPlan(given.plan))) throw unknownPlan(given.plan);

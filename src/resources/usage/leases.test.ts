@@ -43,7 +43,7 @@ async function machine(store: Store, now?: () => number) {
 
 onBothDatabases('leases', ({ shared }) => {
   const store = shared({ migrations });
-  /** Alone in the house: how many holders there are changes what is granted. */
+  /** Alone in the server: how many holders there are changes what is granted. */
   const alone = async () => {
     const holders = openHolders(store());
     for (const { id, closedAt } of await holders.list()) if (!closedAt) await holders.close(id);

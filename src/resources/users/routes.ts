@@ -70,7 +70,7 @@ const UserQuery = Type.Object(
 const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The users of the house, for its administrators. */
+/** The users of the server, for its administrators. */
 export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });

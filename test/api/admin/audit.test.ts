@@ -1,4 +1,4 @@
-/* The audit trail through the front door: who changed what, when and from where. */
+/* The audit trail through the public interface: who changed what, when and from where. */
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';

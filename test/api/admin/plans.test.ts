@@ -10,7 +10,7 @@ afterEach(() => server?.close());
 
 const body = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
 
-/** A house whose first user's plan has these limits: an entry of the file stands above the built-in `unlimited`. */
+/** A server whose first user's plan has these limits: an entry of the file stands above the built-in `unlimited`. */
 async function withPlan(plan: string): Promise<TestServer> {
   server = await startTestServer({ yaml: `plans: { unlimited: ${plan} }\n` });
   return server;

@@ -14,13 +14,13 @@ const callers: Readonly<Record<string, Partial<Caller>>> = {
 const caller: Caller = { userId: 1, email: 'a@example.org', role: 'admin', plan: 'p', teamIds: [], keyId: 1, keyName: 'k' };
 const common: Omit<Route, 'path'> = { method: 'GET', scope: 'unscoped', owner: 'caller', summary: '', answer: () => ({}) };
 
-let door: Listening;
+let listening: Listening;
 beforeAll(async () => {
   const routes: Route[] = [
     { ...common, path: '/own' },
     { ...common, path: '/keys', givesRights: true },
   ];
-  door = await serve(
+  listening = await serve(
     {
       faces: [{ name: 'own', root: '/', routes, refusal: ({ message }) => ({ message }) }],
       identify: (name) => ({ ...caller, ...callers[name.replaceAll('-', ' ')] }),
@@ -34,7 +34,7 @@ beforeAll(async () => {
     { host: '127.0.0.1', port: 0 },
   );
 });
-afterAll(() => door.close(0));
+afterAll(() => listening.close(0));
 
 test.each([
   ['a key that is not narrowed', 200, 200],
@@ -42,6 +42,6 @@ test.each([
   ['one that expires', 200, 403],
   ['one with scopes', 403, 403],
 ])('%s is %i at an unscoped address, and %i at one that gives rights', async (name, own, giving) => {
-  const asked = async (path: string) => (await fetch(door.url + path, { headers: { 'x-access-tokens': name.replaceAll(' ', '-') } })).status;
+  const asked = async (path: string) => (await fetch(listening.url + path, { headers: { 'x-access-tokens': name.replaceAll(' ', '-') } })).status;
   expect([await asked('/own'), await asked('/keys')]).toEqual([own, giving]);
 });

@@ -386,7 +386,7 @@ describe('models of one tier', () => {
   });
 
   test('[gencompat.tier-fallback] a model that the provider does not have is replaced by the best of its tier, never of another', async () => {
-    // What is absent stays so for minutes: this needs a house of its own.
+    // What is absent stays so for minutes: this needs a server of its own.
     const own = await startTestServer({ yaml });
     upstream.script(always(on({ model: 'gemini-2.0-flash' }, notFound('model'))), always(on({ model: 'gemini-2.5-flash' }, notFound('model'))));
     const { answer, headers } = await whole(generate('gemini-2.0-flash'), said('hi'), {}, own);

@@ -22,7 +22,7 @@ async function open(database: TestDatabase, settings?: TestServerSettings) {
   return { place, upstream, server: await server(place, upstream, settings) };
 }
 
-/** What a closed house has left in its database. */
+/** What a closed server has left in its database. */
 async function leftIn<Found>({ folder, databaseUrl }: Place, look: (store: Store) => Promise<Found>): Promise<Found> {
   const store = await openStore({ folder: join(folder, 'data'), ...(databaseUrl ? { databaseUrl } : {}), migrations: [], clock: systemClock });
   try {

@@ -16,7 +16,7 @@ export async function scripted(): Promise<Upstream> {
   return upstream;
 }
 
-/** A house for a test, closed with it, that leaves no target alone for having failed. */
+/** A server for a test, closed with it, that leaves no target alone for having failed. */
 export async function server(place: Place, upstream: Upstream, settings: TestServerSettings = {}): Promise<TestServer> {
   const opened = await startTestServer({ ...place, upstream: upstream.url, ...settings, yaml: `routing: { cooldownSeconds: 0 }\n${settings.yaml ?? ''}` });
   onTestFinished(() => opened.close().catch(() => {}));

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { hang, talkative } from '../../support/fakes/upstream/index.ts';
-import { scriptedHouse } from '../../support/scripted-server.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
 const responses = '/server/chatcompat/v1/responses';
 const conversations = '/server/chatcompat/v1/conversations';
 
-const { upstream, server } = await scriptedHouse(({ url }) => ({
+const { upstream, server } = await scriptedServer(({ url }) => ({
   upstream: url,
   yaml: `
 plans: { nothing: { monthlyTokens: 0 }, never: { requestsPerMinute: 0 }, silent: { concurrentStreams: 0 }, slow: { requestsPerMinute: 1 }, narrow: { concurrentStreams: 1 } }

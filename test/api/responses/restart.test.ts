@@ -28,7 +28,7 @@ const ended = async (server: TestServer, id: string, status: string) => {
   await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 15_000 }).toBe(status);
 };
 
-/** A house that is opened again in the same folder. */
+/** A server that is opened again in the same folder. */
 async function folder(): Promise<() => Promise<TestServer>> {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));

@@ -50,7 +50,7 @@ const recordings = answered
     { name: `${name}, with spaces,`, bytes: spaced(bytes) },
   ]);
 
-describe('a recorded stream on the short way', () => {
+describe('a recorded stream passed through', () => {
   test.each(recordings)('$name says what it says when it is decoded and encoded, wherever it is cut', ({ bytes }) => {
     const events = decoded(encoded(decoded(bytes), true));
     const stride = Math.max(1, Math.floor(bytes.length / 400));

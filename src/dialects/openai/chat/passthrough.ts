@@ -18,7 +18,7 @@ const bytesPerToken = 4;
 const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|role"\s*:\s*"|index"\s*:\s*[1-9])/g;
 
 /**
- * Chat completion chunks on the short way: frames are split on bytes and handed on as they came. Only those with a marker are decoded, and all of them
+ * Chat completion chunks passed through: frames are split on bytes and handed on as they came. Only those with a marker are decoded, and all of them
  * until the answer has begun to speak, and once a tool is called: its arguments must be whole. Comments, other fields than `data` and `[DONE]` are kept back. Frames end in LF LF.
  * Measured (Node 26): 60 µs for 200 frames of 240 bytes in one piece, 105 µs one by one.
  */

@@ -99,7 +99,7 @@ export interface Rights {
   hear(listener: (userId: number) => Promise<void>): void;
 }
 
-/** What these routes need from the rest of the house, besides what answering takes. */
+/** What these routes need from the rest, besides what answering takes. */
 export interface KeepingDeps {
   readonly responses: StoredResponses;
   readonly conversations: Conversations;

@@ -407,7 +407,7 @@ describe('a refusal', () => {
     [503, fake.failing(503)],
     [504, fake.failing(504)],
     [529, fake.failing(529)],
-  ])('%i is worded as the provider does, with what must not leave the house', async (status, behaviour) => {
+  ])('%i is worded as the provider does, with what must not leave the server', async (status, behaviour) => {
     const refused = await scripted(behaviour);
     expect(refused.status).toBe(status);
     expect(JSON.parse(refused.text)).toMatchObject({
