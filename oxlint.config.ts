@@ -8,7 +8,7 @@ export default defineConfig({
   ignorePatterns: ['node_modules', 'dist', 'data', 'test/walls/planted'],
   rules: {
     eqeqeq: ['error', 'always', { null: 'ignore' }],
-    'import/no-cycle': 'error',
+    'import/no-cycle': ['error', { ignoreTypes: false }],
     'no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     'no-var': 'error',
     'prefer-const': 'error',

@@ -2,7 +2,7 @@ import type { Settings } from '#config/index';
 import type { Database } from './database.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { planNamesOf } from '#core/plan-names';
 import { areLimits, type Plan } from '#core/plan';
 import { apiKeyRoutes } from '#resources/api-keys/routes';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 
 /** Where the command line finds the token of the server that runs on a data folder. */
 export const localTokenFile = (folder: string) => join(folder, 'local');

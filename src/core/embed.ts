@@ -1,5 +1,5 @@
 import type { Usage } from './event.ts';
-import type { Context } from './generate.ts';
+import type { Context } from './context.ts';
 
 /** A request for the vectors of some texts. */
 export interface EmbedCall {

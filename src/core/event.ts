@@ -99,3 +99,6 @@ export function speaks(event: GenerateEvent): boolean {
       return event satisfies never;
   }
 }
+
+/** What came at once, in its order: a step through all the wrappers costs more than an event. */
+export type Events = readonly GenerateEvent[];

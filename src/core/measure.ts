@@ -1,6 +1,6 @@
-import { isConversation, type Call } from './call.ts';
+import { isConversation, type Call } from './routed-call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
-import type { Caller } from './generate.ts';
+import type { Caller } from './context.ts';
 import { tokensOfCounts } from './price.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */

@@ -1,4 +1,4 @@
-import type { Caller } from './generate.ts';
+import type { Caller } from './context.ts';
 
 /**
  * Is the credential a narrowed one, by scopes, models or an expiry? Such a credential gives nobody what it does not have itself: it makes no keys, sets no

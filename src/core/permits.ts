@@ -1,5 +1,5 @@
 import type { Owner } from './account.ts';
-import type { Progress, Events } from './generate.ts';
+import type { Events } from './event.ts';
 
 /** A permit that a request gives back at its end. */
 export interface Permit {
@@ -50,7 +50,7 @@ export class Permits {
 }
 
 /** An answer that takes several steps: between them the request keeps its stream. */
-export async function* inSteps(progress: Progress, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
+export async function* inSteps(progress: { permits?: Permits }, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   const permits = (progress.permits ??= new Permits());
   permits.hold();
   try {

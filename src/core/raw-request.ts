@@ -1,4 +1,4 @@
-import type { Context } from './generate.ts';
+import type { Context } from './context.ts';
 import type { Counts } from './price.ts';
 
 /** A request that goes to a provider of the same interface as it came, and whose answer comes back as it came: speech, pictures, transcripts. */

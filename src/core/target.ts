@@ -1,7 +1,9 @@
+import type { AnsweringTarget } from './context.ts';
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
 import type { FieldSupport } from './capabilities.ts';
-import type { Events, TargetContext } from './generate.ts';
+import type { Events } from './event.ts';
+import type { TargetContext } from './context.ts';
 import type { RawRequest } from './raw-request.ts';
 import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
@@ -95,9 +97,9 @@ export function priced(groups: readonly (Omit<WeightedTarget, 'price'> & { reado
 }
 
 /** What a call costs at the target that answered it; as it may cost at most where that is not known. */
-export function priceAt({ targets, price }: Model, target: Target | undefined): Price | undefined {
+export function priceAt({ targets, price }: Model, target: AnsweringTarget | undefined): Price | undefined {
   if (target === undefined) return price;
-  const group = targets.find((one) => one.target === target || one.others?.includes(target) === true);
+  const group = targets.find((one) => one.target === target || one.others?.some((other) => other === target) === true);
   return group?.price === undefined ? price : (group.price ?? undefined);
 }
 

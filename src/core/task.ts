@@ -1,5 +1,6 @@
-import type { Sampling } from './call.ts';
-import type { Events, TargetContext } from './generate.ts';
+import type { Sampling } from './sampling.ts';
+import type { Events } from './event.ts';
+import type { TargetContext } from './context.ts';
 import type { Counts } from './price.ts';
 import type { Target } from './target.ts';
 

@@ -1,5 +1,6 @@
+import type { AnsweringTarget } from './context.ts';
 import type { GenerateCall, Reasoning } from './call.ts';
-import { placesOf, type Model, type Target } from './target.ts';
+import { placesOf, type Model } from './target.ts';
 
 type Effort = NonNullable<Reasoning['effort']>;
 
@@ -24,7 +25,7 @@ export interface Seen {
 export function hiddenThoughts(
   { reasoning, sampling }: GenerateCall,
   { abilities, limits }: Pick<Model, 'abilities' | 'limits'>,
-  target: Target | undefined,
+  target: AnsweringTarget | undefined,
   { said, thought, thinks, silent }: Seen,
 ): number {
   if (target === undefined || target.thoughts === 'all') return 0;

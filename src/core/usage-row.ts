@@ -1,5 +1,5 @@
 import type { Balance } from './account.ts';
-import type { Attempt, Tags } from './generate.ts';
+import type { Attempt, Tags } from './context.ts';
 
 /** How a call ended. */
 export type End =

@@ -1,7 +1,7 @@
 import { choiceHeaders } from '#core/choice-headers';
 import type { Started } from '#core/event';
-import type { Allowance, Progress } from '#core/generate';
-import type { Headers } from '#http/exchange';
+import type { Allowance, Progress } from '#core/context';
+import type { Headers } from '#http/headers';
 
 /**
  * What an answer says about its way: who answered, after how many tries, what could not be honoured, what is left of the limits.

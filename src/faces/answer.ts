@@ -1,16 +1,18 @@
 import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { choiceHeaders } from '#core/choice-headers';
-import type { GenerateEvent, Started } from '#core/event';
+import type { GenerateEvent, Started, Events } from '#core/event';
 import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
-import type { Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Context } from '#core/context';
 import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
 import { cacheSecondsIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from '#http/event-stream';
-import type { Exchange, Headers } from '#http/exchange';
+import type { Exchange } from '#http/exchange';
+import type { Headers } from '#http/headers';
 import type { Asked } from '#http/route';
 
 /** What the answering of a call needs from the rest. */

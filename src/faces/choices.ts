@@ -1,6 +1,6 @@
 import { choiceHeaders } from '#core/choice-headers';
 import { Fault } from '#core/fault';
-import type { Tags } from '#core/generate';
+import type { Tags } from '#core/context';
 
 const mostTargets = 8;
 const longestName = 200;

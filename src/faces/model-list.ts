@@ -1,6 +1,6 @@
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Model } from '#core/target';
 
 /** The models that are shown, and any that can be asked for by name. */

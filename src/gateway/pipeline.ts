@@ -1,6 +1,8 @@
 import type { Clock } from '#kit/async/clock';
-import type { Call } from '#core/call';
-import type { Caller, Context, Generate, Events } from '#core/generate';
+import type { Call } from '#core/routed-call';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Caller, Context } from '#core/context';
 import { admitted, unreserved } from './rules/admitted.ts';
 import { cached, type CachedDeps } from './rules/cached.ts';
 import type { AdmittedCall } from './rules/admitted.ts';

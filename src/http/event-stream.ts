@@ -1,5 +1,6 @@
 import type { Clock } from '#kit/async/clock';
-import type { Exchange, Headers } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
+import type { Headers } from './headers.ts';
 
 export interface EventStreamSettings {
   readonly clock: Clock;

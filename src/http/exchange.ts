@@ -1,6 +1,7 @@
+import type { Headers } from './headers.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault, noRoom } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { requestId } from '#kit/crypto/ids';
 import { ClientLeft } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
@@ -8,9 +9,6 @@ import type { ByteBudget, Memory, NeededMemory } from '#kit/memory/byte-budget';
 import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
 import { Recording } from './response-recorder.ts';
-
-/** Header names and values in turn, as `writeHead` takes them. */
-export type Headers = readonly string[];
 
 const always: Headers = [
   'cache-control',

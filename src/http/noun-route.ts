@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { checked, type Problem } from '#kit/json/check';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Route } from './route.ts';
 
 /** A route of a noun: it answers with a value and knows nothing of the connection. A face decides in which words it is spoken to. */

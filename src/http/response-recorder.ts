@@ -1,4 +1,4 @@
-import type { Headers } from './exchange.ts';
+import type { Headers } from './headers.ts';
 
 /** An answer as a client got it. */
 export interface RecordedResponse {

@@ -1,7 +1,8 @@
 import type { TObject, TSchema } from 'typebox';
 import type { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
-import type { Exchange, Headers } from './exchange.ts';
+import type { Caller } from '#core/context';
+import type { Exchange } from './exchange.ts';
+import type { Headers } from './headers.ts';
 
 /** What a credential may be narrowed to. */
 export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Fault, faultOf, reasonOf } from '#core/fault';
 import { isNarrowed } from '#core/narrowed';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Clock } from '#kit/async/clock';
 import type { ByteBudget } from '#kit/memory/byte-budget';
 import { OpenList } from '#kit/async/open-list';

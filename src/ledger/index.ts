@@ -1,7 +1,7 @@
 import type { Account, AccountKind, Balance, Owner } from '#core/account';
 import type { Clock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
-import type { Caller, Context } from '#core/generate';
+import type { Caller, Context } from '#core/context';
 import type { LeaseSource } from '#core/lease';
 import type { CountTokens } from '#core/measure';
 import { Permits } from '#core/permits';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
-import type { Context, Progress } from '#core/generate';
+import type { Context, Progress } from '#core/context';
 import type { Plan } from '#core/plan';
 import type { Model, Target } from '#core/target';
 import type { UsageRow } from '#core/usage-row';

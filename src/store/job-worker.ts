@@ -5,7 +5,7 @@ import { randomText } from '#kit/crypto/ids';
 import { Fault, faultOf } from '#core/fault';
 import type { Json } from '#core/json';
 import { Pauses, Postponed } from '#store/job-pauses';
-import type { Handler, WorkOptions } from '#store/jobs';
+import type { Handler, WorkOptions } from './job.ts';
 import type { StoreLog } from '#store/log';
 import type { Database, Store } from '#store/open';
 

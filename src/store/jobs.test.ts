@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
-import { jobs, type Handler, type RunningJob, type WorkOptions } from '#store/jobs';
+import { jobs } from '#store/jobs';
+import type { Handler, RunningJob, WorkOptions } from './job.ts';
 import type { Store } from '#store/open';
 import { onBothDatabases } from '../../test/support/databases.ts';
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { GenerateCall, Output, Reasoning, Sampling } from '#core/call';
+import type { GenerateCall, Output, Reasoning } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import type { MediaPart, Part, Tool, ToolChoice, ToolResultPart, Turn } from '#core/conversation';
 import { isObject, type Extra } from '#core/json';
 import { chat, gemini, messages, model, responses, wires, type CrossedWire } from './wires.ts';

@@ -55,9 +55,10 @@ test.each([
 /** Expressions that are put together while the program runs, and why no stranger's text meets a stranger's pattern in them on the thread of the server. */
 const reasons: Readonly<Record<string, string>> = {
   "gateway/searching/pages.ts new RegExp(`</${name}[\\\\s/>]`, 'gi')": 'a fixed text, made of a name out of a list of ours',
-  "kit/check.ts new RegExp(rule.pattern, 'u')": 'patterns of our own schemas, which are looked at above',
-  "kit/check.ts new RegExp(pattern, 'u')": 'patterns of our own schemas, which are looked at above',
-  "kit/written-pattern.ts new RegExp(text.slice(flags.length), `g${[...new Set(letters)].join('')}`)": 'of operators; it runs on a thread that can be ended',
+  "kit/json/check.ts new RegExp(rule.pattern, 'u')": 'patterns of our own schemas, which are looked at above',
+  "kit/json/check.ts new RegExp(pattern, 'u')": 'patterns of our own schemas, which are looked at above',
+  "kit/patterns/written-pattern.ts new RegExp(text.slice(flags.length), `g${[...new Set(letters)].join('')}`)":
+    'of operators; it runs on a thread that can be ended',
   "providers/built-in/schema/pattern-tree.ts new RegExp(`\\\\p${name}`, 'u')": 'one class, asked of one character',
 };
 

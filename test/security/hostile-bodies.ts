@@ -1,4 +1,4 @@
-import type { Attack } from './attacks.ts';
+import type { Attack } from './attack.ts';
 
 const times = <Item>(count: number, item: (at: number) => Item) => Array.from({ length: count }, (_, at) => item(at));
 const deep = (levels: number, opening = '[', closing = ']', inmost = '') => `${opening.repeat(levels)}${inmost}${closing.repeat(levels)}`;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
-import type { Attack } from './attacks.ts';
+import type { Attack } from './attack.ts';
 import { embedded } from '../support/databases.ts';
 import { always, ok, on, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import type { Watched } from './loop-watch.ts';

@@ -1,7 +1,8 @@
 /* The world outside: clients that ask, and the providers that answer. Both know what they have seen. */
 import { Fault, faultOf } from '#core/fault';
 import type { GenerateCall } from '#core/call';
-import type { Caller, Context, Events } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Caller, Context } from '#core/context';
 import { Permits } from '#core/permits';
 import type { Model, Target } from '#core/target';
 import type { Serving } from './machine.ts';

@@ -2,8 +2,10 @@
 import { openChannel } from '#kit/ipc/channel';
 import type { Account } from '#core/account';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Events } from '#core/generate';
-import type { Call } from '#core/call';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Context } from '#core/context';
+import type { Call } from '#core/routed-call';
 import type { Contact, LeaseSource, PermitKind } from '#core/lease';
 import type { CountTokens } from '#core/measure';
 import type { Plan } from '#core/plan';

@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { LeaseGrant } from '#core/lease';
 import { Permits } from '#core/permits';
 import { steps } from '#core/steps';

@@ -1,6 +1,6 @@
 /* Who may ask, as one process knows it: the production modules, told by the database's feed, and what the process has heard of each key. */
 import type { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Change } from '#store/open';
 import { openIdentity } from '../../src/resources/api-keys/identify.ts';
 import { openRights, type Ongoing, type Rights } from '../../src/resources/api-keys/rights.ts';

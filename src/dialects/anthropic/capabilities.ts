@@ -1,5 +1,5 @@
 import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
-import type { Quirks } from './encode-request.ts';
+import type { Quirks } from './quirks.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
 /** What this wire has words for. */

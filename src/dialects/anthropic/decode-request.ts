@@ -1,5 +1,6 @@
 import { checked, type Problem } from '#kit/json/check';
-import type { GenerateCall, Reasoning, Sampling } from '#core/call';
+import type { GenerateCall, Reasoning } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';

@@ -1,7 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import { own, type JsonObject } from '#core/json';
 import { isSigned } from './encode-messages.ts';
-import type { Quirks } from './encode-request.ts';
+import type { Quirks } from './quirks.ts';
 import { budgetOf, effortWord, leastBudget } from './thinking.ts';
 import { dialect } from './wire.ts';
 

@@ -1,3 +1,4 @@
+import type { Quirks } from './quirks.ts';
 import type { GenerateCall } from '#core/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
@@ -10,14 +11,6 @@ import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supportOf } from './capabilities.ts';
 import { dialect } from './wire.ts';
-
-/** How a provider's model differs from the others of this wire. */
-export interface Quirks {
-  /** It thinks by effort alone and refuses budgets. */
-  readonly adaptive?: boolean;
-  /** Sampling fields that it refuses. */
-  readonly without?: readonly ('temperature' | 'top_p' | 'top_k')[];
-}
 
 /** The most an answer may have where neither the client nor the settings say: every current model takes so much. */
 const defaultTokens = 8192;

@@ -1,5 +1,6 @@
 import { checked } from '#kit/json/check';
-import type { GenerateCall, Output, Reasoning, Sampling } from '#core/call';
+import type { GenerateCall, Output, Reasoning } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import type { ToolChoice } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';

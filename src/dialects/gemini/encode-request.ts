@@ -1,3 +1,4 @@
+import type { Quirks } from './quirks.ts';
 import type { GenerateCall } from '#core/call';
 import { isWebSearch, type Tool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
@@ -10,18 +11,6 @@ import { encodeConversation } from './encode-contents.ts';
 import { support, supportOf } from './capabilities.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
-
-/** How a provider, or one of its models, differs from the others of this wire. */
-export interface Quirks {
-  /** It does not know the ids of function calls. */
-  readonly withoutIds?: boolean;
-  /** It refuses to be told how to think. */
-  readonly withoutThinking?: boolean;
-  /** Efforts whose budget it refuses. */
-  readonly refusedEfforts?: readonly string[];
-  /** It takes function calls back only with a signature; for those that have none there is a word that stands for it. */
-  readonly signed?: boolean;
-}
 
 /**
  * Call → a content generation request. A field the client did not send is not sent.

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Fault } from '#core/fault';
 import type { GenerateCall } from '#core/call';
 import { decodeCount, decodeRequest } from './decode-request.ts';
-import { encodeRequest, type Quirks } from './encode-request.ts';
+import { encodeRequest } from './encode-request.ts';
+import type { Quirks } from './quirks.ts';
 import { requests } from './recordings/read.ts';
 import { jsonSchemaOf } from './schema.ts';
 

@@ -5,7 +5,7 @@ import { answerHeaders } from '../answer-headers.ts';
 import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { Embed, Embedded, EmbedPassthrough } from '#core/embed';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import { isObject } from '#core/json';
 import { root } from './root.ts';
 

@@ -6,7 +6,7 @@ import { answerHeaders } from '../answer-headers.ts';
 import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import { textOf } from '#core/json';
 import type { SendRaw, RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';

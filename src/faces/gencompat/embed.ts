@@ -4,7 +4,7 @@ import { answerHeaders } from '../answer-headers.ts';
 import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import type { Embed } from '#core/embed';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 
 export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
   readonly embed: Embed;

@@ -1,4 +1,4 @@
-import type { Headers } from '#http/exchange';
+import type { Headers } from '#http/headers';
 
 export const root = '/server/messages/v1';
 

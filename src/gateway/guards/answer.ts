@@ -3,7 +3,7 @@ import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, ToolCallPiece } from '#core/event';
 import { HeldBytes } from '../rules/held-back.ts';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 
 type Each = (text: string) => string;
 type PartEvent = Extract<GenerateEvent, { type: 'part' }>;

@@ -1,6 +1,6 @@
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import { Fault, queueFull } from '#core/fault';
-import type { Caller, Context } from '#core/generate';
+import type { Caller, Context } from '#core/context';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { Permits } from '#core/permits';
 import { PatternTooSlow } from '#kit/patterns/index';

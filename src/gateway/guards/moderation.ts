@@ -1,5 +1,6 @@
 import { parseJson, scan } from '#kit/json/scan';
-import type { Call, GenerateCall } from '#core/call';
+import type { GenerateCall } from '#core/call';
+import type { Call } from '#core/routed-call';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
 import { isObject } from '#core/json';

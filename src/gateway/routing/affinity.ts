@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 
 /** What a provider keeps warm of a prompt is its beginning: more of it tells no two conversations apart. */
 const prefixCharacters = 4096;

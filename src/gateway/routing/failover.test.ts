@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import type { GenerateCall } from '#core/call';
-import type { Context, TargetContext } from '#core/generate';
+import type { Context, TargetContext } from '#core/context';
 import type { Target } from '#core/target';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { AdmittedCall } from '../rules/admitted.ts';

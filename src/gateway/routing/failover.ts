@@ -1,8 +1,10 @@
 import type { Clock } from '#kit/async/clock';
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Attempt, Generate, Events, TargetContext } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Attempt, TargetContext } from '#core/context';
 import { placesOf, type Target } from '#core/target';
 import { affinityOf } from './affinity.ts';
 import { allOut } from './all-out.ts';

@@ -1,5 +1,7 @@
-import { isConversation } from '#core/call';
-import type { Context, Generate, Events } from '#core/generate';
+import { isConversation } from '#core/routed-call';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Context } from '#core/context';
 import type { RoutedCall } from '#core/routed-call';
 import type { Ledger, Reservation } from '#ledger/index';
 

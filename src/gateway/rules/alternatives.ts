@@ -1,11 +1,12 @@
-import type { Call } from '#core/call';
+import type { Call, RoutedCall } from '#core/routed-call';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Context } from '#core/context';
 import { steps } from '#core/steps';
 import { inSteps } from '#core/permits';
 import type { Model } from '#core/target';
 import { allOut } from '../routing/all-out.ts';
-import type { RoutedCall } from '#core/routed-call';
 
 export interface Alternatives {
   /** In the order in which they are to be asked. */

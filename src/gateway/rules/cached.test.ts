@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { GenerateEvent } from '#core/event';
-import type { Context, Events } from '#core/generate';
+import type { GenerateEvent, Events } from '#core/event';
+import type { Context } from '#core/context';
 import { cached } from './cached.ts';
 import type { RoutedCall } from '#core/routed-call';
 import type { ResponseCache } from './response-cache.ts';

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { sizeOf } from '#kit/memory/size-of';
-import { isConversation, type GenerateCall } from '#core/call';
-import type { Context, Generate, Events } from '#core/generate';
+import { type GenerateCall } from '#core/call';
+import { isConversation } from '#core/routed-call';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Context } from '#core/context';
 import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
 import { largestAnswer, type ResponseCache } from './response-cache.ts';

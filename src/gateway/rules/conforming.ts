@@ -1,8 +1,9 @@
 import type { GenerateCall } from '#core/call';
-import type { GenerateEvent, Usage } from '#core/event';
+import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
-import type { Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { inSteps } from '#core/permits';
 import { HeldBytes } from './held-back.ts';

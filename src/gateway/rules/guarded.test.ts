@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
 import { guarded } from './guarded.ts';

@@ -1,8 +1,10 @@
-import { isConversation, type GenerateCall } from '#core/call';
+import { type GenerateCall } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import type { Task } from '#core/task';
-import type { GenerateEvent } from '#core/event';
+import type { GenerateEvent, Events } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import type { Caller, Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Caller, Context } from '#core/context';
 import { steps } from '#core/steps';
 import type { RoutedCall } from '#core/routed-call';
 import { HeldAnswer, type Segment } from '../guards/answer.ts';

@@ -1,6 +1,6 @@
 import type { GenerateEvent } from '#core/event';
 import { Fault, noRoom } from '#core/fault';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import { sizeOf } from '#kit/memory/size-of';
 
 /** Bytes: a longer answer is not held back, but given up. */

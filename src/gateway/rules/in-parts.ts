@@ -1,9 +1,10 @@
 import type { Clock } from '#kit/async/clock';
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import type { Task } from '#core/task';
-import type { GenerateEvent, Usage } from '#core/event';
+import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Context } from '#core/context';
 import type { AdmittedCall } from './admitted.ts';
 
 /** Seconds that a part which failed waits for its second try, at most. */

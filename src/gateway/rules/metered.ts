@@ -1,9 +1,10 @@
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import type { Context, Generate } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Context } from '#core/context';
 import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';

@@ -1,8 +1,10 @@
-import { isConversation, type Call } from '#core/call';
+import { isConversation, type Call } from '#core/routed-call';
 import { choiceHeaders } from '#core/choice-headers';
 import type { Task } from '#core/task';
 import { Fault } from '#core/fault';
-import type { Caller, Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Events } from '#core/event';
+import type { Caller, Context } from '#core/context';
 import { narrowedTo, within, type Model } from '#core/target';
 import { alternating } from './alternatives.ts';
 import type { RoutedCall } from '#core/routed-call';

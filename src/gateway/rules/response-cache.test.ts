@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Events } from '#core/generate';
+import type { Events } from '#core/event';
 import { ResponseCache } from './response-cache.ts';
 
 let now = 0;

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import type { Events } from '#core/generate';
+import type { Events } from '#core/event';
 
 /** Answers in the memory of this process: another process, of this machine or another, has its own. What was not asked for longest goes first. */
 export class ResponseCache {

@@ -11,10 +11,11 @@ import {
   type Turn,
   type WebSearch,
 } from '#core/conversation';
-import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import type { GenerateEvent, ToolCallPiece, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
-import type { Caller, Context, Generate, Events } from '#core/generate';
+import type { Generate } from '#core/generate';
+import type { Caller, Context } from '#core/context';
 import { isObject, textOf } from '#core/json';
 import { inSteps } from '#core/permits';
 import { steps } from '#core/steps';

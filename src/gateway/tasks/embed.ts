@@ -1,8 +1,9 @@
-import type { Call } from '#core/call';
+import type { Call } from '#core/routed-call';
 import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#core/embed';
 import type { Task } from '#core/task';
-import type { Started, Usage } from '#core/event';
-import type { Generate, Events, TargetContext } from '#core/generate';
+import type { Started, Usage, Events } from '#core/event';
+import type { Generate } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import { promptSize } from '#core/measure';
 import type { Target } from '#core/target';
 

@@ -1,4 +1,4 @@
-import type { Call } from '#core/call';
+import type { Call } from '#core/routed-call';
 import type { Generate } from '#core/generate';
 import type { SendRaw } from '#core/raw-request';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import type { Allowance, Progress } from '#core/generate';
+import type { Allowance, Progress } from '#core/context';
 import { secondsToNextMonth } from '#core/plan';
 import type { Hold } from './local-lease.ts';
 

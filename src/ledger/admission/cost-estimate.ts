@@ -1,7 +1,7 @@
 import type { AccountKind } from '#core/account';
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import { Fault } from '#core/fault';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import { promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';

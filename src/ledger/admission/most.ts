@@ -1,4 +1,4 @@
-import { isConversation } from '#core/call';
+import { isConversation } from '#core/routed-call';
 import { promptSize } from '#core/measure';
 import { costOfCounts, hasCountRates, tokensOfCounts } from '#core/price';
 import type { RoutedCall } from '#core/routed-call';

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/async/clock';
 import type { Owner } from '#core/account';
 import type { Fault } from '#core/fault';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import type { Permit } from '#core/permits';
 import type { UsageRow } from '#core/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { Tags } from '#core/generate';
+import type { Tags } from '#core/context';
 import type { Model } from '#core/target';
 import type { UsageRow } from '#core/usage-row';
 

@@ -1,5 +1,6 @@
 import { trimEnd } from '#kit/text/trim-end';
-import { encodeRequest, type Quirks } from '#dialects/anthropic/encode-request';
+import { encodeRequest } from '#dialects/anthropic/encode-request';
+import type { Quirks } from '#dialects/anthropic/quirks';
 import { decoder } from '#dialects/anthropic/events';
 import { supportOf } from '#dialects/anthropic/capabilities';
 import { decodeFault } from '#dialects/anthropic/faults';
@@ -7,7 +8,8 @@ import { decodeResult } from '#dialects/anthropic/result';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
-import type { Events, TargetContext } from '#core/generate';
+import type { Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import { post, awaitingWords } from '../shared/post.ts';
 import { keyRing, type KeyRing } from '../shared/keys.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';

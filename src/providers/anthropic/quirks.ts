@@ -1,4 +1,4 @@
-import type { Quirks } from '#dialects/anthropic/encode-request';
+import type { Quirks } from '#dialects/anthropic/quirks';
 import type { GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 import { own } from '#core/json';

@@ -2,7 +2,7 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Tokens } from '#kit/tokens/index';
 import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import { Fault, queueFull } from '#core/fault';
-import type { Context } from '#core/generate';
+import type { Context } from '#core/context';
 import { sentenceDimensions, type Read, type Sentences } from './sentence/sentence.ts';
 
 const embeddingName = 'built-in-embedding';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#kit/async/clock';
 import type { Tokens } from '#kit/tokens/index';
-import type { FinishReason, GenerateEvent } from '#core/event';
-import type { Events } from '#core/generate';
+import type { FinishReason, GenerateEvent, Events } from '#core/event';
 import { logprobsOf } from './logprobs.ts';
 import type { Answer } from './rules.ts';
 

@@ -4,7 +4,7 @@ import type { GenerateCall } from '#core/call';
 import type { Part, Role, Tool, Turn } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { fold, type GenerateResult } from '#core/fold';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
 import fc from 'fast-check';
 import { builtIn } from './built-in.ts';

@@ -3,7 +3,7 @@ import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dial
 import { decodeFault } from '#dialects/gemini/faults';
 import type { EmbedCall, Embedded } from '#core/embed';
 import { Fault } from '#core/fault';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { post, refusalText, whole } from '../shared/post.ts';
 import type { Endpoint } from './generate-content.ts';

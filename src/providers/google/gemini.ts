@@ -1,5 +1,5 @@
 import { trimEnd } from '#kit/text/trim-end';
-import type { Quirks } from '#dialects/gemini/encode-request';
+import type { Quirks } from '#dialects/gemini/quirks';
 import type { MediaPart } from '#core/conversation';
 import { generateContent, inPath, searches, type Credential } from './generate-content.ts';
 import { batchEmbed, embedContent } from './embed-content.ts';

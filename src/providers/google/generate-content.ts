@@ -1,4 +1,5 @@
-import { encodeRequest, type Quirks } from '#dialects/gemini/encode-request';
+import { encodeRequest } from '#dialects/gemini/encode-request';
+import type { Quirks } from '#dialects/gemini/quirks';
 import { decoder } from '#dialects/gemini/events';
 import { decodeFault } from '#dialects/gemini/faults';
 import { decodeResult } from '#dialects/gemini/result';
@@ -8,7 +9,8 @@ import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
 import { isWebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
-import type { Events, TargetContext } from '#core/generate';
+import type { Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import { own } from '#core/json';
 import { post, awaitingWords, refusalText } from '../shared/post.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';

@@ -1,4 +1,4 @@
-import type { Events } from '#core/generate';
+import type { Events } from '#core/event';
 
 /**
  * The signatures that came with function calls, by the ids of the calls: models that think refuse a call that comes back without its own, and clients of

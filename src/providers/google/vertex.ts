@@ -1,5 +1,5 @@
 import { trimEnd } from '#kit/text/trim-end';
-import type { Quirks } from '#dialects/gemini/encode-request';
+import type { Quirks } from '#dialects/gemini/quirks';
 import { decodeFault } from '#dialects/gemini/faults';
 import { supportOf } from '#dialects/gemini/capabilities';
 import type { Target } from '#core/target';

@@ -1,13 +1,14 @@
 import { trimEnd } from '#kit/text/trim-end';
 import { largeBytes } from '#kit/json/large';
-import type { Quirks } from '#dialects/openai/chat/encode-request';
+import type { Quirks } from '#dialects/openai/chat/quirks';
 import { decoder } from '#dialects/openai/chat/events';
 import { supportOf } from '#dialects/openai/chat/capabilities';
 import { decodeFault } from '#dialects/openai/chat/faults';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
-import type { Events, TargetContext } from '#core/generate';
+import type { Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import { post, awaitingWords, refusalText, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { keyRing } from '../shared/keys.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';

@@ -4,7 +4,7 @@ import type { UpstreamResponse } from '#kit/upstream/response';
 import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
 import { Fault } from '#core/fault';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import { upstreamFault, whole } from '../shared/post.ts';
 import { postInTurn, type Endpoint } from './endpoint.ts';
 

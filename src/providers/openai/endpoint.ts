@@ -1,9 +1,9 @@
-import type { Quirks } from '#dialects/openai/chat/encode-request';
+import type { Quirks } from '#dialects/openai/chat/quirks';
 import { decodeFault } from '#dialects/openai/chat/faults';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import { post, refusalText } from '../shared/post.ts';
 import type { KeyRing } from '../shared/keys.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';

@@ -6,7 +6,7 @@ import { openUpstreams, type Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
 import type { GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import {
   altered,

@@ -4,7 +4,7 @@ import { decodeResult } from '#dialects/openai/chat/result';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
-import type { Events } from '#core/generate';
+import type { Events } from '#core/event';
 import type { Passthrough } from '#core/passthrough';
 import { upstreamFault, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';

@@ -1,4 +1,4 @@
-import type { Quirks } from '#dialects/openai/chat/encode-request';
+import type { Quirks } from '#dialects/openai/chat/quirks';
 import type { GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 import { own } from '#core/json';

@@ -1,4 +1,5 @@
-import { encodeRequest, type Quirks } from '#dialects/openai/chat/encode-request';
+import { encodeRequest } from '#dialects/openai/chat/encode-request';
+import type { Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
 import type { Passthrough } from '#core/passthrough';

@@ -1,7 +1,7 @@
 import { splice } from '#kit/json/scan';
 import { isCount } from '#dialects/shared/read-fields';
-import type { Usage } from '#core/event';
-import type { Events, TargetContext } from '#core/generate';
+import type { Usage, Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';

@@ -1,7 +1,7 @@
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
-import type { TargetContext } from '#core/generate';
+import type { TargetContext } from '#core/context';
 import { refusalText } from './post.ts';
 import type { KeyRing } from './keys.ts';
 import type { KnownQuirks } from './known-quirks.ts';

@@ -3,7 +3,8 @@ import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GenerateCall } from '#core/call';
 import type { MediaPart, Part, Turn } from '#core/conversation';
 import { Fault, queueFull } from '#core/fault';
-import type { Events, TargetContext } from '#core/generate';
+import type { Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import type { Target, TargetGroup } from '#core/target';
 import { upstreamFault } from './post.ts';
 

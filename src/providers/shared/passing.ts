@@ -1,7 +1,7 @@
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { noteMilliseconds } from '#core/event';
-import type { Events } from '#core/generate';
+import type { Events } from '#core/event';
 
 /** Where the bytes of an answer go that nobody reads on the way. */
 export interface Passage {

@@ -2,7 +2,7 @@ import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault, noRoom } from '#core/fault';
-import type { Patience, TargetContext } from '#core/generate';
+import type { Patience, TargetContext } from '#core/context';
 
 /** Bytes of a whole answer, and of a refusal's body. */
 const wholeBytes = 67_108_864;

@@ -5,7 +5,8 @@ import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { BadJson } from '#kit/json/scan';
 import { largeBytes, readLargeJson } from '#kit/json/large';
-import type { Events, TargetContext } from '#core/generate';
+import type { Events } from '#core/event';
+import type { TargetContext } from '#core/context';
 import { upstreamFault, whole, type AwaitingWords } from './post.ts';
 
 /** The reading of an answer, whatever its dialect. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { feed } from '#store/feed';
 import { silent } from '#store/log';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';

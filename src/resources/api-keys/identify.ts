@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import type { Change, Store } from '#store/open';
 import { userIn } from './identify.ts';
 import type { ApiKeys, Found } from './store.ts';

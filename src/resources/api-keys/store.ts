@@ -1,6 +1,6 @@
 import { sql, type Generated } from 'kysely';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { areLimits, type Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { badCursor, cursorOf, placeOf } from '../pagination.ts';
-import type { Attempt, Tags } from '#core/generate';
+import type { Attempt, Tags } from '#core/context';
 import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
 

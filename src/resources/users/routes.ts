@@ -3,7 +3,7 @@ import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#core/fault';
 import type { PlanNames } from '#core/plan-names';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 import { limits, optionalLimits } from '../plan-limits.ts';
 import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';

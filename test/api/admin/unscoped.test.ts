@@ -3,7 +3,7 @@ import { ByteBudget } from '#kit/memory/byte-budget';
 import { systemClock } from '#kit/async/clock';
 import type { Route } from '#http/route';
 import { serve, type Listening } from '#http/server';
-import type { Caller } from '#core/generate';
+import type { Caller } from '#core/context';
 
 const callers: Readonly<Record<string, Partial<Caller>>> = {
   'a key that is not narrowed': {},

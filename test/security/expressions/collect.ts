@@ -4,7 +4,7 @@ import { parseAst } from 'vitest/node';
 
 /** A regular expression of the sources. */
 export interface Expression {
-  /** `kit/check.ts /^[aio]/`: its file below `src/`, and how it is written there. */
+  /** `kit/json/check.ts /^[aio]/`: its file below `src/`, and how it is written there. */
   readonly name: string;
   readonly source: string;
   readonly flags: string;

@@ -1,5 +1,4 @@
-import type { GenerateEvent } from '#core/event';
-import type { Events } from '#core/generate';
+import type { GenerateEvent, Events } from '#core/event';
 
 /** The events one by one, however they came. */
 export async function* eachOf(answer: AsyncIterable<Events>): AsyncGenerator<GenerateEvent> {

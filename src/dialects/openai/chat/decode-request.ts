@@ -1,5 +1,6 @@
 import { checked } from '#kit/json/check';
-import type { GenerateCall, Output, Sampling } from '#core/call';
+import type { GenerateCall, Output } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra } from '#core/json';
 import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';

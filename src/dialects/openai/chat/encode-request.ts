@@ -1,4 +1,6 @@
-import type { GenerateCall, Output, Sampling } from '#core/call';
+import type { Quirks } from './quirks.ts';
+import type { GenerateCall, Output } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
@@ -9,18 +11,6 @@ import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supportOf } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
-
-/** Where a provider differs from the public description. */
-export interface Quirks {
-  /** The only name of the token limit it takes. Otherwise the one the client used, or `max_completion_tokens`. */
-  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  /** False: it refuses `stream_options`. Otherwise streams always ask for usage. */
-  readonly usage?: boolean;
-  /** False: it refuses `reasoning_effort`. */
-  readonly effort?: boolean;
-  /** Values of `reasoning_effort` that it refuses. */
-  readonly refusedEfforts?: readonly string[];
-}
 
 /**
  * Call → a chat completion request. A field the client did not send is not sent.

@@ -1,5 +1,6 @@
 import { checked, type Problem } from '#kit/json/check';
-import type { GenerateCall, Output, Sampling } from '#core/call';
+import type { GenerateCall, Output } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';

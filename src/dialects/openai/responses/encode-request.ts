@@ -1,4 +1,6 @@
-import type { GenerateCall, Sampling } from '#core/call';
+import type { Quirks } from './quirks.ts';
+import type { GenerateCall } from '#core/call';
+import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
@@ -9,12 +11,6 @@ import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { dialect, sisterFields } from './wire.ts';
-
-/** How a provider's model differs from the others of this wire. */
-export interface Quirks {
-  /** False: it gives no encrypted thoughts and refuses to be asked for them. */
-  readonly encrypted?: boolean;
-}
 
 const encrypted = 'reasoning.encrypted_content';
 const withLogprobs = 'message.output_text.logprobs';

@@ -1,11 +1,10 @@
+import { entryOf, fieldOf, givesEncrypted } from './entry.ts';
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
-import { outputOf } from '#dialects/openai/responses/listed-items';
 import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
-import { spelling } from '#dialects/shared/read-fields';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -14,8 +13,8 @@ import type { Part } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
-import type { Progress } from '#core/generate';
-import { textOf, type JsonObject } from '#core/json';
+import type { Progress } from '#core/context';
+import { type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
 import { groundOf, type Continuation } from './continuation.ts';
@@ -60,10 +59,6 @@ async function answer(parts: GeneratingDeps & KeepingDeps, background: Backgroun
   await answerCall(parts, exchange, { call, context, words });
 }
 
-export const fieldOf = spelling({ turns: 'input', schema: 'text.format.schema', parameters: 'parameters' });
-
-export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
-
 /** What the words of an answer may use of its request. */
 interface Answer {
   readonly memory: NeededMemory;
@@ -98,18 +93,6 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress }: Answer, 
       return encoder.fail(encodeFault(fault).error);
     },
     fieldOf,
-  };
-}
-
-/** A response that has ended, as it is kept. */
-export function entryOf(userId: number, { previousId, said }: Pick<Continuation, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
-  return {
-    userId,
-    id: textOf(response['id']),
-    ...(previousId === undefined ? {} : { previousId }),
-    status: textOf(response['status']),
-    items: said.length + outputOf(response).length,
-    body: { response, said, answer },
   };
 }
 

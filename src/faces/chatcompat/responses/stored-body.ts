@@ -3,7 +3,7 @@ import type { NeededMemory, OwnMemory } from '#kit/memory/byte-budget';
 import type { Part, Turn } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
-import type { Caller, Context } from '#core/generate';
+import type { Caller, Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 
 /** What is kept of a response: what the client is shown, and what the next turn needs. */
