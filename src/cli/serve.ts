@@ -23,6 +23,7 @@ export async function run(args: SettingsArgs): Promise<void> {
     log.fatal(causeOf(mistake), 'Unexpected: the server ends.');
     end();
   };
+  process.stdout.on('error', () => {}); // whoever reads what is printed may have left: that ends nothing
   process.on('uncaughtException', last);
   process.on('unhandledRejection', last);
 

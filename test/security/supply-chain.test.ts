@@ -109,7 +109,15 @@ describe('what is shipped', () => {
     });
     const files = packedFiles(JSON.parse(said));
     expect(files).toEqual(
-      expect.arrayContaining(['LICENSE', 'package.json', 'bin/dragoman.js', 'bin/runtime.js', 'dist/main.js', 'dist/launched.js', 'dragoman.schema.json']),
+      expect.arrayContaining([
+        'LICENSE',
+        'package.json',
+        'bin/dragoman.js',
+        'bin/runtime.js',
+        'dist/main.js',
+        'dist/process/launcher.js',
+        'dragoman.schema.json',
+      ]),
     );
     expect(
       files.filter(

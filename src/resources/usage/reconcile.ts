@@ -85,7 +85,7 @@ async function hourSums(db: Database, month: string, start: Date): Promise<Drift
     select ${start.toISOString()} as of, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
     from (
       ${sums('usage_hour')} union all ${sums('usage_fresh')} union all
-      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400)::int
+      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400 and status <> 499)::int
       from usage where month = ${month} and at >= ${start} and at < ${new Date(start.getTime() + hour)}
     ) as one group by ${key}
     having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors)) <> (0, 0, 0, 0, 0, 0)`.execute(db);
