@@ -60,6 +60,8 @@ export interface Listening {
 /** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
 const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12 } };
 const checkMilliseconds = 500;
+/** How long work whose connection is gone may take to end, when the server stops. */
+const unwindMilliseconds = 5000;
 
 /**
  * Starts to listen: the one place that knows the server library. Checks run in this order: path, method, credential, size, content type, JSON, scope;
@@ -68,6 +70,7 @@ const checkMilliseconds = 500;
 export async function serve(deps: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
   const { headerSeconds } = deps.limits();
   let draining = false;
+  let emptied = () => {};
   const open = new OpenList<Exchange>();
   const app = Fastify({
     logger: false,
@@ -115,8 +118,9 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     } finally {
       open.delete(exchange);
       exchange.letGo();
-      if (draining) setImmediate(() => app.server.closeIdleConnections());
       deps.done({ exchange, face: faceOf(deps.faces, exchange.url).name, route, caller, fault });
+      if (draining) setImmediate(() => app.server.closeIdleConnections());
+      if (open.size === 0) emptied();
     }
   };
 
@@ -168,6 +172,12 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
         deps.clock.after(1000, () => app.server.closeAllConnections());
       });
       await closed;
+      // The work of a client that left may take a moment longer than its connection: the ledger is told of it before anything else is closed.
+      if (open.size > 0)
+        await new Promise<void>((resolve) => {
+          const late = deps.clock.after(unwindMilliseconds, resolve);
+          emptied = () => (late(), resolve());
+        });
       stopChecking();
       cancel();
       await app.close();

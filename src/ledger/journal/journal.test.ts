@@ -307,6 +307,20 @@ test('a closed journal is wholly synced, leaves no empty file, and takes no call
   expect(disk.paths).toEqual(['journal/h1/main.00000000']);
 });
 
+test('what settles after the journal was closed is written nowhere, and booked by the next start', async () => {
+  const { disk, journal, told } = await opened();
+  journal.began(began('a'));
+  journal.began(began('b'));
+  journal.settled(settled(began('a')));
+  await journal.close();
+  const writes = disk.writes;
+  journal.spoke('b', 0, 7);
+  journal.settled(settled(began('b')));
+  expect(disk.writes).toBe(writes);
+  expect(told).toEqual(['Request b settled after its journal was closed: the next start books it.']);
+  expect((await replayed(disk)).rows).toEqual(['a/0 completed 5', 'b/0 gateway-died 0']);
+});
+
 test('two writers of one holder write side by side', async () => {
   const disk = testDisk();
   const [{ journal: one }, { journal: two }] = [await opened({ disk, writer: 'w1' }), await opened({ disk, writer: 'w2' })];

@@ -219,12 +219,13 @@ export async function openJournal(parts: JournalDeps): Promise<Journal> {
     },
     spoke(requestId, step, outputTokens) {
       const call = running.get(nameOf(requestId, step));
-      if (!call) return;
+      if (!call || closed) return;
       call.spoken = outputTokens;
       if (held.length === 0) record('spoke', spokeJson(requestId, step, outputTokens));
     },
     settled(row) {
       running.delete(nameOf(row.requestId, row.step));
+      if (closed) return parts.log(`Request ${row.requestId} settled after its journal was closed: the next start books it.`, undefined);
       rows++;
       recordOrHold('settled', settledJson(row));
     },
