@@ -1,0 +1,35 @@
+import type { ByteBudget } from '#kit/memory/byte-budget';
+import type { Listening } from '#http/server';
+import type { Metrics } from '#telemetry/metrics';
+import type { Identity } from '#resources/api-keys/identify';
+import type { Accounting } from './accounting.ts';
+import type { Calls } from './calls.ts';
+
+export interface GaugesDeps {
+  readonly metrics: Metrics;
+  readonly accounting: Pick<Accounting, 'pending'>;
+  readonly calls: Pick<Calls, 'ledger' | 'regions' | 'runtime'>;
+  readonly identity: Pick<Identity, 'known' | 'bad'>;
+  readonly budget: Pick<ByteBudget, 'held'>;
+  readonly listening: Pick<Listening, 'inFlight' | 'connections'>;
+}
+
+/** The state of this process as metrics, read when somebody asks for them. */
+export function registerGauges({ metrics, accounting, calls, identity, budget, listening }: GaugesDeps): void {
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => accounting.pending);
+  metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => calls.ledger.accounts);
+  metrics.gauges('dragoman_region_ok', 'Whether a region answers for a model.', ['provider', 'region', 'model'], () =>
+    calls.regions().map(({ provider, region, model, state }) => ({ labels: { provider, region, model }, value: state === 'ok' ? 1 : 0 })),
+  );
+  metrics.gauges('dragoman_region_latency_seconds', 'Moving average of the time until a region speaks.', ['provider', 'region', 'model'], () =>
+    calls
+      .regions()
+      .flatMap(({ provider, region, model, latencyMs }) => (latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }])),
+  );
+  metrics.gauge('dragoman_kept_answer_bytes', 'Memory of answers that are kept for equal requests.', () => calls.runtime().answers.bytes);
+  metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
+  metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
+  metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => listening.inFlight());
+  metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => budget.held);
+  metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => listening.connections());
+}

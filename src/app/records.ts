@@ -1,0 +1,42 @@
+import type { Settings } from '#config/index';
+import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
+import type { Clock } from '#kit/async/clock';
+import { randomKey } from '#kit/crypto/ids';
+import { openIdempotency } from '#resources/idempotency/once';
+import { openKeeping } from '#resources/stored-responses/index';
+import { secretRow } from '#store/secrets';
+import { causeOf, type Log } from '#telemetry/log';
+import type { Database } from './database.ts';
+
+export interface RecordsDeps {
+  readonly database: Database;
+  /** The name of this boot: what it has begun and not ended belongs to nobody once it is over. */
+  readonly boot: string;
+  readonly settings: () => Settings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What is stored of answers: responses for those who continue them, and answers for those who repeat a request. */
+export async function openRecords({ database: { store, seal }, boot, settings, clock, log }: RecordsDeps) {
+  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const keeping = openKeeping<StoredResponseBody>({
+    store,
+    seal,
+    clock,
+    retentionDays: () => settings().responses.retentionDays,
+    mostRuns: () => settings().responses.maxRuns,
+    mostBytes: () => settings().responses.maxBytes,
+    log: problem,
+  });
+  const idempotency = await openIdempotency({
+    store,
+    seal,
+    boot,
+    pepper: await secretRow(store, seal, 'idempotency pepper', randomKey),
+    clock,
+    longestSeconds: () => Math.max(settings().limits.requestSeconds, settings().limits.streamSeconds),
+    log: problem,
+  });
+  return { keeping, idempotency };
+}
