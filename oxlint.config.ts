@@ -39,6 +39,7 @@ export default defineConfig({
     'typescript/unbound-method': 'off', // our objects are closures
     'unicorn/consistent-function-scoping': 'off',
     'unicorn/require-post-message-target-origin': 'off', // for windows, not for workers
+    'vitest/valid-title': 'off', // proves(…) is one
     'vitest/expect-expect': 'off', // a test may end in a helper that expects
     'vitest/no-conditional-expect': 'off',
     'vitest/require-to-throw-message': 'off',

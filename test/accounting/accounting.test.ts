@@ -16,6 +16,7 @@ import {
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 
@@ -94,7 +95,7 @@ describe.skipIf(!address)('the books', () => {
     ['answered with usage in words', () => usage({ input: 'many', output: 'few' }), 'completed', 'estimated'],
     ['answered with usage of 1e308', () => usage({ input: 1e308, output: 1e308 }), 'completed', 'estimated'],
     ['answered with usage of null', () => usage('null'), 'completed', 'estimated'],
-  ])('a stream %s is booked once, for at least what was said [F-12]', async (_how, behaviour, end, provenance) => {
+  ])(proves('F-12', 'a stream %s is booked once, for at least what was said'), async (_how, behaviour, end, provenance) => {
     const { server, upstream, rows } = await open();
     upstream.script(behaviour());
     await (await server.ask(chat, { ...request, stream: true })).text();
@@ -119,7 +120,7 @@ describe.skipIf(!address)('the books', () => {
     expect(await spent()).toBe(0);
   });
 
-  test('a client that leaves in the middle of a stream is booked within a second for what was said [S-04]', async () => {
+  test(proves('S-04', 'a client that leaves in the middle of a stream is booked within a second for what was said'), async () => {
     const { server, upstream, rows } = await open();
     upstream.script(headersThenHang({ afterEvents: 6 }));
     const leaving = new AbortController();
@@ -133,7 +134,7 @@ describe.skipIf(!address)('the books', () => {
     expect(Number(row!.output_tokens)).toBeGreaterThanOrEqual(3);
   });
 
-  test('clients that leave in the tick of completion are booked once each [S-06]', async () => {
+  test(proves('S-06', 'clients that leave in the tick of completion are booked once each'), async () => {
     const { server, upstream, rows } = await open();
     upstream.script(always(ok()));
     const ids = new Set<string>();

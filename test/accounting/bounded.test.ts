@@ -6,6 +6,7 @@ import { always, on, refusal, says, startUpstream, talkative, type Upstream } fr
 import { family } from '../support/cluster.ts';
 import { startTestServer, providerYaml, type TestServer } from '../support/server.ts';
 import { loggedBy, newMember, type Member, type Served } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const server = onServer(address ?? '');
@@ -104,7 +105,7 @@ describe('one process, embedded', () => {
   };
 
   test.each(faces)(
-    '120 whole answers at once without a maximum stay within the plan, however much their provider says: %s [Q-02]',
+    proves('Q-02', '120 whole answers at once without a maximum stay within the plan, however much their provider says: %s'),
     async (_, request) => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { counts, refusals, rows, planTokens } = await atOnce([server], member, 120, request('talker'), talks());
@@ -118,7 +119,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'also where nobody knows how much the model can say, and with several answers asked of it [Q-02]',
+    proves('Q-02', 'also where nobody knows how much the model can say, and with several answers asked of it'),
     async () => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { planTokens, rows, counts } = await atOnce([server], member, 120, chat('unknown', { n: 2 }), talks(1_000_000));
@@ -129,7 +130,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'also of a plan in US dollars [Q-02]',
+    proves('Q-02', 'also of a plan in US dollars'),
     async () => {
       const member = await newMember(server, { monthlyUsd: plan / 1e6 });
       const { planTokens, rows, refusals } = await atOnce([server], member, 120, chat('talker'), talks());
@@ -141,7 +142,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'also where a larger model stands in [Q-02]',
+    proves('Q-02', 'also where a larger model stands in'),
     async () => {
       upstream.script(always(on({ model: 'small-up' }, refusal(400, { code: 'context_length_exceeded', message: 'The context length is exceeded.' }))));
       const member = await newMember(server, { monthlyTokens: plan });
@@ -153,7 +154,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'also where a model is asked about each of them first [Q-02]',
+    proves('Q-02', 'also where a model is asked about each of them first'),
     async () => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { planTokens, rows } = await atOnce([server], member, 60, chat('guarded'), talks());
@@ -164,7 +165,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'pictures are set aside by their number: many at once stay within the plan [Q-02]',
+    proves('Q-02', 'pictures are set aside by their number: many at once stay within the plan'),
     async () => {
       upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":24960}}')));
       const member = await newMember(server, { monthlyTokens: plan });
@@ -179,7 +180,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    'speech and transcriptions are set aside by how much is read [Q-02]',
+    proves('Q-02', 'speech and transcriptions are set aside by how much is read'),
     async () => {
       upstream.script(always(says(/audio/, 'application/json', '{"text":"…","usage":{"input_tokens":3000,"output_tokens":900}}')));
       const form = new FormData();
@@ -252,7 +253,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   };
 
   test(
-    'two workers: whole answers without a maximum stay within the plan [Q-02]',
+    proves('Q-02', 'two workers: whole answers without a maximum stay within the plan'),
     async () => {
       const talking = await talk();
       await within([await family(await server.place(), providerYaml(talking.upstream.url) + yaml)], talking);
@@ -261,7 +262,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   );
 
   test(
-    'two machines: whole answers without a maximum stay within the plan [Q-02]',
+    proves('Q-02', 'two machines: whole answers without a maximum stay within the plan'),
     async () => {
       const talking = await talk();
       await within(await twoMachines(await server.place(), providerYaml(talking.upstream.url) + yaml), talking);

@@ -5,6 +5,7 @@ import { stepOver, tenOf200, tenOfATeam, twoMachines } from './exactness.ts';
 import { family } from '../support/cluster.ts';
 import { startTestServer } from '../support/server.ts';
 import type { Served } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const server = onServer(address ?? '');
@@ -23,10 +24,12 @@ async function dragoman({ place }: TestDatabase): Promise<readonly Served[]> {
   return [open];
 }
 
-test('one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step [Q-01]', async () => fifty(await dragoman(embedded)));
+test(proves('Q-01', 'one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step'), async () =>
+  fifty(await dragoman(embedded)),
+);
 
 describe.skipIf(!address)('on PostgreSQL', () => {
-  test('one process: the same [Q-01]', async () => fifty(await dragoman(server)));
-  test('two workers: the same [Q-02]', async () => fifty([await family(await server.place(), yaml)]));
-  test('two machines: the same [Q-02]', async () => fifty(await twoMachines(await server.place(), yaml)));
+  test(proves('Q-01', 'one process: the same'), async () => fifty(await dragoman(server)));
+  test(proves('Q-02', 'two workers: the same'), async () => fifty([await family(await server.place(), yaml)]));
+  test(proves('Q-02', 'two machines: the same'), async () => fifty(await twoMachines(await server.place(), yaml)));
 });

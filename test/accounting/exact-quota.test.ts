@@ -6,6 +6,7 @@ import { always, cut, failing, headersThenHang, ok, startUpstream, tooMany, usag
 import { family } from '../support/cluster.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, fixed, fixedCost, loggedBy, newMember } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const server = onServer(address ?? '');
@@ -27,11 +28,11 @@ describe('one process, embedded', () => {
     await upstream.close();
   });
 
-  test('of 200 calls at once over two keys against what ten need, ten are answered [Q-01] [Q-10]', () => tenOf200([server], rounds), minute);
+  test(proves(['Q-01', 'Q-10'], 'of 200 calls at once over two keys against what ten need, ten are answered'), () => tenOf200([server], rounds), minute);
   test('a team and its user are held to both at once', () => tenOfATeam([server], 1), minute);
-  test('streams without a maximum go over by a step each at most [Q-02] [Q-04]', () => stepOver([server], step), minute);
+  test(proves(['Q-02', 'Q-04'], 'streams without a maximum go over by a step each at most'), () => stepOver([server], step), minute);
 
-  test('what a provider bills above the reservation is booked in full, and then nothing more is let in [Q-04]', async () => {
+  test(proves('Q-04', 'what a provider bills above the reservation is booked in full, and then nothing more is let in'), async () => {
     const member = await newMember(server, { monthlyTokens: 60 });
     upstream.script(usage({ input: 10, output: 100 }));
     const body = { ...fixed, model: 'gpt-4o-mini', max_tokens: 20, stream: true };
@@ -42,7 +43,7 @@ describe('one process, embedded', () => {
   });
 
   test(
-    '1,000 failed and left calls hold nothing back: all that was left can be spent [Q-05]',
+    proves('Q-05', '1,000 failed and left calls hold nothing back: all that was left can be spent'),
     async () => {
       const cost = await fixedCost(server);
       const member = await newMember(server, { monthlyTokens: 1_000_000 });
@@ -68,7 +69,7 @@ describe('one process, embedded', () => {
     minute,
   );
 
-  test('a call that failed elsewhere first is booked once, for the attempt that answered [Q-13]', async () => {
+  test(proves('Q-13', 'a call that failed elsewhere first is booked once, for the attempt that answered'), async () => {
     const member = await newMember(server, { monthlyTokens: 1_000_000 });
     upstream.script(failing(503), ok(), tooMany({ retryAfter: 0 }), cut({ afterEvents: 0 }), ok());
     for (let turn = 0; turn < 6; turn++) await (await member.ask({ ...fixed, model: 'gpt-4o-mini', stream: turn % 2 === 0 })).text();
@@ -80,7 +81,7 @@ describe('one process, embedded', () => {
 
 describe.skipIf(!address)('on PostgreSQL', () => {
   test(
-    'one process: of 200 calls at once against what ten need, ten are answered [Q-01]',
+    proves('Q-01', 'one process: of 200 calls at once against what ten need, ten are answered'),
     async () => {
       const dragoman = await startTestServer({ ...(await server.place()), yaml });
       onTestFinished(dragoman.close);
@@ -90,7 +91,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   );
 
   test(
-    'two workers: the same, for teams too, and streams without a maximum go over by a step each at most [Q-02]',
+    proves('Q-02', 'two workers: the same, for teams too, and streams without a maximum go over by a step each at most'),
     async () => {
       const workers = [await family(await server.place(), yaml)];
       await tenOf200(workers, rounds);
@@ -101,7 +102,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   );
 
   test(
-    'two machines: the same, for teams too, and streams without a maximum go over by a step each at most [Q-02]',
+    proves('Q-02', 'two machines: the same, for teams too, and streams without a maximum go over by a step each at most'),
     async () => {
       const machines = await twoMachines(await server.place(), yaml);
       await tenOf200(machines, rounds);

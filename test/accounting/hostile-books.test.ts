@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { connectRaw } from '../support/fakes/raw.ts';
 import { always, headersThenHang, ok, startUpstream, usage, type Upstream } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 const server = inject('postgres');
 const name = `hostile_${process.pid}`;
@@ -78,7 +79,7 @@ describe.skipIf(!server)('the books', () => {
     ['1e308', { input: 1e308, output: 1e308 }],
     ['fractions', { input: 1.5, output: 2.5 }],
     ['absurd', { input: 1e12, output: 1 }],
-  ])('take an estimate that says so where the usage is %s [F-12]', async (what, told) => {
+  ])(proves('F-12', 'take an estimate that says so where the usage is %s'), async (what, told) => {
     for (const stream of [false, true]) {
       upstream.script(usage(told));
       await (await dragoman.ask(chat, body(`usage ${what}`, stream))).text();
@@ -92,7 +93,7 @@ describe.skipIf(!server)('the books', () => {
     }
   });
 
-  test('count usage that is told twice once, and usage in the last chunk as well [F-12]', async () => {
+  test(proves('F-12', 'count usage that is told twice once, and usage in the last chunk as well'), async () => {
     for (const told of ['twice', 'with-finish'] as const) {
       upstream.script(usage(told));
       await (await dragoman.ask(chat, body('usage told', true))).text();
@@ -106,7 +107,7 @@ describe.skipIf(!server)('the books', () => {
   test.each([
     ['the short way', ''],
     ['the long way', 'left early'],
-  ])('have a client who left in mid-stream within a second, for what was generated, on %s [S-04]', async (_way, app) => {
+  ])(proves('S-04', 'have a client who left in mid-stream within a second, for what was generated, on %s'), async (_way, app) => {
     upstream.script(headersThenHang({ afterEvents: 4 }));
     const leaving = new AbortController();
     const answer = await dragoman.ask(chat, body(app, true), { signal: leaving.signal });
@@ -122,7 +123,7 @@ describe.skipIf(!server)('the books', () => {
     expect(Number(row!.input_tokens)).toBeGreaterThan(0);
   });
 
-  test('have each request once whose client left in the tick of completion [S-06]', async () => {
+  test(proves('S-06', 'have each request once whose client left in the tick of completion'), async () => {
     upstream.script(always(ok()));
     const before = await books.query<{ count: string; requests: string }>(
       'select (select count(*) from usage) as count, (select sum(requests) from spent) as requests',

@@ -8,6 +8,7 @@ import { pace, ok, startUpstream, times, type Upstream } from '../support/fakes/
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, loggedBy, newMember, usedByUser, type Member } from '../support/members.ts';
 import { calm, expectNoDrift } from '../support/mixed-load.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const { place } = onServer(address ?? '');
@@ -52,7 +53,7 @@ describe.skipIf(!address)('while calls run', () => {
     ['who is suspended', 'PATCH', { status: 'suspended' }, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
     ['who is deleted', 'DELETE', undefined, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
   ] as const)(
-    'a user %s is refused within a second, and the 100 streams that run are ended as they should be and booked [Q-08]',
+    proves('Q-08', 'a user %s is refused within a second, and the 100 streams that run are ended as they should be and booked'),
     async (_what, method, change, { refusal, last, end }) => {
       const member = await newMember(server, { monthlyTokens: 1_000_000 });
       const running = await streams(member, 100);
@@ -80,7 +81,7 @@ describe.skipIf(!address)('while calls run', () => {
     ['an own limit that is negative', `update users set limits = '{"monthlyTokens":-5}' where plan = $1`],
     ['own limits that are null', `update users set limits = 'null' where plan = $1`],
     ['own limits that are text', `update users set limits = '"all"' where plan = $1`],
-  ])('a plan damaged to %s stops those who have it, and nobody else [Q-14]', async (_how, damage) => {
+  ])(proves('Q-14', 'a plan damaged to %s stops those who have it, and nobody else'), async (_how, damage) => {
     const [harmed, other] = [await newMember(server, { monthlyTokens: 1_000_000 }), await newMember(server, { monthlyTokens: 1_000_000 })];
     expect(await tally([harmed.ask(fixed), other.ask(fixed)])).toEqual({ 200: 2 });
     const { plan } = await administrate<{ plan: string }>(server, 'GET', `/users/${harmed.id}`);
@@ -150,7 +151,7 @@ describe.skipIf(!address)('made on another machine a moment ago', () => {
 });
 
 test.skipIf(!address)(
-  'a month that ends under load: each call is in one month, the months add up to the rows, and the new one begins with a whole balance [Q-07]',
+  proves('Q-07', 'a month that ends under load: each call is in one month, the months add up to the rows, and the new one begins with a whole balance'),
   async () => {
     const where = await place();
     let shift = 0;

@@ -7,13 +7,14 @@ import { administer, onServer } from '../support/databases.ts';
 import { booked, tally } from './exactness.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, newMember, type Member } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const minute = 60_000;
 
 describe.skipIf(!address)('three machines on a database of 16 connections', () => {
   test(
-    'answer every call under load, with changes to users at the same time, without a connection too many or a deadlock [D-07]',
+    proves('D-07', 'answer every call under load, with changes to users at the same time, without a connection too many or a deadlock'),
     async () => {
       const { folder, databaseUrl } = await onServer(address!).place();
       const name = new URL(databaseUrl!).pathname.slice(1);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, loggedBy, newMember, type Member } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -75,7 +76,7 @@ test.each([
   ['plan tokens', { monthlyTokens: 0 }],
   ['US dollars', { monthlyUsd: 0 }],
   ['requests a minute', { requestsPerMinute: 0 }],
-])('with no %s left every address that spends refuses, and nothing goes upstream [Q-03]', async (what, limits) => {
+])(proves('Q-03', 'with no %s left every address that spends refuses, and nothing goes upstream'), async (what, limits) => {
   const { keys } = await newMember(server, limits);
   const paths = await spending();
   expect(paths.length).toBeGreaterThanOrEqual(11);
@@ -123,7 +124,7 @@ describe('absurd numbers', () => {
     member = await newMember(server, { monthlyTokens: 1_000_000, monthlyUsd: 1000, requestsPerMinute: 1000 });
   });
 
-  test.each(cases)('%s %s: refused with the name of the field, nothing is reserved, booked or asked [Q-09]', async (path, field, body) => {
+  test.each(cases)(proves('Q-09', '%s %s: refused with the name of the field, nothing is reserved, booked or asked'), async (path, field, body) => {
     for (const value of absurd) {
       if (value === '0' && mayBeNothing.has(field)) continue;
       const answer = await fetch(server.url + path, {

@@ -1,24 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { claimsIn, disagreements } from './proofs.ts';
+import { claimsIn, disagreements, unknownClaims } from './proofs.ts';
 
-const ids = (source: string, path = 'a.test.ts') => claimsIn(path, source, /[a-z]+\.[a-z]+/).map(({ id }) => id);
+const ids = (source: string, path = 'a.test.ts') => claimsIn(path, source).map(({ id }) => id);
 
-describe('a test claims what stands in brackets in its title', () => {
+describe('a test claims the ids of its title', () => {
   test.each([
-    ["test('x [a.b]', () => {});", ['a.b']],
-    ["it('x [a.b] [c.d]', async () => {});", ['a.b', 'c.d']],
-    ["describe('x', () => { test('y [a.b]', run); });", ['a.b']],
-    ["test('x [a.b]', { timeout: 5 }, () => {});", ['a.b']],
-    ["test('x [a.b]', () => {}, 5_000);", ['a.b']],
-    ["test.each([1, 2])('%i [a.b]', (n) => {});", ['a.b']],
-    ["test.each`a\n${1}`('$a [a.b]', () => {});", ['a.b']],
-    ["test.each<[x: number]>([[1]])('%i [a.b]', (x: number) => {});", ['a.b']],
-    ["test.skipIf(process.platform === 'win32')('x [a.b]', () => {});", ['a.b']],
-    ["test.concurrent('x [a.b]', () => {});", ['a.b']],
-    ["test('x ' + name + ' [a.b]', () => {});", ['a.b']],
-    ['test(`x ${name} [a.b]`, () => {});', ['a.b']],
-    ['for (const one of all) test(`${one} [a.b]`, () => {});', ['a.b']],
-    ["test('x [a.b]', { skip: false }, () => {});", ['a.b']],
+    ["test(proves('a.b', 'x'), () => {});", ['a.b']],
+    ["it(proves(['a.b', 'C-01'], 'x'), async () => {});", ['a.b', 'C-01']],
+    ["describe('x', () => { test(proves('a.b', 'y'), run); });", ['a.b']],
+    ["test(proves('a.b', 'x'), { timeout: 5 }, () => {});", ['a.b']],
+    ["test(proves('a.b', 'x'), () => {}, 5_000);", ['a.b']],
+    ["test.each([1, 2])(proves('a.b', '%i'), (n) => {});", ['a.b']],
+    ["test.each`a\n${1}`(proves('a.b', '$a'), () => {});", ['a.b']],
+    ["test.each<[x: number]>([[1]])(proves('a.b', '%i'), (x: number) => {});", ['a.b']],
+    ["test.skipIf(process.platform === 'win32')(proves('a.b', 'x'), () => {});", ['a.b']],
+    ["test.concurrent(proves('a.b', 'x'), () => {});", ['a.b']],
+    ["test(proves('a.b', 'x ' + name), () => {});", ['a.b']],
+    ["for (const one of all) test(proves('a.b', `${one}`), () => {});", ['a.b']],
+    ["test(proves('a.b', 'x'), { skip: false }, () => {});", ['a.b']],
   ])('%s', (source, claimed) => {
     expect(ids(source)).toEqual(claimed);
   });
@@ -26,15 +25,19 @@ describe('a test claims what stands in brackets in its title', () => {
 
 describe('nothing is claimed by', () => {
   test.each([
-    ['a comment', "// test('x [a.b]', () => {});\n/* test('x [a.b]', () => {}); */"],
-    ['a skipped test', "test.skip('x [a.b]', () => {});"],
-    ['a skipped table', "test.skip.each([1])('x [a.b]', () => {}); test.each([1]).skip('x [a.b]', () => {});"],
-    ['a test to be written', "test.todo('x [a.b]'); test('x [a.b]');"],
-    ['a test that is expected to fail', "test.fails('x [a.b]', () => {}); test('x [a.b]', { fails: true }, () => {});"],
-    ['a test switched off by its options', "test('x [a.b]', { skip: true }, () => {}); test('x [a.b]', { todo: why }, () => {});"],
-    ['a test inside a skipped group', "describe.skip('x', () => { test('y [a.b]', () => {}); describe('z', () => { it('w [a.b]', () => {}); }); });"],
-    ['the title of a group', "describe('x [a.b]', () => { test('y', () => {}); });"],
-    ['a string elsewhere', "test('x', () => { expect('[a.b]').toBe(title('[a.b]')); });"],
+    ['a comment', "// test(proves('a.b', 'x'), () => {});\n/* test(proves('a.b', 'x'), () => {}); */"],
+    ['a skipped test', "test.skip(proves('a.b', 'x'), () => {});"],
+    ['a skipped table', "test.skip.each([1])(proves('a.b', 'x'), () => {}); test.each([1]).skip(proves('a.b', 'x'), () => {});"],
+    ['a test to be written', "test.todo(proves('a.b', 'x')); test(proves('a.b', 'x'));"],
+    ['a test that is expected to fail', "test.fails(proves('a.b', 'x'), () => {}); test(proves('a.b', 'x'), { fails: true }, () => {});"],
+    ['a test switched off by its options', "test(proves('a.b', 'x'), { skip: true }, () => {}); test(proves('a.b', 'x'), { todo: why }, () => {});"],
+    [
+      'a test inside a skipped group',
+      "describe.skip('x', () => { test(proves('a.b', 'y'), () => {}); describe('z', () => { it(proves('a.b', 'w'), () => {}); }); });",
+    ],
+    ['the title of a group', "describe(proves('a.b', 'x'), () => { test('y', () => {}); });"],
+    ['brackets in a title', "test('x [a.b]', () => {});"],
+    ['a call elsewhere', "test('x', () => { expect(proves('a.b', 'x')).toBe('x [a.b]'); });"],
   ])('%s', (_what, source) => {
     expect(ids(source)).toEqual([]);
   });
@@ -53,24 +56,25 @@ test('a Python check claims in the first string of check(…), and nowhere else'
 });
 
 test('a claim says where it stands', () => {
-  expect(claimsIn('src/a.test.ts', "\n\ntest('x [F-06]', () => {});", /[A-Z]-\d\d/)).toEqual([{ id: 'F-06', where: 'src/a.test.ts:3' }]);
+  expect(claimsIn('src/a.test.ts', "\n\ntest(proves('F-06', 'x'), () => {});")).toEqual([{ id: 'F-06', where: 'src/a.test.ts:3' }]);
 });
 
-describe('a table, its unproven list and the claims', () => {
+describe('a table, the numbers that may be unproven, and the claims', () => {
   const claim = (id: string) => ({ id, where: 'here:1' });
 
-  test('agree when every id is claimed or listed, and none is both', () => {
-    expect(disagreements(['a', 'b'], ['b'], [claim('a'), claim('a')])).toEqual([]);
+  test('agree when each group lacks as many proofs as it may', () => {
+    expect(disagreements(['a.1', 'a.2', 'B-01'], { a: 1, B: 0 }, [claim('a.1'), claim('a.1'), claim('B-01')])).toEqual([]);
   });
 
-  test.each<[readonly string[], readonly string[], readonly string[], string]>([
-    [['a'], [], [], 'a has no test, and unproven does not list it.'],
-    [['a'], ['a'], ['a'], 'a is proven at here:1: take it out of unproven.'],
-    [[], [], ['a'], 'here:1 claims to prove a, which is not in the table.'],
-    [[], ['a'], [], 'unproven lists a, which is not in the table.'],
-    [['a', 'a'], ['a'], [], 'a is in the table twice.'],
-    [['a'], ['a', 'a'], [], 'a is in unproven twice.'],
-  ])('disagree: %j, unproven %j, claimed %j', (known, unproven, claimed, sentence) => {
-    expect(disagreements(known, unproven, claimed.map(claim))).toEqual([sentence]);
+  test.each<[readonly string[], number, readonly string[], string]>([
+    [['a.1', 'a.2'], 1, [], 'a: 2 have no proof, 1 may: a.1, a.2.'],
+    [['a.1'], 1, ['a.1'], 'a: 0 have no proof: lower its number from 1.'],
+    [['a.1', 'a.1'], 0, ['a.1'], 'a.1 is in the table twice.'],
+  ])('disagree: %j, %i may be unproven, claimed %j', (known, most, claimed, sentence) => {
+    expect(disagreements(known, { a: most }, claimed.map(claim))).toEqual([sentence]);
+  });
+
+  test('a claim of what is in no table is found', () => {
+    expect(unknownClaims(['a.1'], [claim('a.1'), claim('a.3')])).toEqual(['here:1 claims to prove a.3, which is in no table.']);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What the tests claim to prove: ids in brackets in the titles of tests that run, as in `test('a wrong key is 401 [chat.401]', …)`.
- * Read from the source, so nothing has to run; comments, skipped and unwritten tests claim nothing.
+ * What the tests claim to prove: the ids in the titles of tests that run, as in `test(proves('chat.401', 'a wrong key is 401'), …)`.
+ * Read from the source, so nothing has to run; skipped and unwritten tests claim nothing.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,40 +14,57 @@ export interface Claim {
 }
 
 /** Every claim of the server: TypeScript tests under src and test, Python checks under test. */
-export function claimsOf(root: string, id: RegExp): Claim[] {
+export function claimsOf(root: string): Claim[] {
   return globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'test/**/*.py'], { cwd: root })
     .toSorted()
-    .flatMap((path) => claimsIn(path, readFileSync(join(root, path), 'utf8'), id));
+    .flatMap((path) => claimsIn(path, readFileSync(join(root, path), 'utf8')));
 }
 
-/** The claims of one file. `id` describes an id without its brackets. */
-export function claimsIn(path: string, source: string, id: RegExp): Claim[] {
+/** The claims of one file. */
+export function claimsIn(path: string, source: string): Claim[] {
   // oxlint-disable-next-line typescript/no-deprecated -- its successor comes with vite, which is vitest's dependency and not ours
-  const titles = path.endsWith('.py') ? pythonTitles(source) : titlesOf(parseAst(source, { lang: 'ts' }) as unknown as Node);
-  const bracketed = new RegExp(`\\[(${id.source})\\]`, 'g');
-  return titles.flatMap(({ text, at }) => {
-    const line = source.slice(0, at).split('\n').length;
-    return [...text.matchAll(bracketed)].map((found) => ({ id: found[1]!, where: `${path}:${line}` }));
-  });
+  const proofs = path.endsWith('.py') ? pythonProofs(source) : proofsOf(parseAst(source, { lang: 'ts' }) as unknown as Node);
+  return proofs.map(({ id, at }) => ({ id, where: `${path}:${source.slice(0, at).split('\n').length}` }));
 }
 
-/** What does not add up between a table of ids, the list of those not proven yet, and the claims; empty when all is well. */
-export function disagreements(known: readonly string[], unproven: readonly string[], claims: readonly Claim[]): string[] {
-  const claimed = new Map(claims.map(({ id, where }) => [id, where]));
+/** The group of an id: the area of a promise, the chapter of a row. */
+export const groupOf = (id: string): string => /^[A-Za-z]+/.exec(id)![0];
+
+/** Ids that no claim proves, by group. */
+export function unprovenOf(known: readonly string[], claims: readonly Claim[]): Readonly<Record<string, readonly string[]>> {
+  const claimed = new Set(claims.map(({ id }) => id));
+  return Object.fromEntries(
+    Map.groupBy(
+      known.filter((id) => !claimed.has(id)),
+      groupOf,
+    ),
+  );
+}
+
+/**
+ * What is wrong between a table of ids and the claims; empty when all is well.
+ *
+ * @param most how many ids of a group may be without a proof
+ */
+export function disagreements(known: readonly string[], most: Readonly<Record<string, number>>, claims: readonly Claim[]): string[] {
+  const unproven = unprovenOf(known, claims);
   return [
-    ...twice(known).map((id) => `${id} is in the table twice.`),
-    ...twice(unproven).map((id) => `${id} is in unproven twice.`),
-    ...claims.filter(({ id }) => !known.includes(id)).map(({ id, where }) => `${where} claims to prove ${id}, which is not in the table.`),
-    ...unproven.filter((id) => !known.includes(id)).map((id) => `unproven lists ${id}, which is not in the table.`),
-    ...unproven.filter((id) => claimed.has(id)).map((id) => `${id} is proven at ${claimed.get(id)}: take it out of unproven.`),
-    ...known.filter((id) => !claimed.has(id) && !unproven.includes(id)).map((id) => `${id} has no test, and unproven does not list it.`),
+    ...known.filter((id, at) => known.indexOf(id) !== at).map((id) => `${id} is in the table twice.`),
+    ...Object.entries(most).flatMap(([group, allowed]) => {
+      const ids = unproven[group] ?? [];
+      if (ids.length > allowed) return [`${group}: ${ids.length} have no proof, ${allowed} may: ${ids.join(', ')}.`];
+      return ids.length < allowed ? [`${group}: ${ids.length} have no proof: lower its number from ${allowed}.`] : [];
+    }),
   ];
 }
 
-const twice = (ids: readonly string[]) => ids.filter((id, at) => ids.indexOf(id) !== at);
+/** Claims of ids that are in no table. Types find them in TypeScript; this finds them in Python too. */
+export function unknownClaims(known: readonly string[], claims: readonly Claim[]): string[] {
+  return claims.filter(({ id }) => !known.includes(id)).map(({ id, where }) => `${where} claims to prove ${id}, which is in no table.`);
+}
 
-interface Title {
-  readonly text: string;
+interface Proof {
+  readonly id: string;
   readonly at: number;
 }
 
@@ -58,12 +75,20 @@ interface Node {
   readonly [member: string]: unknown;
 }
 
-/** Titles of the tests below a node that would run. */
-function titlesOf(node: Node): Title[] {
+/** What the tests below a node that would run claim to prove. */
+function proofsOf(node: Node): Proof[] {
   const call = node.type === 'CallExpression' ? testCall(node) : undefined;
   if (call?.idle) return [];
-  const own = call?.title ? [{ text: textOf(call.title), at: call.title.start }] : [];
-  return [...own, ...childrenOf(node).flatMap(titlesOf)];
+  const own = call?.title ? provenBy(call.title) : [];
+  return [...own, ...childrenOf(node).flatMap(proofsOf)];
+}
+
+/** The ids of a title `proves('id', …)` or `proves(['id', 'id'], …)`. */
+function provenBy(title: Node): Proof[] {
+  if (title.type !== 'CallExpression' || (title.callee as Node).name !== 'proves') return [];
+  const [ids] = title.arguments as Node[];
+  const literals = ids?.type === 'ArrayExpression' ? (ids.elements as Node[]) : [ids!];
+  return literals.map(({ value, start }) => ({ id: String(value), at: start }));
 }
 
 const idle = new Set(['skip', 'todo', 'fails']);
@@ -104,22 +129,17 @@ function switchesOff(options: Node): boolean {
   return (options.properties as Node[]).some(({ key, value }) => idle.has(String((key as Node | undefined)?.name)) && (value as Node).value !== false);
 }
 
-/** All that is written out in a title: strings, joined strings, the fixed parts of templates. */
-function textOf(node: Node): string {
-  if (node.type === 'Literal') return String(node.value);
-  if (node.type === 'TemplateElement') return (node.value as { cooked: string }).cooked;
-  return childrenOf(node).map(textOf).join(' ');
-}
-
 function childrenOf(node: Node): Node[] {
   return Object.values(node)
     .flat()
     .filter((one): one is Node => typeof (one as Node | null)?.type === 'string');
 }
 
-/** A Python check claims in the first string of a call of `check`. Comments and other strings are stepped over. */
-function pythonTitles(source: string): Title[] {
+/** A Python check claims by ids in brackets in the first string of a call of `check`. Comments and other strings are stepped over. */
+function pythonProofs(source: string): Proof[] {
   const text = `"""[^]*?"""|'''[^]*?'''|"(?:\\\\.|[^"\\\\\\n])*"|'(?:\\\\.|[^'\\\\\\n])*'`;
   const tokens = new RegExp(`#[^\\n]*|\\bcheck\\(\\s*[a-zA-Z]?(${text})|${text}`, 'g');
-  return [...source.matchAll(tokens)].flatMap((found) => (found[1] === undefined ? [] : [{ text: found[1], at: found.index }]));
+  return [...source.matchAll(tokens)].flatMap((found) =>
+    [...(found[1] ?? '').matchAll(/\[([A-Z]-\d\d|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+)\]/g)].map(([, id]) => ({ id: id!, at: found.index })),
+  );
 }

@@ -20,6 +20,7 @@ import {
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 /* Regions that fail in every way, with the settings as they are delivered where nothing else is said. */
 const seven = ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'];
@@ -78,30 +79,34 @@ async function ask(server: TestServer, { model = 'gemini-2.5-flash', text = 'hi'
 }
 const regionsAsked = () => upstream.requests.map(({ region }) => region);
 
-test('whichever regions are out, each in its own way: an answer whenever one is up, each asked at most once, and a hang costs one timeout [R-02]', async () => {
-  const hangSeconds = 0.2;
-  const ways = ['busy', 'failing', 'hanging', 'refused', 'failing', 'busy', 'hanging'] as const;
-  const behaviours = { busy: tooMany(), failing: failing(503), hanging: hang() };
-  const server = await houseOf(
-    seven.map((name, at) => (ways[at] === 'refused' ? { name, baseUrl: dead.url } : name)),
-    `limits: { hangSeconds: { stream: ${hangSeconds}, whole: ${hangSeconds} }, firstByteSeconds: 1 }\nrouting: { cooldownSeconds: 0, retryBudget: 1 }\n`,
-  );
-  for (let mask = 0; mask < 128; mask++) {
-    const isDown = (at: number) => (mask & (1 << at)) !== 0;
-    if (!isDown(ways.indexOf('refused'))) continue; // nobody is ever there
-    upstream.reset();
-    for (const [at, way] of ways.entries()) if (way !== 'refused' && isDown(at)) upstream.script(always(on({ region: seven[at]! }, behaviours[way])));
-    const first = seven.findIndex((_, at) => !isDown(at));
-    const tried = first < 0 ? seven : seven.slice(0, first + 1);
-    const hangs = tried.filter((_, at) => isDown(at) && ways[at] === 'hanging').length;
-    const begun = performance.now();
-    const { status, attempts } = await ask(server);
-    expect([mask, status, attempts]).toEqual([mask, first < 0 ? 429 : 200, tried.length]);
-    expect(regionsAsked()).toEqual(tried.filter((_, at) => ways[at] !== 'refused'));
-    // the last one is waited for as long as a first byte may take
-    expect(performance.now() - begun).toBeLessThan(1000 * (hangSeconds * hangs + 3));
-  }
-}, 120_000);
+test(
+  proves('R-02', 'whichever regions are out, each in its own way: an answer whenever one is up, each asked at most once, and a hang costs one timeout'),
+  async () => {
+    const hangSeconds = 0.2;
+    const ways = ['busy', 'failing', 'hanging', 'refused', 'failing', 'busy', 'hanging'] as const;
+    const behaviours = { busy: tooMany(), failing: failing(503), hanging: hang() };
+    const server = await houseOf(
+      seven.map((name, at) => (ways[at] === 'refused' ? { name, baseUrl: dead.url } : name)),
+      `limits: { hangSeconds: { stream: ${hangSeconds}, whole: ${hangSeconds} }, firstByteSeconds: 1 }\nrouting: { cooldownSeconds: 0, retryBudget: 1 }\n`,
+    );
+    for (let mask = 0; mask < 128; mask++) {
+      const isDown = (at: number) => (mask & (1 << at)) !== 0;
+      if (!isDown(ways.indexOf('refused'))) continue; // nobody is ever there
+      upstream.reset();
+      for (const [at, way] of ways.entries()) if (way !== 'refused' && isDown(at)) upstream.script(always(on({ region: seven[at]! }, behaviours[way])));
+      const first = seven.findIndex((_, at) => !isDown(at));
+      const tried = first < 0 ? seven : seven.slice(0, first + 1);
+      const hangs = tried.filter((_, at) => isDown(at) && ways[at] === 'hanging').length;
+      const begun = performance.now();
+      const { status, attempts } = await ask(server);
+      expect([mask, status, attempts]).toEqual([mask, first < 0 ? 429 : 200, tried.length]);
+      expect(regionsAsked()).toEqual(tried.filter((_, at) => ways[at] !== 'refused'));
+      // the last one is waited for as long as a first byte may take
+      expect(performance.now() - begun).toBeLessThan(1000 * (hangSeconds * hangs + 3));
+    }
+  },
+  120_000,
+);
 
 describe('exactly one attempt', () => {
   test.each([
@@ -111,7 +116,7 @@ describe('exactly one attempt', () => {
     ['an address that is not there', notFound(), 502],
     ['a prompt that is blocked', body('{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3,"totalTokenCount":3}}'), 200],
     ['an answer that is blocked', body('{"candidates":[{"content":{"role":"model","parts":[]},"finishReason":"SAFETY","index":0}]}'), 200],
-  ])('%s is not tried elsewhere [R-03]', async (_, behaviour, status) => {
+  ])(proves('R-03', '%s is not tried elsewhere'), async (_, behaviour, status) => {
     upstream.script(behaviour);
     expect(await ask(steady)).toMatchObject({ status, attempts: 1, region: 'us-central1' });
     expect(regionsAsked()).toEqual(['us-central1']);
@@ -120,7 +125,7 @@ describe('exactly one attempt', () => {
   test.each([
     ['FIN', cut({ afterEvents: 1 })],
     ['RST', cut({ afterEvents: 1, how: 'reset' })],
-  ])('a stream that breaks (%s) after its first words ends with an error, and no second region is asked [R-04]', async (_, behaviour) => {
+  ])(proves('R-04', 'a stream that breaks (%s) after its first words ends with an error, and no second region is asked'), async (_, behaviour) => {
     upstream.script(behaviour);
     const answer = await steady.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said('one two three'));
     const frames = (await answer.text()).split('\r\n\r\n').filter((frame) => frame.trim() !== '');
@@ -131,22 +136,26 @@ describe('exactly one attempt', () => {
   });
 });
 
-test('a region that is always busy is asked once a cooldown, the others answer everything [R-05]', async () => {
-  const server = await houseOf(seven);
-  upstream.script(always(on({ region: 'us-central1' }, tooMany({ retryAfter: 2 }))));
-  await ask(server);
-  const begun = performance.now();
-  const answers: Promise<{ readonly status: number }>[] = [];
-  for (let at = 0; at < 250; at++) {
-    await until(begun + at * 20); // 50 a second
-    answers.push(ask(server));
-  }
-  const statuses = (await Promise.all(answers)).map(({ status }) => status);
-  expect(new Set(statuses)).toEqual(new Set([200]));
-  const cooldowns = (performance.now() - begun) / 2000;
-  expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeLessThanOrEqual(1 + Math.ceil(cooldowns));
-  expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeGreaterThan(1);
-}, 30_000);
+test(
+  proves('R-05', 'a region that is always busy is asked once a cooldown, the others answer everything'),
+  async () => {
+    const server = await houseOf(seven);
+    upstream.script(always(on({ region: 'us-central1' }, tooMany({ retryAfter: 2 }))));
+    await ask(server);
+    const begun = performance.now();
+    const answers: Promise<{ readonly status: number }>[] = [];
+    for (let at = 0; at < 250; at++) {
+      await until(begun + at * 20); // 50 a second
+      answers.push(ask(server));
+    }
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const cooldowns = (performance.now() - begun) / 2000;
+    expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeLessThanOrEqual(1 + Math.ceil(cooldowns));
+    expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeGreaterThan(1);
+  },
+  30_000,
+);
 
 test('where half of all answers are 503 a request takes two tries, not seven', async () => {
   const server = await houseOf(seven);
@@ -162,38 +171,42 @@ test('where half of all answers are 503 a request takes two tries, not seven', a
   expect(upstream.requests.length).toBeLessThan(2.4 * answers.length);
 }, 30_000);
 
-test('500 requests at once, some regions out: each is answered with its own words, and what the books say of each region is what it was asked [R-09]', async () => {
-  const server = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
-  const down = ['us-central1', 'us-east4', 'us-east5'];
-  upstream.script(...down.map((region, at) => always(on({ region }, at % 2 ? failing(503) : tooMany()))));
-  const answers = await Promise.all(
-    Array.from({ length: 500 }, async (_, at) => {
-      const answer = await server.ask(`${root}/gemini-2.5-flash:generateContent`, said(`canary-${at}-`));
-      return { id: answer.headers.get('x-request-id')!, status: answer.status, text: await answer.text() };
-    }),
-  );
-  for (const [at, { status, text }] of answers.entries()) {
-    expect(status).toBe(200);
-    expect(text.match(/canary-\d+-/g)).toEqual([`canary-${at}-`]);
-  }
-  const triesOf = async (id: string) => {
-    const answer = await server.ask(`/server/admin/logs/${id}`);
-    const { tries } = (await answer.json()) as { readonly tries?: readonly { readonly region: string }[] };
-    return tries?.map(({ region }) => region);
-  };
-  const booked: string[] = [];
-  for (const { id } of answers) {
-    let tries = await triesOf(id);
-    await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 10_000 }).toBeTruthy();
-    booked.push(...tries!);
-  }
-  const count = (regions: readonly (string | undefined)[]) =>
-    Object.fromEntries(seven.map((region) => [region, regions.filter((one) => one === region).length]));
-  expect(count(booked)).toEqual(count(regionsAsked()));
-}, 120_000);
+test(
+  proves('R-09', '500 requests at once, some regions out: each is answered with its own words, and what the books say of each region is what it was asked'),
+  async () => {
+    const server = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
+    const down = ['us-central1', 'us-east4', 'us-east5'];
+    upstream.script(...down.map((region, at) => always(on({ region }, at % 2 ? failing(503) : tooMany()))));
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, async (_, at) => {
+        const answer = await server.ask(`${root}/gemini-2.5-flash:generateContent`, said(`canary-${at}-`));
+        return { id: answer.headers.get('x-request-id')!, status: answer.status, text: await answer.text() };
+      }),
+    );
+    for (const [at, { status, text }] of answers.entries()) {
+      expect(status).toBe(200);
+      expect(text.match(/canary-\d+-/g)).toEqual([`canary-${at}-`]);
+    }
+    const triesOf = async (id: string) => {
+      const answer = await server.ask(`/server/admin/logs/${id}`);
+      const { tries } = (await answer.json()) as { readonly tries?: readonly { readonly region: string }[] };
+      return tries?.map(({ region }) => region);
+    };
+    const booked: string[] = [];
+    for (const { id } of answers) {
+      let tries = await triesOf(id);
+      await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 10_000 }).toBeTruthy();
+      booked.push(...tries!);
+    }
+    const count = (regions: readonly (string | undefined)[]) =>
+      Object.fromEntries(seven.map((region) => [region, regions.filter((one) => one === region).length]));
+    expect(count(booked)).toEqual(count(regionsAsked()));
+  },
+  120_000,
+);
 
 describe('a model that is missing', () => {
-  test('in some regions is answered where it is; in all of them by the next of its tier, and modelVersion says by whom [R-10]', async () => {
+  test(proves('R-10', 'in some regions is answered where it is; in all of them by the next of its tier, and modelVersion says by whom'), async () => {
     const server = await houseOf(seven.slice(0, 3));
     upstream.script(...seven.slice(0, 2).map((region) => always(on({ region, model: 'gemini-2.0-flash' }, notFound('model')))));
     const some = await ask(server, { model: 'gemini-2.0-flash' });
@@ -203,7 +216,7 @@ describe('a model that is missing', () => {
     expect([none.status, none.body.modelVersion]).toEqual([200, 'gemini-2.5-flash']);
   });
 
-  test('is never replaced by one of another tier [R-10]', async () => {
+  test(proves('R-10', 'is never replaced by one of another tier'), async () => {
     const server = await houseOf(seven.slice(0, 3));
     upstream.script(always(on({ model: 'gemini-2.5-pro' }, notFound('model'))));
     for (const model of ['pro', 'gemini-2.5-pro', 'gemini-1.5-pro']) expect((await ask(server, { model })).status).toBe(404);
@@ -211,40 +224,47 @@ describe('a model that is missing', () => {
   });
 });
 
-test('1,000 callers that leave, before the head or in the middle of a stream, touch neither the health of a region nor the answer of another caller [R-13]', async () => {
-  const server = await houseOf(seven.slice(0, 1));
-  const stream = (text: string, init: RequestInit = {}) => server.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said(text), init);
-  const words = 'word '.repeat(100).trim();
-  upstream.script(pace(50));
-  const staying = stream(words).then((answer) => answer.text());
-  await upstream.arrived(0);
-  for (let round = 0; round < 4; round++) {
-    const before = upstream.requests.length;
-    upstream.script(...Array.from({ length: 250 }, (_, at) => (at % 2 ? hang() : pace(1000))));
-    const leaving = new AbortController();
-    const all = Array.from({ length: 250 }, () =>
-      stream(words, { signal: leaving.signal }).then(
-        (answer) => answer.text(),
-        (error: unknown) => error,
-      ),
-    );
-    await upstream.until(
-      (requests) =>
-        requests.length === before + 250 &&
-        requests.slice(before).every(({ bodyAt, behaviour, piecesSent }) => bodyAt && (behaviour !== 'pace' || piecesSent > 0)),
-      30_000,
-    );
-    leaving.abort();
-    await Promise.allSettled(all);
-    await upstream.until((requests) => requests.slice(before).every(({ closedAt }) => closedAt), 30_000);
-  }
-  const { items } = (await (await server.ask('/server/admin/regions')).json()) as { items: { model: string; state: string; successRate: number }[] };
-  expect(items.find(({ model }) => model === 'gemini-2.5-flash')).toMatchObject({ state: 'ok', successRate: 1 });
-  expect(await ask(server)).toMatchObject({ status: 200, attempts: 1 });
-  expect(await staying).toContain('"finishReason":"STOP"');
-}, 120_000);
+test(
+  proves(
+    'R-13',
+    '1,000 callers that leave, before the head or in the middle of a stream, touch neither the health of a region nor the answer of another caller',
+  ),
+  async () => {
+    const server = await houseOf(seven.slice(0, 1));
+    const stream = (text: string, init: RequestInit = {}) => server.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said(text), init);
+    const words = 'word '.repeat(100).trim();
+    upstream.script(pace(50));
+    const staying = stream(words).then((answer) => answer.text());
+    await upstream.arrived(0);
+    for (let round = 0; round < 4; round++) {
+      const before = upstream.requests.length;
+      upstream.script(...Array.from({ length: 250 }, (_, at) => (at % 2 ? hang() : pace(1000))));
+      const leaving = new AbortController();
+      const all = Array.from({ length: 250 }, () =>
+        stream(words, { signal: leaving.signal }).then(
+          (answer) => answer.text(),
+          (error: unknown) => error,
+        ),
+      );
+      await upstream.until(
+        (requests) =>
+          requests.length === before + 250 &&
+          requests.slice(before).every(({ bodyAt, behaviour, piecesSent }) => bodyAt && (behaviour !== 'pace' || piecesSent > 0)),
+        30_000,
+      );
+      leaving.abort();
+      await Promise.allSettled(all);
+      await upstream.until((requests) => requests.slice(before).every(({ closedAt }) => closedAt), 30_000);
+    }
+    const { items } = (await (await server.ask('/server/admin/regions')).json()) as { items: { model: string; state: string; successRate: number }[] };
+    expect(items.find(({ model }) => model === 'gemini-2.5-flash')).toMatchObject({ state: 'ok', successRate: 1 });
+    expect(await ask(server)).toMatchObject({ status: 200, attempts: 1 });
+    expect(await staying).toContain('"finishReason":"STOP"');
+  },
+  120_000,
+);
 
-test.each(['gencompat', 'chatcompat'])('a model that says the same 300 times over is heard 300 times, by %s [R-14]', async (face) => {
+test.each(['gencompat', 'chatcompat'])(proves('R-14', 'a model that says the same 300 times over is heard 300 times, by %s'), async (face) => {
   upstream.script(ok({ text: 'again '.repeat(300) }));
   const answer = await (face === 'gencompat'
     ? steady.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said('go on'))

@@ -26,6 +26,7 @@ import {
   type Upstream,
 } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 const seven = ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'];
 /** Three orders in which the operator may have listed them. */
@@ -94,7 +95,10 @@ const ailments: Readonly<Record<string, (at: number) => Behaviour>> = {
 
 describe('seven regions', () => {
   test.each(Object.keys(orders).flatMap((order) => Object.keys(ailments).map((ailment) => [order, ailment] as const)))(
-    '[R-01] [gencompat.failover-rate-limit] [gencompat.failover-capacity] in the order %s, with %s anywhere: an answer whenever one is up, each asked at most once [gencompat.regions]',
+    proves(
+      ['R-01', 'gencompat.failover-rate-limit', 'gencompat.failover-capacity', 'gencompat.regions'],
+      ' in the order %s, with %s anywhere: an answer whenever one is up, each asked at most once',
+    ),
     async (order, ailment) => {
       for (const mask of masks) {
         upstream.reset();
@@ -115,7 +119,7 @@ describe('seven regions', () => {
     60_000,
   );
 
-  test('are asked at their own addresses of the platform, with the token of the account [gencompat.to-platform]', async () => {
+  test(proves('gencompat.to-platform', 'are asked at their own addresses of the platform, with the token of the account'), async () => {
     upstream.script(tooMany());
     await ask('flash-listed');
     expect(upstream.requests.map((request) => [request.path, request.headers['authorization']])).toEqual(
@@ -126,7 +130,7 @@ describe('seven regions', () => {
     );
   });
 
-  test('[R-01] [gencompat.429-rate-limit] all at their limit: 429 with the shortest wait of all', async () => {
+  test(proves(['R-01', 'gencompat.429-rate-limit'], ' all at their limit: 429 with the shortest wait of all'), async () => {
     upstream.script(...seven.map((region, at) => on({ region }, tooMany({ retryAfter: 20 - at }))));
     const { status, headers, body } = await ask('flash-listed');
     expect([status, headers.get('retry-after'), body.error?.status]).toEqual([429, '14', 'RESOURCE_EXHAUSTED']);
@@ -172,7 +176,7 @@ describe('seven regions', () => {
     expect(regionsAsked()).toEqual(['us-south1', 'us-west1']);
   });
 
-  test('[gencompat.answer-format] whatever region answers, chat completions too get their own form', async () => {
+  test(proves('gencompat.answer-format', ' whatever region answers, chat completions too get their own form'), async () => {
     upstream.script(tooMany());
     const answer = await server.ask(chat, { model: 'flash-listed', messages: [{ role: 'user', content: 'hi' }] });
     expect(await answer.json()).toMatchObject({ object: 'chat.completion', choices: [{ finish_reason: 'stop' }] });

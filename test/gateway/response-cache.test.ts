@@ -3,6 +3,7 @@ import { askFace, everyWay, faces, type AskingFace, type Face } from '../support
 import { cut, errorEvent, failing, ok, on, always, pace, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, loggedBy, newMember, type Member } from '../support/members.ts';
+import { proves } from '../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -69,7 +70,7 @@ describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
 });
 
 describe.each(faces)('%s', (one) => {
-  test("another user's identical request is asked for by itself [T-09]", async () => {
+  test(proves('T-09', "another user's identical request is asked for by itself"), async () => {
     const content = fresh();
     const other = await newMember(server);
     const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0])];
@@ -273,7 +274,7 @@ describe('how long', () => {
 });
 
 describe('the books', () => {
-  test('have a row for a cached answer, which costs nothing and says so [Q-13]', async () => {
+  test(proves('Q-13', 'have a row for a cached answer, which costs nothing and says so'), async () => {
     const someone = await newMember(server, { monthlyTokens: 1_000_000, requestsPerMinute: 1000 });
     const content = fresh();
     const body = { model, messages: [{ role: 'user', content }] };

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, ok, startUpstream, toolCalls, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../support/fakes/web.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 /** The web search of the responses interface, and of the others, through an engine of the settings. */
 
@@ -100,7 +101,7 @@ async function asked(body: object, { at = server, headers = {} }: { at?: TestSer
 }
 
 describe('the gateway searches', () => {
-  test('the model looks something up, reads the pages, and what rests on them is cited [responses.tool-web-search]', async () => {
+  test(proves('responses.tool-web-search', 'the model looks something up, reads the pages, and what rests on them is cited'), async () => {
     finds();
     shows('<html><head><title>x</title></head><body><script>evil()</script><h1>Moon</h1><p>384,400&nbsp;km &amp; more</p></body></html>');
     const text = 'It is 384,400 km away [1]. 🌙 Tides [2, 1] and [9] follow, see ';
@@ -254,7 +255,7 @@ describe('the gateway searches', () => {
     expect(engine.requests).toHaveLength(1);
   });
 
-  test('pages are read through the guard: an engine cannot lead inside [N-03]', async () => {
+  test(proves('N-03', 'pages are read through the guard: an engine cannot lead inside'), async () => {
     const inner = [`http://127.0.0.1:${engine.port}/secret`, `http://inner.example:${engine.port}/secret`, 'http://169.254.169.254/'];
     finds(inner.map((url) => ({ url, title: 'Inside', content: 'shown' })));
     upstream.script(looksFor('moon'), ok({ text: 'ok' }));

@@ -2,10 +2,12 @@
 import { describe, inject, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { away } from './outages.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 
 describe.skipIf(!address)('the database', () => {
-  test('away for 60 s under load: leases go on, then 503, never a 401, and the books are whole afterwards [D-04] [D-05]', async () =>
-    away(await onServer(address!).place(), 60));
+  test(proves(['D-04', 'D-05'], 'away for 60 s under load: leases go on, then 503, never a 401, and the books are whole afterwards'), async () =>
+    away(await onServer(address!).place(), 60),
+  );
 });

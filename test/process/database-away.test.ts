@@ -10,6 +10,7 @@ import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { lineTo, timed } from '../support/tcp-proxy.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const { place } = onServer(address ?? '');
@@ -31,13 +32,13 @@ async function dragoman(clock = systemClock) {
 
 describe.skipIf(!address)('the database', () => {
   test(
-    'away for seconds under load: leases go on, then 503, never a 401, and the books are whole afterwards [D-04] [D-05]',
+    proves(['D-04', 'D-05'], 'away for seconds under load: leases go on, then 503, never a 401, and the books are whole afterwards'),
     async () => away(await place(), 5),
     minute,
   );
 
   test(
-    'half a second and then five late: calls of those it knows do not wait for it [D-06]',
+    proves('D-06', 'half a second and then five late: calls of those it knows do not wait for it'),
     async () => {
       const { line, ...server } = await dragoman();
       const [unlimited, limited] = [await newMember(server), await newMember(server, { monthlyTokens: 1_000_000 })];
@@ -105,7 +106,7 @@ describe.skipIf(!address)('the database', () => {
   );
 
   test(
-    'read-only for a while: what needs no lease goes on, what needs one is 503, and it catches up by itself [D-08]',
+    proves('D-08', 'read-only for a while: what needs no lease goes on, what needs one is 503, and it catches up by itself'),
     async () => {
       const { databaseUrl, ...server } = await dragoman();
       const name = new URL(databaseUrl).pathname.slice(1);

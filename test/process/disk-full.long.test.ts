@@ -9,6 +9,7 @@ import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { askWith, fixed } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
+import { proves } from '../support/proves.ts';
 
 const probe = '/tmp/dragoman-mount-probe';
 const mount = (folder: string, bytes: number) => spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder]).status === 0;
@@ -16,35 +17,39 @@ const unmount = (folder: string) => void spawnSync('umount', ['-l', folder]);
 
 describe.skipIf(!canMount())('a disk of its own', () => {
   onBothDatabases('filled to the last byte and freed', ({ name, place }) => {
-    test('three times under load: spending is 503 while it is full, goes on without a restart, and no row is damaged [D-02]', async () => {
-      const where = await place();
-      const data = join(where.folder, 'data');
-      mkdirSync(data);
-      expect(mount(data, name === 'embedded' ? 400_000_000 : 64_000_000)).toBe(true);
-      onTestFinished(() => unmount(data));
-      const upstream = await startUpstream();
-      onTestFinished(() => upstream.close());
-      const server = await startProcess(where, upstream.url, `${calm}limits: { minFreeBytes: 1000000 }\n`);
-      const status = async () => (await askWith(server, server.key, fixed)).status;
-      const load = mixedLoad(upstream, 4);
-      for (let round = 0; round < 3; round++) {
-        const clients = load.run(server);
-        const enough = load.outcomes.size + 30;
-        await expect.poll(() => load.outcomes.size, { timeout: 30_000 }).toBeGreaterThan(enough);
-        await fill(join(data, 'filling'));
-        await expect.poll(status, { timeout: 30_000 }).toBe(503);
-        expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-        rmSync(join(data, 'filling'));
-        await expect.poll(status, { timeout: 60_000 }).toBe(200);
-        load.stop();
-        await clients;
-      }
-      expect([...load.outcomes.values()]).not.toContain('broken');
-      await load.audit(server);
-      expect(await server.stop()).toBe(0);
-      await expectNoDrift(where);
-      expect((await readdir(join(data, 'journal'))).filter((file) => file.startsWith('refused'))).toEqual([]);
-    }, 300_000);
+    test(
+      proves('D-02', 'three times under load: spending is 503 while it is full, goes on without a restart, and no row is damaged'),
+      async () => {
+        const where = await place();
+        const data = join(where.folder, 'data');
+        mkdirSync(data);
+        expect(mount(data, name === 'embedded' ? 400_000_000 : 64_000_000)).toBe(true);
+        onTestFinished(() => unmount(data));
+        const upstream = await startUpstream();
+        onTestFinished(() => upstream.close());
+        const server = await startProcess(where, upstream.url, `${calm}limits: { minFreeBytes: 1000000 }\n`);
+        const status = async () => (await askWith(server, server.key, fixed)).status;
+        const load = mixedLoad(upstream, 4);
+        for (let round = 0; round < 3; round++) {
+          const clients = load.run(server);
+          const enough = load.outcomes.size + 30;
+          await expect.poll(() => load.outcomes.size, { timeout: 30_000 }).toBeGreaterThan(enough);
+          await fill(join(data, 'filling'));
+          await expect.poll(status, { timeout: 30_000 }).toBe(503);
+          expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+          rmSync(join(data, 'filling'));
+          await expect.poll(status, { timeout: 60_000 }).toBe(200);
+          load.stop();
+          await clients;
+        }
+        expect([...load.outcomes.values()]).not.toContain('broken');
+        await load.audit(server);
+        expect(await server.stop()).toBe(0);
+        await expectNoDrift(where);
+        expect((await readdir(join(data, 'journal'))).filter((file) => file.startsWith('refused'))).toEqual([]);
+      },
+      300_000,
+    );
   });
 });
 

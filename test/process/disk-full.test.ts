@@ -6,12 +6,16 @@ import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { administrate, askWith, fixed, loggedBy } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
+import { proves } from '../support/proves.ts';
 
 const minute = 60_000;
 const noRoom = `${calm}limits: { minFreeBytes: ${2 ** 52} }\n`;
 
 test(
-  'without room on the disk spending is 503 with Retry-After, streams that run end well, the rest answers, and with room it goes on without a restart [D-02]',
+  proves(
+    'D-02',
+    'without room on the disk spending is 503 with Retry-After, streams that run end well, the rest answers, and with room it goes on without a restart',
+  ),
   async () => {
     const where = await embedded.place();
     const upstream = await startUpstream();

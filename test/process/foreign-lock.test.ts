@@ -7,6 +7,7 @@ import { tally } from '../accounting/exactness.ts';
 import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
 import { timed } from '../support/tcp-proxy.ts';
+import { proves } from '../support/proves.ts';
 
 const held = 5000;
 /** A driver that waits in the event loop would stop it for all of `held`; a busy machine does so for less. */
@@ -30,7 +31,7 @@ const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resol
 const address = inject('postgres');
 
 test.skipIf(!address)(
-  'a foreign lock on every table blocks no event loop: known callers are answered, others wait or get 503, and all is well afterwards [D-09]',
+  proves('D-09', 'a foreign lock on every table blocks no event loop: known callers are answered, others wait or get 503, and all is well afterwards'),
   async () => {
     const { folder, databaseUrl } = await onServer(address!).place();
     const server = await startTestServer({ folder, databaseUrl: databaseUrl! });
@@ -69,18 +70,22 @@ test.skipIf(!address)(
   60_000,
 );
 
-test('a statement that takes long in the embedded database blocks no event loop: the next one waits for it [D-09]', async () => {
-  const store = await embedded.open();
-  const order: string[] = [];
-  const stopped = await stoppedDuring(() =>
-    Promise.all([
-      sql`select pg_sleep(${held / 1000})`.execute(store.db).then(() => order.push('long')),
-      wait(100).then(async () => {
-        await sql`select 1`.execute(store.db);
-        order.push('next');
-      }),
-    ]),
-  );
-  expect(order).toEqual(['long', 'next']);
-  expect(stopped).toBeLessThan(mostStopped);
-}, 30_000);
+test(
+  proves('D-09', 'a statement that takes long in the embedded database blocks no event loop: the next one waits for it'),
+  async () => {
+    const store = await embedded.open();
+    const order: string[] = [];
+    const stopped = await stoppedDuring(() =>
+      Promise.all([
+        sql`select pg_sleep(${held / 1000})`.execute(store.db).then(() => order.push('long')),
+        wait(100).then(async () => {
+          await sql`select 1`.execute(store.db);
+          order.push('next');
+        }),
+      ]),
+    );
+    expect(order).toEqual(['long', 'next']);
+    expect(stopped).toBeLessThan(mostStopped);
+  },
+  30_000,
+);

@@ -2,7 +2,8 @@
 import { test } from 'vitest';
 import { onBothDatabases } from '../support/databases.ts';
 import { killed } from './killings.ts';
+import { proves } from '../support/proves.ts';
 
 onBothDatabases('a server killed fifty times under mixed load', ({ place }) => {
-  test('has booked each answered call once and each cut one as died, and its sums agree [A-01] [A-02]', async () => killed(await place(), 50));
+  test(proves(['A-01', 'A-02'], 'has booked each answered call once and each cut one as died, and its sums agree'), async () => killed(await place(), 50));
 });

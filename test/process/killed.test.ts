@@ -15,6 +15,7 @@ import { askWith, fixed, fixedCost, loggedAs, loggedBy, newMember } from '../sup
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
 import { lineTo } from '../support/tcp-proxy.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const minute = 60_000;
@@ -22,13 +23,13 @@ const minute = 60_000;
 onBothDatabases('a server killed again and again under mixed load', ({ name, place }) => {
   const times = name === 'embedded' ? 1 : 4;
   test(
-    'has booked each answered call once and each cut one as died, within 30 s of the restart, and its sums agree [A-01] [A-02]',
+    proves(['A-01', 'A-02'], 'has booked each answered call once and each cut one as died, within 30 s of the restart, and its sums agree'),
     async () => killed(await place(), times),
     2 * minute,
   );
 });
 
-test('a stream that passed as it came is booked with what its client had read when the server was killed [A-02]', { timeout: minute }, async () => {
+test(proves('A-02', 'a stream that passed as it came is booked with what its client had read when the server was killed'), { timeout: minute }, async () => {
   const { folder } = await embedded.place();
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
@@ -65,7 +66,7 @@ describe.skipIf(!address)('killed behind the end of the upstream', () => {
   } as const;
 
   test.each(Object.entries(points))(
-    '%s, it has each call once after the restart [A-03]',
+    proves('A-03', '%s, it has each call once after the restart'),
     async (_when, point) => {
       const { folder, databaseUrl } = await onServer(address!).place();
       const line = await lineTo(databaseUrl!);
@@ -105,7 +106,7 @@ describe.skipIf(!address)('killed behind the end of the upstream', () => {
 
 describe.skipIf(!address)('one of two machines that is gone for good', () => {
   test(
-    'keeps what it had leased until its journal is adopted: then all calls are booked and all that is left can be spent [A-01]',
+    proves('A-01', 'keeps what it had leased until its journal is adopted: then all calls are booked and all that is left can be spent'),
     async () => {
       const { folder, databaseUrl } = await onServer(address!).place();
       const upstream = await startUpstream();

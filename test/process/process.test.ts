@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { proves } from '../support/proves.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -204,23 +205,27 @@ test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
   expect(existsSync(join(home, 'data'))).toBe(true);
 }, 60_000);
 
-test('a mistake that nobody catches is logged, what is in flight ends well, and the process exits with 1 and no lock [A-05]', async () => {
-  await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
-  const key = 'a'.repeat(64);
-  const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
-  const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
-    DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
-    DRAGOMAN_ADMIN_API_KEY: key,
-  });
-  const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(20)}` }] }),
-  });
-  child.kill('SIGUSR2');
-  const text = await answer.text();
-  expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-  expect(await ended).toBe(1);
-  expect(errors()).toMatch(/"message":"injected".*Unexpected: the server ends\./);
-  expect(serverPid()).toBeUndefined();
-}, 60_000);
+test(
+  proves('A-05', 'a mistake that nobody catches is logged, what is in flight ends well, and the process exits with 1 and no lock'),
+  async () => {
+    await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
+    const key = 'a'.repeat(64);
+    const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
+    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
+      DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
+      DRAGOMAN_ADMIN_API_KEY: key,
+    });
+    const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(20)}` }] }),
+    });
+    child.kill('SIGUSR2');
+    const text = await answer.text();
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(await ended).toBe(1);
+    expect(errors()).toMatch(/"message":"injected".*Unexpected: the server ends\./);
+    expect(serverPid()).toBeUndefined();
+  },
+  60_000,
+);

@@ -6,6 +6,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { on, startUpstream, tooMany } from '../support/fakes/upstream/index.ts';
 import { family, isAlive, nobodyListens, settingsFile, until, type Client, type Family } from '../support/cluster.ts';
+import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
 const { place } = onServer(address ?? '');
@@ -126,7 +127,7 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
-    'one is killed under load: the other never fails, another takes its place, and no figure falls [A-04]',
+    proves('A-04', 'one is killed under load: the other never fails, another takes its place, and no figure falls'),
     { timeout: minute, retry: 2 }, // within a second, the best of three: the machine may be busy
     async () => {
       const server = await family(await place());

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, type Site } from '../support/fakes/web.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 /** The guard taken out: what the tests of the guard count on is counted here. */
 vi.mock('#kit/net/public-addresses', () => ({ isPublic: () => true, isMetadata: () => false }));
@@ -28,7 +29,7 @@ afterAll(async () => {
   await Promise.all([upstream.close(), canary.close()]);
 });
 
-test('without the guard an inner address is reached, so that tests of the guard can fail [N-12]', async () => {
+test(proves('N-12', 'without the guard an inner address is reached, so that tests of the guard can fail'), async () => {
   const url = `http://127.0.0.1:${canary.port}/x.png`;
   const answer = await server.ask(chat, { model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
   expect(answer.status).toBe(200);

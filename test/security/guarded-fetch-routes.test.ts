@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, sendPng, type Site } from '../support/fakes/web.ts';
 import { chat, startTestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 /** The ways to the outside: through a proxy, and over TLS. */
 
@@ -69,7 +70,7 @@ test('a proxy is asked for the address that was checked, and never for an inner 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 test.skipIf(!hasOpenssl)(
-  'over TLS the name of the host is checked, whatever address was dialled [N-05]',
+  proves('N-05', 'over TLS the name of the host is checked, whatever address was dialled'),
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dragoman-guard-'));
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });

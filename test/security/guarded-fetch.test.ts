@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, png, publicAddress, sendPng, type Site } from '../support/fakes/web.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 /** Addresses that clients choose: images by address, for providers that are given the content. Everything goes through the public interface. */
 
@@ -126,7 +127,7 @@ describe('inner addresses', () => {
     '127.0.0.1\t', '127.0\n.0.1', ' 127.0.0.1',
   ]; // prettier-ignore
 
-  test('no spelling of an inner address is reached, and each is refused with the same words [N-02] [N-03]', async () => {
+  test(proves(['N-02', 'N-03'], 'no spelling of an inner address is reached, and each is refused with the same words'), async () => {
     names = { localhost: () => ['127.0.0.1'], 'localhost.': () => ['127.0.0.1'], 'x.localhost': () => ['::1', '127.0.0.1'] };
     expect(spellings.length).toBeGreaterThanOrEqual(48);
     for (const spelling of spellings) {
@@ -139,7 +140,7 @@ describe('inner addresses', () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test('what is checked is what is dialled, however an address is written [N-06]', async () => {
+  test(proves('N-06', 'what is checked is what is dialled, however an address is written'), async () => {
     const { port } = canary;
     const tricks = [
       `http://a@127.0.0.1:${port}@pictures.example/`, `http://127.0.0.1:${port}\\@pictures.example/`, `http:///127.0.0.1:${port}/`, `http:127.0.0.1:${port}/`,
@@ -155,7 +156,7 @@ describe('inner addresses', () => {
     for (const request of evil.requests) expect(request.headers.host).toBe(`pictures.example:${port}`);
   });
 
-  test('own and metadata addresses are refused, and an exception is for one host [N-09]', async () => {
+  test(proves('N-09', 'own and metadata addresses are refused, and an exception is for one host'), async () => {
     const own = new URL(server.url);
     const refused = [
       `${server.url}/metrics`, `http://127.0.0.1:${own.port}/healthz`, `http://169.254.169.254/latest/meta-data/`, 'http://168.63.129.16/', 'http://100.100.100.200/',
@@ -195,21 +196,25 @@ models:
     }
   }, 60_000);
 
-  test('a name is found once, and dialled where it was found: rebinding a thousand times leads nowhere [N-05]', async () => {
-    let turn = 0;
-    names = { 'rebind.example': () => (turn++ % 2 === 0 ? [publicAddress] : ['127.0.0.1']) };
-    const asked: Promise<{ status: number }>[] = [];
-    for (let round = 0; round < 1000; round++) {
-      asked.push(look(at('rebind.example', `/${round}.png`)));
-      if (asked.length % 20 === 0) await Promise.all(asked);
-    }
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(500);
-    expect(outside.asked).toHaveLength(1000);
-    expect(canary.hits).toBe(0);
-    const { host } = evil.requests[0]!.headers;
-    expect(host).toBe(`rebind.example:${canary.port}`);
-  }, 60_000);
+  test(
+    proves('N-05', 'a name is found once, and dialled where it was found: rebinding a thousand times leads nowhere'),
+    async () => {
+      let turn = 0;
+      names = { 'rebind.example': () => (turn++ % 2 === 0 ? [publicAddress] : ['127.0.0.1']) };
+      const asked: Promise<{ status: number }>[] = [];
+      for (let round = 0; round < 1000; round++) {
+        asked.push(look(at('rebind.example', `/${round}.png`)));
+        if (asked.length % 20 === 0) await Promise.all(asked);
+      }
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(500);
+      expect(outside.asked).toHaveLength(1000);
+      expect(canary.hits).toBe(0);
+      const { host } = evil.requests[0]!.headers;
+      expect(host).toBe(`rebind.example:${canary.port}`);
+    },
+    60_000,
+  );
 
   test.each([
     ['one of them is inside', [publicAddress, '127.0.0.1']],
@@ -218,7 +223,7 @@ models:
     ['it is mapped', ['::ffff:127.0.0.1']],
     ['there are none', []],
     ['it is none', ['not an address']],
-  ])('a name of which %s is refused [N-05]', async (_why, addresses) => {
+  ])(proves('N-05', 'a name of which %s is refused'), async (_why, addresses) => {
     names = { 'mixed.example': () => addresses };
     expect(await look(at('mixed.example'))).toEqual({ status: 400, message: uniform(at('mixed.example')) });
     expect([canary.hits, evil.hits]).toEqual([0, 0]);
@@ -231,7 +236,7 @@ describe('redirects', () => {
     'gopher://127.0.0.1:6379/', 'data:image/png;base64,AAAA', 'ftp://pictures.example/', `//127.0.0.1:${canary.port}/`, `http://user@pictures.example:${canary.port}/`, '', 'http://',
   ]; // prettier-ignore
 
-  test.each([301, 302, 303, 307, 308])('a %d that leads inside is refused at that hop [N-04]', async (status) => {
+  test.each([301, 302, 303, 307, 308])(proves('N-04', 'a %d that leads inside is refused at that hop'), async (status) => {
     names = { 'inner.example': () => ['127.0.0.1'] };
     for (const location of inside()) {
       evil.answer((request, response) => {
@@ -244,7 +249,7 @@ describe('redirects', () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test('a short chain is followed, a long one and a loop are not [N-04]', async () => {
+  test(proves('N-04', 'a short chain is followed, a long one and a loop are not'), async () => {
     evil.answer((request, response) => {
       const left = Number(/\d+/.exec(request.url!)?.[0]);
       if (left === 0) sendPng(request, response);
@@ -286,31 +291,35 @@ describe('what comes back', () => {
     ['is a secret', (_, response) => void response.writeHead(401, { 'www-authenticate': 'Basic' }).end()],
     ['is cut', (_, response) => void response.writeHead(200, { 'content-type': 'image/png', 'content-length': 5000 }).write(png, () => response.destroy())],
     ['is no HTTP', (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n')],
-  ])('an answer that %s is not taken [N-08]', async (_name, how) => {
+  ])(proves('N-08', 'an answer that %s is not taken'), async (_name, how) => {
     evil.answer(how);
     expect(await look(at('pictures.example'))).toEqual({ status: 400, message: uniform(at('pictures.example')) });
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test('a host that says a byte a second is left after ten, and of one user four are asked at a time [N-08]', async () => {
-    let open = 0;
-    let most = 0;
-    evil.answer((_, response) => {
-      most = Math.max(most, ++open);
-      response.writeHead(200, { 'content-type': 'image/png' });
-      const timer = setInterval(() => response.write('a'), 1000);
-      response.on('close', () => {
-        open--;
-        clearInterval(timer);
+  test(
+    proves('N-08', 'a host that says a byte a second is left after ten, and of one user four are asked at a time'),
+    async () => {
+      let open = 0;
+      let most = 0;
+      evil.answer((_, response) => {
+        most = Math.max(most, ++open);
+        response.writeHead(200, { 'content-type': 'image/png' });
+        const timer = setInterval(() => response.write('a'), 1000);
+        response.on('close', () => {
+          open--;
+          clearInterval(timer);
+        });
       });
-    });
-    const began = performance.now();
-    const asked = await Promise.all(Array.from({ length: 100 }, (_, number) => look(at('pictures.example', `/${number}.png`))));
-    expect(asked.filter(({ status }) => status === 400)).toHaveLength(68); // 4 that are asked, and 64 that wait
-    expect(asked.filter(({ status }) => status === 429)).toHaveLength(32);
-    expect(most).toBe(4);
-    expect(performance.now() - began).toBeLessThan(20_000);
-    evil.reset();
-    expect((await look(at('pictures.example'))).status).toBe(200);
-  }, 60_000);
+      const began = performance.now();
+      const asked = await Promise.all(Array.from({ length: 100 }, (_, number) => look(at('pictures.example', `/${number}.png`))));
+      expect(asked.filter(({ status }) => status === 400)).toHaveLength(68); // 4 that are asked, and 64 that wait
+      expect(asked.filter(({ status }) => status === 429)).toHaveLength(32);
+      expect(most).toBe(4);
+      expect(performance.now() - began).toBeLessThan(20_000);
+      evil.reset();
+      expect((await look(at('pictures.example'))).status).toBe(200);
+    },
+    60_000,
+  );
 });

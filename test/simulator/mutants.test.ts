@@ -25,6 +25,7 @@ import type { Line } from './network.ts';
 import type { OwnRights } from './rights.ts';
 import { reads, replaced } from './planting.ts';
 import { run, type Choices } from './run.ts';
+import { proves } from '../support/proves.ts';
 
 /** Seeds within which each of the planted mistakes must be found. */
 const enough = 1000;
@@ -501,7 +502,7 @@ test('there are at least thirty mutants', () => {
   expect(mistakes.length).toBeGreaterThanOrEqual(30);
 });
 
-test.each(mistakes)('a service that %s is found out [X-05]', { timeout: 120_000 }, async (_, from, plant) => {
+test.each(mistakes)(proves('X-05', 'a service that %s is found out'), { timeout: 120_000 }, async (_, from, plant) => {
   const made = plant();
   const choices = typeof made === 'function' ? {} : made;
   try {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { run } from './run.ts';
+import { proves } from '../support/proves.ts';
 
-test('a seed is the same life each time, to the last point and row [X-01]', { timeout: 120_000 }, async () => {
+test(proves('X-01', 'a seed is the same life each time, to the last point and row'), { timeout: 120_000 }, async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const { trace, problems, points } = await run(seed);
     expect(await run(seed)).toMatchObject({ trace, problems, points });
@@ -12,7 +13,7 @@ test('a seed is the same life each time, to the last point and row [X-01]', { ti
 const apart = 7;
 
 test.each([1, 2, 4, 5, 6, 8])(
-  'a process may die at any of its writes and waits, and the books are right, seed %i [X-01]',
+  proves('X-01', 'a process may die at any of its writes and waits, and the books are right, seed %i'),
   { timeout: 120_000 },
   async (seed) => {
     const { points } = await run(seed, { dieAt: 0 });

@@ -1,4 +1,7 @@
 import { test } from 'vitest';
 import { runSeeds } from './seeds.ts';
+import { proves } from '../support/proves.ts';
 
-test('whatever goes wrong and whenever, the books are right: the even seeds of ten thousand [X-01]', { timeout: 3_600_000 }, () => runSeeds(1, 2, 10_000));
+test(proves('X-01', 'whatever goes wrong and whenever, the books are right: the even seeds of ten thousand'), { timeout: 3_600_000 }, () =>
+  runSeeds(1, 2, 10_000),
+);

@@ -5,6 +5,7 @@ import { MachineLease } from '../../src/ledger/sharing/machine-lease.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { replaced } from './planting.ts';
 import { fallSilent } from './silence.ts';
+import { proves } from '../support/proves.ts';
 
 /** Lives within which each of the mistakes below must be found. */
 const enough = 60;
@@ -55,7 +56,7 @@ const mistakes: readonly (readonly [what: string, from: number, planted: { reado
   ['a service that does not count its requests', 1, () => replaced(SlidingWindow.prototype, 'add', () => () => undefined)],
 ];
 
-test.each(mistakes)('%s is found out [X-05]', { timeout: 600_000 }, async (_, from, planted) => {
+test.each(mistakes)(proves('X-05', '%s is found out'), { timeout: 600_000 }, async (_, from, planted) => {
   const restore = typeof planted === 'function' ? planted() : () => {};
   const books = typeof planted === 'function' ? booksModel : planted.books;
   try {

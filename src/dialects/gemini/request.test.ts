@@ -6,6 +6,7 @@ import { encodeRequest } from './encode-request.ts';
 import type { Quirks } from './quirks.ts';
 import { requests } from './recordings/read.ts';
 import { jsonSchemaOf } from './schema.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const asked = { model: 'gemini-2.5-flash', stream: false };
 const hi = { role: 'user', parts: [{ text: 'hi' }] };
@@ -103,13 +104,16 @@ describe('spelling', () => {
 });
 
 describe('roles', () => {
-  test('[gencompat.role-user] [gencompat.role-model] [gencompat.role-assistant] user stays user, model stays model, assistant becomes model', () => {
-    const roles = ['user', 'model', 'assistant', 'user'].map((role) => ({ role, parts: [{ text: role }] }));
-    expect(decode({ contents: roles }).turns.map(({ role }) => role)).toEqual(['user', 'model', 'model', 'user']);
-    expect(decode({ contents: [{ parts: [{ text: 'x' }] }] }).turns[0]?.role).toBe('user');
-  });
+  test(
+    proves(['gencompat.role-user', 'gencompat.role-model', 'gencompat.role-assistant'], ' user stays user, model stays model, assistant becomes model'),
+    () => {
+      const roles = ['user', 'model', 'assistant', 'user'].map((role) => ({ role, parts: [{ text: role }] }));
+      expect(decode({ contents: roles }).turns.map(({ role }) => role)).toEqual(['user', 'model', 'model', 'user']);
+      expect(decode({ contents: [{ parts: [{ text: 'x' }] }] }).turns[0]?.role).toBe('user');
+    },
+  );
 
-  test('[gencompat.role-system] turns of role system join the system instruction, which stays first', () => {
+  test(proves('gencompat.role-system', ' turns of role system join the system instruction, which stays first'), () => {
     const body = {
       contents: [{ role: 'system', parts: [{ text: 'two' }] }, hi, { role: 'system', parts: [{ text: 'three' }] }],
       systemInstruction: { role: 'system', parts: [{ text: 'one' }] },

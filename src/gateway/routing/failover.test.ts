@@ -10,6 +10,7 @@ import type { AdmittedCall } from '../rules/admitted.ts';
 import { failover } from './failover.ts';
 import { openHealth } from './health.ts';
 import { openRetryBudget } from './retry-budget.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const busy = new Fault('rate-limited', 'Too many requests.', { elsewhere: true, retryAfter: 3 });
 const away = new Fault('overloaded', 'The provider cannot be reached.', { elsewhere: true });
@@ -271,7 +272,7 @@ describe('a target that cools down', () => {
     });
   });
 
-  test('all of them for ten minutes under 100 requests a second: fast refusals, a probe a second each, and back within a second [F-24]', async () => {
+  test(proves('F-24', 'all of them for ten minutes under 100 requests a second: fast refusals, a probe a second each, and back within a second'), async () => {
     const targets = [target('a', away), target('b', away), target('c', busy)];
     const seconds: number[] = [];
     const took: number[] = [];

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BadJson, parseJson, readJson, scan, splice } from './scan.ts';
 import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const parse = (text: string | Uint8Array) => parseJson(Buffer.from(text));
 
@@ -131,7 +132,7 @@ describe('a JSON text', () => {
     ['many objects of thousands of keys', `[${`{${Array.from({ length: 9000 }, (_, at) => `"k${at}":1`).join(',')}},`.repeat(60)}1]`],
     ['many long numbers', `[${`0.${'1'.repeat(300)},`.repeat(99_000)}1]`],
     ['one endless number', `[0.${'1'.repeat(20_000_000)}]`],
-  ])('of %s costs too much and is refused [I-02]', (_what, text) => {
+  ])(proves('I-02', 'of %s costs too much and is refused'), (_what, text) => {
     expect(() => scan(Buffer.from(text))).toThrow(BadJson);
   });
 

@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { describe, expect, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { rememberingLookup } from './dns-cache.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const one: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }];
 const two: LookupAddress[] = [{ address: '192.0.2.2', family: 4 }];
@@ -44,7 +45,7 @@ describe('a name', () => {
     expect(await second).toBe('192.0.2.2');
   });
 
-  test('that was found before is as it was while the system is slow or fails [F-02]', async () => {
+  test(proves('F-02', 'that was found before is as it was while the system is slow or fails'), async () => {
     const { clock, asked, addressOf } = looking();
     const first = addressOf('a');
     asked[0]!(one);
@@ -62,7 +63,7 @@ describe('a name', () => {
     expect(await late).toBe('EAI_AGAIN');
   });
 
-  test('that was not found is asked for anew by the next who wants it [F-02]', async () => {
+  test(proves('F-02', 'that was not found is asked for anew by the next who wants it'), async () => {
     const { asked, addressOf } = looking();
     const first = addressOf('a');
     asked[0]!(new Error('ENOTFOUND'));

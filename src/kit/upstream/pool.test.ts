@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { Lookup } from '../net/dns-cache.ts';
 import { openUpstreams, type Upstreams } from './pool.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const size = 8 << 20;
 let server: Server;
@@ -97,7 +98,7 @@ describe('connecting', () => {
     return { ask, stuck };
   }
 
-  test('to names that are looked up slowly ends with the connect timeout, and others do not wait for them [F-02]', async () => {
+  test(proves('F-02', 'to names that are looked up slowly ends with the connect timeout, and others do not wait for them'), async () => {
     const { ask } = await named({ connectSeconds: () => 0.5 });
     const slow = Array.from({ length: 16 }, async (_, at) => {
       const startedAt = performance.now();

@@ -5,6 +5,7 @@ import { grantOf, type LeaseRequest, type LeaseSource, type LeaseReturn } from '
 import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { booksModel } from '../../../test/simulator/books-model.ts';
 import { subLeases, type Settled, type SubLeases, type WorkerSettled } from './sub-leases.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const tokens: Account = { owner: 'user:1', kind: 'inference', month: '2026-11' };
 const requests: Account = { owner: 'user:1', kind: 'requests', month: '' };
@@ -222,7 +223,7 @@ describe('a worker that dies', () => {
     expect(source.asked).toEqual([]);
   });
 
-  test('keeps what it had until its journal is adopted; then what it did not settle is free again [A-04]', async () => {
+  test(proves('A-04', 'keeps what it had until its journal is adopted; then what it did not settle is free again'), async () => {
     const [one, two] = [leases.open('1'), leases.open('2')];
     await one.lease([ask(90)]);
     leases.ended('1');

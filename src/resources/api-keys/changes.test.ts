@@ -5,6 +5,7 @@ import { Fault } from '#core/fault';
 import { feed } from '#store/feed';
 import { silent } from '#store/log';
 import { openIdentity } from './identify.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const keyOf = (user: number | string) => String(user).padStart(64, 'x');
 
@@ -42,7 +43,7 @@ test('a change to a user asks anew for this user alone', async () => {
   expect(await identify('2')).toMatchObject({ plan: 'gold' });
 });
 
-test('a revocation that arrives while the key is being looked up is not forgotten [G-06]', async () => {
+test(proves('G-06', 'a revocation that arrives while the key is being looked up is not forgotten'), async () => {
   const { identify, state, changes, clock } = identity();
   const underWay = Promise.resolve(identify('1')).catch((fault: unknown) => fault);
   state.bad.add(1);

@@ -7,6 +7,7 @@ import { onBothDatabases } from '../../../test/support/databases.ts';
 import type { Listener } from '#store/open';
 import { openIdentity } from './identify.ts';
 import { openApiKeys } from './store.ts';
+import { proves } from '../../../test/support/proves.ts';
 
 const keyOf = (number: number) => `${number}`.padStart(64, 'x');
 const caller = (number: number) => ({ userId: number }) as Caller;
@@ -156,7 +157,7 @@ describe('a bad key', () => {
 });
 
 describe('a flood of wrong keys', () => {
-  test('is at most 100 queries a second, however many there are, and the caches stay bounded [O-12]', async () => {
+  test(proves('O-12', 'is at most 100 queries a second, however many there are, and the caches stay bounded'), async () => {
     for (let good = 0; good < 100; good++) await settled([who(keyOf(good))]);
     queries = [];
     const startedAt = clock.monotonic();
@@ -174,7 +175,7 @@ describe('a flood of wrong keys', () => {
     expect(identity.identify(keyOf(7))).toEqual({ userId: 7 });
   });
 
-  test('keeps a good key that was not seen before waiting for two queries at most [O-12]', async () => {
+  test(proves('O-12', 'keeps a good key that was not seen before waiting for two queries at most'), async () => {
     const opened = Promise.withResolvers<void>();
     gate = opened.promise;
     const flood = Array.from({ length: 400 }, (_, at) => refusal(keyOf(10_000 + at)));
@@ -185,7 +186,7 @@ describe('a flood of wrong keys', () => {
     await settled(flood);
   });
 
-  test('that is more than can wait is told so, and not called unauthenticated [O-12]', async () => {
+  test(proves('O-12', 'that is more than can wait is told so, and not called unauthenticated'), async () => {
     const opened = Promise.withResolvers<void>();
     gate = opened.promise;
     const flood = Array.from({ length: 10_100 }, (_, at) => refusal(keyOf(10_000 + at)));

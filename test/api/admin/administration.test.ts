@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { administer, onBothDatabases, onServer } from '../../support/databases.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 const say = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], max_tokens: 5 };
 const yaml = 'plans: { free: { monthlyTokens: 100000 }, team: { monthlyTokens: 500000 } }\n';
@@ -361,7 +362,7 @@ onBothDatabases('administration', ({ place }) => {
 });
 
 describe.skipIf(!inject('postgres'))('two machines on one database', () => {
-  test('what is changed on one holds on the other within two seconds, within five where nobody could be notified [G-05]', async () => {
+  test(proves('G-05', 'what is changed on one holds on the other within two seconds, within five where nobody could be notified'), async () => {
     const { folder, databaseUrl = '' } = await onServer(inject('postgres')!).place();
     const [first, second] = [join(folder, 'a'), join(folder, 'b')];
     await mkdir(join(second, 'data'), { recursive: true });

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { administrate, loggedBy, newMember, type Member } from '../../support/members.ts';
+import { proves } from '../../support/proves.ts';
 
 const minute = 60_000;
 let upstream: Upstream;
@@ -43,7 +44,7 @@ const chatcompat = '/server/chatcompat/v1';
 const gencompat = '/server/gencompat/v1beta';
 
 test(
-  'of 1,000 mixed calls the upstream, the answers, the logs and the sums of the month say the same [Q-12]',
+  proves('Q-12', 'of 1,000 mixed calls the upstream, the answers, the logs and the sums of the month say the same'),
   async () => {
     const total = { input: 0, output: 0 };
     upstream.script(

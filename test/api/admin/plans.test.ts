@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let server: TestServer | undefined;
 afterEach(() => server?.close());
@@ -16,7 +17,7 @@ async function withPlan(plan: string): Promise<TestServer> {
   return server;
 }
 
-test('a plan without tokens stops the first call: 429 insufficient_quota, with the seconds to the next month [service.plan-quota]', async () => {
+test(proves('service.plan-quota', 'a plan without tokens stops the first call: 429 insufficient_quota, with the seconds to the next month'), async () => {
   const { ask } = await withPlan('{ monthlyTokens: 0 }');
   const answer = await ask(chat, body);
   expect(answer.status).toBe(429);
@@ -26,7 +27,7 @@ test('a plan without tokens stops the first call: 429 insufficient_quota, with t
   expect(answer.headers.get('x-ratelimit-limit-tokens')).toBe('0');
 });
 
-test('it stops the responses interface too, whole, streamed and in the background [responses.429-quota]', async () => {
+test(proves('responses.429-quota', 'it stops the responses interface too, whole, streamed and in the background'), async () => {
   const { ask } = await withPlan('{ monthlyTokens: 0 }');
   const responses = '/server/chatcompat/v1/responses';
   const asked = { model: 'built-in', input: 'Say exactly: hello' };

@@ -2,6 +2,7 @@ import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let server: TestServer;
 
@@ -20,19 +21,25 @@ describe.each([
   });
   const say = (content: string, more: object = {}) => client.chat.completions.create({ model: 'built-in', messages: [{ role: 'user', content }], ...more });
 
-  test('a completion is answered in the public format [chat.standard-sdk] [chat.standard-format] [chat.200]', async () => {
+  test(proves(['chat.standard-sdk', 'chat.standard-format', 'chat.200'], 'a completion is answered in the public format'), async () => {
     const answer = await say('Say exactly: the cat is out');
     expect(answer.choices[0]?.message).toMatchObject({ role: 'assistant', content: 'the cat is out' });
   });
 
-  test('it has id, object, created, model, choices and usage [chat.answer-id] [chat.answer-object] [chat.answer-created] [chat.answer-model] [chat.answer-choices] [chat.answer-usage]', async () => {
-    const answer = await say('Say exactly: hello');
-    expect(answer.id).toMatch(/^chatcmpl-\w{10,}$/);
-    expect(answer).toMatchObject({ object: 'chat.completion', model: 'built-in', choices: [{ index: 0, finish_reason: 'stop' }] });
-    expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
-    expect(answer.usage!.total_tokens).toBe(answer.usage!.prompt_tokens + answer.usage!.completion_tokens);
-    expect(answer.usage!.completion_tokens).toBeGreaterThan(0);
-  });
+  test(
+    proves(
+      ['chat.answer-id', 'chat.answer-object', 'chat.answer-created', 'chat.answer-model', 'chat.answer-choices', 'chat.answer-usage'],
+      'it has id, object, created, model, choices and usage',
+    ),
+    async () => {
+      const answer = await say('Say exactly: hello');
+      expect(answer.id).toMatch(/^chatcmpl-\w{10,}$/);
+      expect(answer).toMatchObject({ object: 'chat.completion', model: 'built-in', choices: [{ index: 0, finish_reason: 'stop' }] });
+      expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
+      expect(answer.usage!.total_tokens).toBe(answer.usage!.prompt_tokens + answer.usage!.completion_tokens);
+      expect(answer.usage!.completion_tokens).toBeGreaterThan(0);
+    },
+  );
 
   test('a stream says the same in pieces, and usage where it was asked for', async () => {
     const stream = await client.chat.completions.create({
@@ -109,7 +116,7 @@ describe.each([
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1]);
   });
 
-  test('an image is looked at [chat.message-content]', async () => {
+  test(proves('chat.message-content', 'an image is looked at'), async () => {
     const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     const answer = await client.chat.completions.create({
       model: 'built-in',
@@ -126,7 +133,7 @@ describe.each([
     expect(answer.choices[0]?.message.content).toMatch(/png/i);
   });
 
-  test('a wrong key is an AuthenticationError [chat.401]', async () => {
+  test(proves('chat.401', 'a wrong key is an AuthenticationError'), async () => {
     const stranger = new Client({ apiKey: 'x'.repeat(64), baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
     await expect(stranger.chat.completions.create({ model: 'built-in', messages: [{ role: 'user', content: 'hi' }] })).rejects.toMatchObject({
       constructor: Client.AuthenticationError,
@@ -159,7 +166,7 @@ describe.each([
     expect(chunks).toBeLessThan(1000);
   });
 
-  test('the models are listed and found one by one [models.standard-sdk]', async () => {
+  test(proves('models.standard-sdk', 'the models are listed and found one by one'), async () => {
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);
     expect(ids).toContain('built-in');
@@ -205,7 +212,28 @@ describe('the fields of a chat completion request', () => {
     ['a tool_choice that names no declared tool', { ...good, tools, tool_choice: 'other' }, 'tool_choice', 'invalid_value'],
     ['tool_choice required without tools', { ...good, tool_choice: 'required' }, 'tool_choice', 'invalid_value'],
   ])(
-    '%s is refused with 400 that names the field [chat.model-required] [chat.400-missing] [chat.model-string] [chat.messages-required] [chat.messages-array] [chat.message-role] [chat.temperature-number] [chat.temperature-range] [chat.max-tokens-integer] [chat.top-p-number] [chat.top-p-range] [chat.frequency-penalty-number] [chat.frequency-penalty-range] [chat.presence-penalty-number] [chat.presence-penalty-range] [chat.tools-array] [chat.tools-nested]',
+    proves(
+      [
+        'chat.model-required',
+        'chat.400-missing',
+        'chat.model-string',
+        'chat.messages-required',
+        'chat.messages-array',
+        'chat.message-role',
+        'chat.temperature-number',
+        'chat.temperature-range',
+        'chat.max-tokens-integer',
+        'chat.top-p-number',
+        'chat.top-p-range',
+        'chat.frequency-penalty-number',
+        'chat.frequency-penalty-range',
+        'chat.presence-penalty-number',
+        'chat.presence-penalty-range',
+        'chat.tools-array',
+        'chat.tools-nested',
+      ],
+      '%s is refused with 400 that names the field',
+    ),
     async (_what, body, field, code) => {
       const answer = await server.ask(chat, body);
       expect(answer.status).toBe(400);
@@ -215,14 +243,14 @@ describe('the fields of a chat completion request', () => {
     },
   );
 
-  test('a body that is no JSON is refused with 400 [chat.400-format]', async () => {
+  test(proves('chat.400-format', 'a body that is no JSON is refused with 400'), async () => {
     expect((await server.ask(chat, '{"model": "built-in", ')).status).toBe(400);
   });
 
   test.each([
     ['system', 'user', 'assistant'].map((role) => ({ role, content: 'x' })),
     [...['system', 'developer', 'user', 'assistant'].map((role) => ({ role, content: 'x' })), message],
-  ])('the roles system, user and assistant are accepted [chat.role-system] [chat.role-user] [chat.role-assistant]', async (...messages) => {
+  ])(proves(['chat.role-system', 'chat.role-user', 'chat.role-assistant'], 'the roles system, user and assistant are accepted'), async (...messages) => {
     expect((await server.ask(chat, { ...good, messages })).status).toBe(200);
   });
 
@@ -242,7 +270,10 @@ describe('the fields of a chat completion request', () => {
     { tool_choice: 'auto' },
     { something_new: { a: 1 } },
   ])(
-    '%j is accepted [chat.temperature-default] [chat.max-tokens-optional] [chat.top-p-default] [chat.frequency-penalty-default] [chat.presence-penalty-default]',
+    proves(
+      ['chat.temperature-default', 'chat.max-tokens-optional', 'chat.top-p-default', 'chat.frequency-penalty-default', 'chat.presence-penalty-default'],
+      '%j is accepted',
+    ),
     async (more) => {
       expect((await server.ask(chat, { ...good, ...more })).status).toBe(200);
     },
@@ -250,7 +281,7 @@ describe('the fields of a chat completion request', () => {
 
   const answered = async (body: object) => ((await (await server.ask(chat, body)).json()) as OpenAI.ChatCompletion).choices[0]!;
 
-  test('no more than max_tokens tokens are generated [chat.max-tokens-limits]', async () => {
+  test(proves('chat.max-tokens-limits', 'no more than max_tokens tokens are generated'), async () => {
     const answer = (await (
       await server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: one two three four five six seven' }], max_tokens: 3 })
     ).json()) as OpenAI.ChatCompletion;
@@ -258,11 +289,11 @@ describe('the fields of a chat completion request', () => {
     expect(answer.choices[0]).toMatchObject({ finish_reason: 'length' });
   });
 
-  test('tool_choice none calls no tool, whatever the message says [chat.tool-choice-none]', async () => {
+  test(proves('chat.tool-choice-none', 'tool_choice none calls no tool, whatever the message says'), async () => {
     expect((await answered({ ...good, messages: [{ role: 'user', content: 'Use look_up' }], tools, tool_choice: 'none' })).message.tool_calls).toBeUndefined();
   });
 
-  test('with auto, and without a tool_choice, the model chooses [chat.tool-choice-auto] [chat.tool-choice-default]', async () => {
+  test(proves(['chat.tool-choice-auto', 'chat.tool-choice-default'], 'with auto, and without a tool_choice, the model chooses'), async () => {
     for (const choice of [{ tool_choice: 'auto' }, {}]) {
       expect((await answered({ ...good, tools, ...choice })).message.tool_calls).toBeUndefined();
       expect((await answered({ ...good, messages: [{ role: 'user', content: 'Use look_up' }], tools, ...choice })).message.tool_calls).toHaveLength(1);
@@ -270,7 +301,7 @@ describe('the fields of a chat completion request', () => {
   });
 
   test.each(['look_up', { type: 'function', function: { name: 'look_up' } }])(
-    'a tool that tool_choice names as %j is called, with arguments of its schema [chat.tool-choice-specific] [chat.tool-parameters]',
+    proves(['chat.tool-choice-specific', 'chat.tool-parameters'], 'a tool that tool_choice names as %j is called, with arguments of its schema'),
     async (choice) => {
       const { message: answer, finish_reason } = await answered({ ...good, tools, tool_choice: choice });
       expect(finish_reason).toBe('tool_calls');

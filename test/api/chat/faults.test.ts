@@ -58,6 +58,7 @@ import {
 } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
+import { proves } from '../../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -122,16 +123,19 @@ describe('a stream that dies after it has spoken', () => {
     ['by bare JSON', () => pace(5, rawJsonTail({ afterEvents: 4 }))],
   ];
 
-  test.each(deaths)('%s ends in an error frame, without [DONE], and is not tried again [S-01] [F-06] [F-07] [F-05] [F-10]', async (_how, behaviour) => {
-    const { status, frames } = await streamed(behaviour());
-    expect(status).toBe(200);
-    const last = JSON.parse(frames.at(-1)!) as Refusal;
-    expect(last.error).toMatchObject({ type: 'server_error' });
-    expect(frames).not.toContain('[DONE]');
-    expect(JSON.stringify(frames)).not.toContain(secretWord);
-    for (const frame of frames.slice(0, -1)) expect(JSON.parse(frame)).toHaveProperty('choices');
-    expect(upstream.requests).toHaveLength(1);
-  });
+  test.each(deaths)(
+    proves(['S-01', 'F-06', 'F-07', 'F-05', 'F-10'], '%s ends in an error frame, without [DONE], and is not tried again'),
+    async (_how, behaviour) => {
+      const { status, frames } = await streamed(behaviour());
+      expect(status).toBe(200);
+      const last = JSON.parse(frames.at(-1)!) as Refusal;
+      expect(last.error).toMatchObject({ type: 'server_error' });
+      expect(frames).not.toContain('[DONE]');
+      expect(JSON.stringify(frames)).not.toContain(secretWord);
+      for (const frame of frames.slice(0, -1)) expect(JSON.parse(frame)).toHaveProperty('choices');
+      expect(upstream.requests).toHaveLength(1);
+    },
+  );
 
   for (const [name, Client] of [
     ['openai 6', OpenAI],
@@ -155,7 +159,7 @@ describe('a stream that fails before it has spoken', () => {
     ['a cut after the role alone', () => cut({ afterEvents: 1 }), 502],
     ['silence after the headers', () => headersThenHang(), 504],
     ['429', () => tooMany({ retryAfter: 7 }), 429],
-  ])('by %s is a real status, and no frame is sent [F-10] [S-02]', async (_how, behaviour, status) => {
+  ])(proves(['F-10', 'S-02'], 'by %s is a real status, and no frame is sent'), async (_how, behaviour, status) => {
     const answer = await streamed(behaviour());
     expect(answer.status).toBe(status);
     expect(answer.frames).toEqual([]);
@@ -174,7 +178,7 @@ describe('a stream of odd manners reads like a clean one', () => {
     ['event lines', fields],
     ['a byte order mark', bom],
     ['one byte a packet', sliced],
-  ])('with %s [F-11]', async (_how, behaviour) => {
+  ])(proves('F-11', 'with %s'), async (_how, behaviour) => {
     const { status, frames, said } = await streamed(behaviour());
     expect({ status, said }).toEqual({ status: 200, said: 'You said: one two three four five six' });
     expect(frames.filter((frame) => frame === '[DONE]')).toHaveLength(1);
@@ -204,7 +208,7 @@ describe('a whole answer', () => {
     ['a bomb', () => gzipBomb(2000)],
     ['with headers without end', () => giantHeaders()],
     ['without end', endless],
-  ])('%s is a 502 that shows nothing of it [F-08] [F-09] [F-10] [F-19] [F-17] [F-23] [F-16]', async (_how, behaviour) => {
+  ])(proves(['F-08', 'F-09', 'F-10', 'F-19', 'F-17', 'F-23', 'F-16'], '%s is a 502 that shows nothing of it'), async (_how, behaviour) => {
     const { status, text, refusal: body } = await whole(behaviour());
     expect(status).toBe(502);
     expect(body().error).toMatchObject({ type: 'server_error', code: 'upstream_error' });
@@ -221,7 +225,7 @@ describe('a whole answer', () => {
     ['a 100 that nobody asked for', () => informational(100)],
     ['several 1xx of every kind', () => informational(103, 100, 100, 102, 100)],
     ['no content type', () => contentType('')],
-  ])('with %s is read [F-17] [F-19]', async (_how, behaviour) => {
+  ])(proves(['F-17', 'F-19'], 'with %s is read'), async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
     expect(status).toBe(200);
     expect(text).toContain('one two three');
@@ -238,7 +242,7 @@ describe('a whole answer', () => {
     expect(row).toMatchObject({ tries: [{ fault: 'invalid', said }] });
   });
 
-  test('its headers stay with the provider, but for those we know [F-23]', async () => {
+  test(proves('F-23', 'its headers stay with the provider, but for those we know'), async () => {
     const { headers } = await whole(leakyHeaders());
     expect(JSON.stringify([...headers])).not.toContain(secretWord);
     for (const name of ['set-cookie', 'server', 'via', 'x-powered-by', 'alt-svc', 'access-control-allow-origin', 'strict-transport-security'])
@@ -254,7 +258,7 @@ describe('a whole answer', () => {
     expect(text).not.toContain('🐉');
   });
 
-  test('100,000 choices and lines without end do not stop the others [F-16]', async () => {
+  test(proves('F-16', '100,000 choices and lines without end do not stop the others'), async () => {
     upstream.script(manyChoices(), longLine());
     const giants = [server.ask(chat, request), server.ask(chat, { ...request, stream: true })];
     const others = await Promise.all(Array.from({ length: 5 }, () => server.ask(chat, request)));
@@ -275,7 +279,7 @@ describe('a refusal of the provider', () => {
     ['500 is told in its class', () => failing(500), 502, 'server_error'],
     ['503 is told in its class', () => failing(503), 503, 'server_error'],
     ['529 is told in its class', () => failing(529), 503, 'server_error'],
-  ])('%s, asked once [F-14]', async (_what, behaviour, status, type) => {
+  ])(proves('F-14', '%s, asked once'), async (_what, behaviour, status, type) => {
     const answer = await whole(behaviour());
     expect(answer.status).toBe(status);
     expect(answer.refusal().error.type).toBe(type);
@@ -291,15 +295,18 @@ describe('a refusal of the provider', () => {
     expect(await answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
   });
 
-  test('404 of a file that one request names is that request’s, whatever the name of the file says, and the model is there for the next [R-03]', async () => {
-    for (const message of ['No such File object: file-nothing', "No such File object: the model 'gpt-x' does not exist"]) {
-      const before = upstream.requests.length;
-      const answer = await whole(refusal(404, { message }));
-      expect([answer.status, answer.refusal().error.code]).toEqual([404, 'not_found']);
-      expect(upstream.requests.length - before).toBe(1);
-      expect((await server.ask(chat, request)).status).toBe(200);
-    }
-  });
+  test(
+    proves('R-03', '404 of a file that one request names is that request’s, whatever the name of the file says, and the model is there for the next'),
+    async () => {
+      for (const message of ['No such File object: file-nothing', "No such File object: the model 'gpt-x' does not exist"]) {
+        const before = upstream.requests.length;
+        const answer = await whole(refusal(404, { message }));
+        expect([answer.status, answer.refusal().error.code]).toEqual([404, 'not_found']);
+        expect(upstream.requests.length - before).toBe(1);
+        expect((await server.ask(chat, request)).status).toBe(200);
+      }
+    },
+  );
 
   test('404 of the model, told to one caller, keeps no other from asking for it', async () => {
     upstream.script(notFound('model'));
@@ -315,7 +322,7 @@ describe('a refusal of the provider', () => {
     ['zero', () => tooMany({ retryAfter: 0 }), /^1$/],
     ['a negative number', () => tooMany({ retryAfter: -1 }), /^1$/],
     ['garbage', () => tooMany({ retryAfter: 'abc' }), /^1$/],
-  ])('429 with Retry-After of %s is passed on with a sane one [F-13]', async (_what, behaviour, expected) => {
+  ])(proves('F-13', '429 with Retry-After of %s is passed on with a sane one'), async (_what, behaviour, expected) => {
     const answer = await whole(behaviour());
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toMatch(expected);
@@ -324,7 +331,7 @@ describe('a refusal of the provider', () => {
 });
 
 describe('a connection', () => {
-  test('that nobody takes is a 503 within a second, without the address [F-01]', async () => {
+  test(proves('F-01', 'that nobody takes is a 503 within a second, without the address'), async () => {
     const closed = await nobody();
     const other = await startTestServer({ upstream: closed.url });
     const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(3000) });
@@ -333,7 +340,7 @@ describe('a connection', () => {
     await other.close();
   });
 
-  test('to a name that does not exist is a 503 within the connect timeout, without the name [F-02]', async () => {
+  test(proves('F-02', 'to a name that does not exist is a 503 within the connect timeout, without the name'), async () => {
     const other = await startTestServer({ upstream: 'http://no-such-host.invalid' });
     const answer = await other.ask(chat, request, { signal: AbortSignal.timeout(4000) });
     expect(answer.status).toBe(503);
@@ -341,7 +348,7 @@ describe('a connection', () => {
     await other.close();
   });
 
-  test('that stays silent is a 504 [F-04]', async () => {
+  test(proves('F-04', 'that stays silent is a 504'), async () => {
     expect((await whole(hang())).status).toBe(504);
     await upstream.until((requests) => requests[0]?.closedEarlyAt);
   });
@@ -351,7 +358,7 @@ describe('a connection', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('that was kept alive and is closed as we write costs nobody an error [F-21]', async () => {
+  test(proves('F-21', 'that was kept alive and is closed as we write costs nobody an error'), async () => {
     for (let round = 0; round < 20; round++) {
       await whole(ok());
       upstream.script(dropReused(round % 2 ? 'fin' : 'reset'));

@@ -13,6 +13,7 @@ import {
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -49,19 +50,19 @@ async function closedAfterLeaving(behaviour: () => Behaviour, stream: boolean, r
 }
 
 describe('a client that leaves', () => {
-  test('before the headers of a stream closes the upstream within 100 ms [S-05]', async () => {
+  test(proves('S-05', 'before the headers of a stream closes the upstream within 100 ms'), async () => {
     expect(await closedAfterLeaving(hang, true, false)).toBeLessThan(100);
   });
 
-  test('before a whole answer closes the upstream within 100 ms [S-05]', async () => {
+  test(proves('S-05', 'before a whole answer closes the upstream within 100 ms'), async () => {
     expect(await closedAfterLeaving(hang, false, false)).toBeLessThan(100);
   });
 
-  test('in the middle of a stream closes the upstream within 100 ms, and nothing is tried again [S-03]', async () => {
+  test(proves('S-03', 'in the middle of a stream closes the upstream within 100 ms, and nothing is tried again'), async () => {
     expect(await closedAfterLeaving(() => headersThenHang({ afterEvents: 4 }), true, true)).toBeLessThan(100);
   });
 
-  test('at a random moment never shows its words to anybody else [S-09]', async () => {
+  test(proves('S-09', 'at a random moment never shows its words to anybody else'), async () => {
     upstream.script(always(pace(1)));
     const storm = Array.from({ length: 100 }, async (_, at) => {
       const canary = `canary${String(at).padStart(4, '0')}`;
@@ -108,7 +109,7 @@ describe('a model that thinks', () => {
   });
 });
 
-test('the openai SDK reads hundreds of streams of one-byte packets without an error [S-10]', async () => {
+test(proves('S-10', 'the openai SDK reads hundreds of streams of one-byte packets without an error'), async () => {
   upstream.script(always(sliced()));
   const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   const read = async (words: string) => {

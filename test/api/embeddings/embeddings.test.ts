@@ -21,6 +21,7 @@ import {
 } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
+import { proves } from '../../support/proves.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
 const names = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
@@ -61,27 +62,43 @@ describe.each([
   ['openai 6', OpenAI],
   ['openai 7', OpenAI7 as unknown as typeof OpenAI],
 ])('%s', (_name, Client) => {
-  test.each(['float', 'base64', undefined] as const)('gets the vectors, asked for as %s [embeddings.standard-sdk] [embeddings.200]', async (format) => {
-    good();
-    const client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
-    const answer = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['a b', 'c'], ...(format ? { encoding_format: format } : {}) });
-    const numbers = answer.data.map(({ embedding }) => numbersOf(embedding));
-    expect(numbers).toEqual(['a b', 'c'].map((input) => vectorOf(input).map(Math.fround)));
-    expect(answer.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 });
-  });
+  test.each(['float', 'base64', undefined] as const)(
+    proves(['embeddings.standard-sdk', 'embeddings.200'], 'gets the vectors, asked for as %s'),
+    async (format) => {
+      good();
+      const client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
+      const answer = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['a b', 'c'], ...(format ? { encoding_format: format } : {}) });
+      const numbers = answer.data.map(({ embedding }) => numbersOf(embedding));
+      expect(numbers).toEqual(['a b', 'c'].map((input) => vectorOf(input).map(Math.fround)));
+      expect(answer.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 });
+    },
+  );
 });
 
 describe('an answer', () => {
-  test('is a list of embeddings in the order of the inputs [embeddings.answer-object] [embeddings.answer-data] [embeddings.answer-floats] [embeddings.answer-model] [embeddings.answer-usage] [embeddings.input-array]', async () => {
-    good();
-    const inputs = ['one', 'two words', 'three'];
-    expect(await listOf(await embed({ model: 'text-embedding-3-large', input: inputs }))).toEqual({
-      object: 'list',
-      data: inputs.map((input, index) => ({ object: 'embedding', index, embedding: vectorOf(input) })),
-      model: 'text-embedding-3-large-v1',
-      usage: { prompt_tokens: 4, total_tokens: 4 },
-    });
-  });
+  test(
+    proves(
+      [
+        'embeddings.answer-object',
+        'embeddings.answer-data',
+        'embeddings.answer-floats',
+        'embeddings.answer-model',
+        'embeddings.answer-usage',
+        'embeddings.input-array',
+      ],
+      'is a list of embeddings in the order of the inputs',
+    ),
+    async () => {
+      good();
+      const inputs = ['one', 'two words', 'three'];
+      expect(await listOf(await embed({ model: 'text-embedding-3-large', input: inputs }))).toEqual({
+        object: 'list',
+        data: inputs.map((input, index) => ({ object: 'embedding', index, embedding: vectorOf(input) })),
+        model: 'text-embedding-3-large-v1',
+        usage: { prompt_tokens: 4, total_tokens: 4 },
+      });
+    },
+  );
 
   test('is the bytes of the provider where nothing needs a change', async () => {
     upstream.script({
@@ -150,19 +167,19 @@ describe('an answer', () => {
 });
 
 describe('a request', () => {
-  test('without a model is for text-embedding-3-small [embeddings.model-default] [embeddings.input-string]', async () => {
+  test(proves(['embeddings.model-default', 'embeddings.input-string'], 'without a model is for text-embedding-3-small'), async () => {
     good();
     expect((await listOf(await embed({ input: 'a' }))).model).toBe('text-embedding-3-small-v1');
   });
 
-  test.each(names)('may name %s [embeddings.model-3-small] [embeddings.model-3-large] [embeddings.model-ada-002]', async (model) => {
+  test.each(names)(proves(['embeddings.model-3-small', 'embeddings.model-3-large', 'embeddings.model-ada-002'], 'may name %s'), async (model) => {
     good();
     expect((await listOf(await embed({ model, input: 'a' }))).model).toBe(`${model}-v1`);
     expect(upstream.requests[0]?.json).toMatchObject({ model });
   });
 
   test.each([['gpt-4o-mini'], ['no-such-model'], ['a b']])(
-    'for %j is answered by the default engine, and says so [embeddings.model-fallback]',
+    proves('embeddings.model-fallback', 'for %j is answered by the default engine, and says so'),
     async (model) => {
       good();
       const answer = await embed({ model, input: 'a' });
@@ -171,7 +188,7 @@ describe('a request', () => {
     },
   );
 
-  test('may have 256 inputs [embeddings.input-256] [I-14]', async () => {
+  test(proves(['embeddings.input-256', 'I-14'], 'may have 256 inputs'), async () => {
     good();
     const inputs = Array.from({ length: 256 }, (_, at) => `input ${at}`);
     const { data } = await listOf(await embed({ model: 'text-embedding-3-small', input: inputs }));
@@ -245,19 +262,19 @@ async function refused(body: unknown, param: string, code = 'invalid_value'): Pr
 describe('refused with 400, and nothing goes upstream:', () => {
   const long = Array.from({ length: 257 }, () => 'a');
 
-  test('no input [embeddings.input-required] [embeddings.400-missing]', () => refused({ model: 'm' }, 'input', 'missing_required_parameter'));
+  test(proves(['embeddings.input-required', 'embeddings.400-missing'], 'no input'), () => refused({ model: 'm' }, 'input', 'missing_required_parameter'));
 
   test.each([
     [{ input: '' }, 'input'],
     [{ input: [] }, 'input'],
     [{ input: ['a', ''] }, 'input[1]'],
     [{ input: [[1], []] }, 'input[1]'],
-  ])('an empty one: %j [embeddings.400-empty] [I-14]', refused);
+  ])(proves(['embeddings.400-empty', 'I-14'], 'an empty one: %j'), refused);
 
   test.each([
     ['texts', long],
     ['tokens', long.map(() => [1])],
-  ])('257 inputs, as %s [embeddings.400-257] [I-14]', (_name, input) => refused({ input }, 'input'));
+  ])(proves(['embeddings.400-257', 'I-14'], '257 inputs, as %s'), (_name, input) => refused({ input }, 'input'));
 
   test.each([
     [{ input: { text: 'a' } }, 'input'],
@@ -270,9 +287,9 @@ describe('refused with 400, and nothing goes upstream:', () => {
     [{ input: [-1] }, 'input[0]'],
     [{ input: [[1.5]] }, 'input[0][0]'],
     [{ input: [1e15] }, 'input[0]'],
-  ])('an input that is neither text nor tokens: %j [embeddings.400-input] [I-14]', refused);
+  ])(proves(['embeddings.400-input', 'I-14'], 'an input that is neither text nor tokens: %j'), refused);
 
-  test.each([[5], ['a\nb'], [''], [null], [['text-embedding-3-small']]])('the model %j [embeddings.model-string]', (model) =>
+  test.each([[5], ['a\nb'], [''], [null], [['text-embedding-3-small']]])(proves('embeddings.model-string', 'the model %j'), (model) =>
     refused({ model, input: 'a' }, 'model'),
   );
 
@@ -284,7 +301,7 @@ describe('refused with 400, and nothing goes upstream:', () => {
     [{ app_name: 1 }, 'app_name'],
   ])('%j', (fields, param) => refused({ input: 'a', ...fields }, param));
 
-  test('a body that is no JSON object [embeddings.400-format]', async () => {
+  test(proves('embeddings.400-format', 'a body that is no JSON object'), async () => {
     for (const body of ['', '{"input":', '[]', '"a"', 'null']) expect((await embed(body)).status).toBe(400);
     expect(upstream.requests).toEqual([]);
   });
@@ -303,12 +320,12 @@ test('NUL and half characters go up as they are', async () => {
   expect(upstream.requests[0]?.body.toString()).toContain('a\\u0000b');
 });
 
-test('a text of 1 MB goes up [I-14]', async () => {
+test(proves('I-14', 'a text of 1 MB goes up'), async () => {
   good();
   expect((await embed({ input: 'a '.repeat(500_000) })).status).toBe(200);
 });
 
-test('without a key, or with a bad one, the answer is 401 [embeddings.401]', async () => {
+test(proves('embeddings.401', 'without a key, or with a bad one, the answer is 401'), async () => {
   for (const authorization of ['', 'Bearer nonsense']) expect((await embed({ input: 'a' }, { headers: { authorization } })).status).toBe(401);
   expect(upstream.requests).toEqual([]);
 });
@@ -374,7 +391,7 @@ describe('the plan', () => {
   test.each([
     ['no tokens', '{ monthlyTokens: 0 }'],
     ['no dollars', '{ monthlyUsd: 0 }'],
-  ])('with %s refuses with 429 or 403, and the upstream sees nothing [embeddings.429-quota]', async (_name, plan) => {
+  ])(proves('embeddings.429-quota', 'with %s refuses with 429 or 403, and the upstream sees nothing'), async (_name, plan) => {
     good();
     const poor = await startTestServer({
       upstream: upstream.url,

@@ -15,6 +15,7 @@ import {
 } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { raw } from './send-raw.ts';
+import { proves } from '../../support/proves.ts';
 
 const root = '/server/gencompat/v1beta';
 const generate = (model: string) => `${root}/models/${model}:generateContent`;
@@ -105,12 +106,12 @@ describe('without any provider', () => {
     expect(answer.usageMetadata.totalTokenCount).toBe(answer.usageMetadata.promptTokenCount + answer.usageMetadata.candidatesTokenCount);
   }
 
-  test('the simple name flash is accepted [gencompat.name-flash]', () => answers('flash'));
-  test('the simple name pro is accepted [gencompat.name-pro]', () => answers('pro'));
-  test('a standard name is accepted [gencompat.name-standard]', () => answers('gemini-2.5-flash'));
-  test('a preview is accepted [gencompat.name-preview]', () => answers('gemini-2.5-pro-preview-05-06'));
-  test('a prefixed name is accepted [gencompat.name-prefixed]', () => answers('models/gemini-2.5-flash'));
-  test('the platform format is accepted [gencompat.name-platform]', () => answers('publishers/google/models/gemini-2.5-flash'));
+  test(proves('gencompat.name-flash', 'the simple name flash is accepted'), () => answers('flash'));
+  test(proves('gencompat.name-pro', 'the simple name pro is accepted'), () => answers('pro'));
+  test(proves('gencompat.name-standard', 'a standard name is accepted'), () => answers('gemini-2.5-flash'));
+  test(proves('gencompat.name-preview', 'a preview is accepted'), () => answers('gemini-2.5-pro-preview-05-06'));
+  test(proves('gencompat.name-prefixed', 'a prefixed name is accepted'), () => answers('models/gemini-2.5-flash'));
+  test(proves('gencompat.name-platform', 'the platform format is accepted'), () => answers('publishers/google/models/gemini-2.5-flash'));
   test.each(['publishers%2Fgoogle%2Fmodels%2Fgemini-2.5-flash', 'google/gemini-2.5-flash', 'built-in'])('%s is accepted too', (model) => answers(model));
 
   test.each([
@@ -118,7 +119,7 @@ describe('without any provider', () => {
     '/server/gencompat/v1beta/models/flash%3AgenerateContent',
     '/server/gencompat/v1beta/publishers/google/models/gemini-2.5-flash:generateContent',
     '/server/gencompat/v1/publishers/google/models/gemini-2.5-flash%3agenerateContent',
-  ])('%s answers too [service.gencompat-root]', async (path) => {
+  ])(proves('service.gencompat-root', '%s answers too'), async (path) => {
     expect((await whole(path, said('Say exactly: yes'), {}, alone)).answer.candidates[0]?.content.parts).toEqual([{ text: 'yes' }]);
   });
 
@@ -130,15 +131,21 @@ describe('without any provider', () => {
     },
   );
 
-  test('[gencompat.config-candidate-count] [gencompat.config-max-output-tokens] [gencompat.config-stop-sequences] what the configuration says is honoured', async () => {
-    const ask = async (generationConfig: object) =>
-      (await whole(generate('flash'), said('Say exactly: one two three four', { generationConfig }), {}, alone)).answer;
-    expect((await ask({ candidateCount: 3 })).candidates.map(({ index }) => index)).toEqual([0, 1, 2]);
-    expect((await ask({ maxOutputTokens: 2 })).candidates[0]?.finishReason).toBe('MAX_TOKENS');
-    expect((await ask({ stopSequences: ['three'] })).candidates[0]?.content.parts[0]?.text).toBe('one two ');
-  });
+  test(
+    proves(
+      ['gencompat.config-candidate-count', 'gencompat.config-max-output-tokens', 'gencompat.config-stop-sequences'],
+      ' what the configuration says is honoured',
+    ),
+    async () => {
+      const ask = async (generationConfig: object) =>
+        (await whole(generate('flash'), said('Say exactly: one two three four', { generationConfig }), {}, alone)).answer;
+      expect((await ask({ candidateCount: 3 })).candidates.map(({ index }) => index)).toEqual([0, 1, 2]);
+      expect((await ask({ maxOutputTokens: 2 })).candidates[0]?.finishReason).toBe('MAX_TOKENS');
+      expect((await ask({ stopSequences: ['three'] })).candidates[0]?.content.parts[0]?.text).toBe('one two ');
+    },
+  );
 
-  test('[gencompat.config-response-mime-type] [gencompat.config-response-schema] the answer conforms to a schema in capitals', async () => {
+  test(proves(['gencompat.config-response-mime-type', 'gencompat.config-response-schema'], ' the answer conforms to a schema in capitals'), async () => {
     const responseSchema = {
       type: 'OBJECT',
       properties: { city: { type: 'STRING', enum: ['Paris', 'Rome'] }, n: { type: 'INTEGER', nullable: true } },
@@ -148,25 +155,28 @@ describe('without any provider', () => {
     expect(JSON.parse(answer.candidates[0]!.content.parts[0]!.text!)).toMatchObject({ city: expect.stringMatching(/^(Paris|Rome)$/) as string });
   });
 
-  test('[gencompat.tools] [gencompat.part-function-call] [gencompat.part-function-response] a function is called, and its response is read', async () => {
-    const tools = [
-      {
-        functionDeclarations: [
-          { name: 'get_weather', description: 'w', parameters: { type: 'OBJECT', properties: { place: { type: 'STRING' } }, required: ['place'] } },
-        ],
-      },
-    ];
-    const first = await whole(generate('flash'), said('weather?', { tools, toolConfig: { functionCallingConfig: { mode: 'ANY' } } }), {}, alone);
-    const [part] = first.answer.candidates[0]!.content.parts;
-    expect(part?.functionCall).toMatchObject({ name: 'get_weather', args: { place: expect.any(String) as string } });
-    const contents = [
-      ...said('weather?').contents,
-      first.answer.candidates[0]!.content,
-      { role: 'user', parts: [{ functionResponse: { id: part?.functionCall?.id, name: 'get_weather', response: { result: 'sunny as ever' } } }] },
-    ];
-    const second = await whole(generate('flash'), { contents, tools }, {}, alone);
-    expect(second.answer.candidates[0]?.content.parts[0]?.text).toContain('sunny as ever');
-  });
+  test(
+    proves(['gencompat.tools', 'gencompat.part-function-call', 'gencompat.part-function-response'], ' a function is called, and its response is read'),
+    async () => {
+      const tools = [
+        {
+          functionDeclarations: [
+            { name: 'get_weather', description: 'w', parameters: { type: 'OBJECT', properties: { place: { type: 'STRING' } }, required: ['place'] } },
+          ],
+        },
+      ];
+      const first = await whole(generate('flash'), said('weather?', { tools, toolConfig: { functionCallingConfig: { mode: 'ANY' } } }), {}, alone);
+      const [part] = first.answer.candidates[0]!.content.parts;
+      expect(part?.functionCall).toMatchObject({ name: 'get_weather', args: { place: expect.any(String) as string } });
+      const contents = [
+        ...said('weather?').contents,
+        first.answer.candidates[0]!.content,
+        { role: 'user', parts: [{ functionResponse: { id: part?.functionCall?.id, name: 'get_weather', response: { result: 'sunny as ever' } } }] },
+      ];
+      const second = await whole(generate('flash'), { contents, tools }, {}, alone);
+      expect(second.answer.candidates[0]?.content.parts[0]?.text).toContain('sunny as ever');
+    },
+  );
 
   test('a stream is a JSON array unless events are asked for', async () => {
     const path = `${root}/models/flash:streamGenerateContent`;
@@ -194,7 +204,7 @@ describe('without any provider', () => {
 });
 
 describe('who may ask', () => {
-  test('[auth.gencompat-header] the key stands in x-access-tokens, x-goog-api-key or Authorization', async () => {
+  test(proves('auth.gencompat-header', ' the key stands in x-access-tokens, x-goog-api-key or Authorization'), async () => {
     const ask = (headers: Record<string, string>) =>
       fetch(alone.url + generate('flash'), { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(said('hi')) });
     for (const headers of [{ 'x-access-tokens': alone.key }, { 'x-goog-api-key': alone.key }, { authorization: `Bearer ${alone.key}` }])
@@ -202,7 +212,7 @@ describe('who may ask', () => {
     expect((await ask({ 'x-access-tokens': 'bad', 'x-goog-api-key': alone.key })).status).toBe(401);
   });
 
-  test("[gencompat.401] [gencompat.token-first] without a key nothing is looked at, and the refusal has Google's shape", async () => {
+  test(proves(['gencompat.401', 'gencompat.token-first'], " without a key nothing is looked at, and the refusal has Google's shape"), async () => {
     const answer = await fetch(server.url + generate('no/such/../model'), { method: 'POST', body: '{' });
     expect(answer.status).toBe(401);
     expect(await answer.json()).toEqual({ error: { code: 401, message: expect.any(String) as string, status: 'UNAUTHENTICATED', details: [] } });
@@ -222,11 +232,12 @@ describe('what is refused', () => {
     });
   }
 
-  test('a request without contents is 400 [gencompat.400-missing] [gencompat.contents-required]', () => refused({}, 'contents'));
-  test('contents that are no array are 400 [gencompat.400-format] [gencompat.contents-array]', () => refused({ contents: 'hi' }, 'contents'));
-  test('contents without parts are 400 [gencompat.contents-array]', () => refused({ contents: [{ role: 'user' }] }, 'contents[0].parts'));
-  test('a wrong parameter is 400, in the spelling it came in [gencompat.400-parameters]', () =>
-    refused(said('hi', { generation_config: { top_k: 'x' } }), 'generation_config.top_k'));
+  test(proves(['gencompat.400-missing', 'gencompat.contents-required'], 'a request without contents is 400'), () => refused({}, 'contents'));
+  test(proves(['gencompat.400-format', 'gencompat.contents-array'], 'contents that are no array are 400'), () => refused({ contents: 'hi' }, 'contents'));
+  test(proves('gencompat.contents-array', 'contents without parts are 400'), () => refused({ contents: [{ role: 'user' }] }, 'contents[0].parts'));
+  test(proves('gencompat.400-parameters', 'a wrong parameter is 400, in the spelling it came in'), () =>
+    refused(said('hi', { generation_config: { top_k: 'x' } }), 'generation_config.top_k'),
+  );
   test('a candidate count of 0 is 400', () => refused(said('hi', { generationConfig: { candidateCount: 0 } }), 'generationConfig.candidateCount'));
 
   test('an unknown operation is 404, another method 405', async () => {
@@ -269,23 +280,42 @@ describe('what is refused', () => {
 });
 
 describe.each(['gemini-2.5-flash', 'gpt-x', 'claude-x'])('before %s', (model) => {
-  test('[gencompat.200] [gencompat.answer-candidates] [gencompat.candidate-content] [gencompat.candidate-finish-reason] [gencompat.candidate-safety-ratings] [gencompat.answer-usage] [gencompat.answer-model-version] an answer has every member', async () => {
-    const { status, answer, headers } = await whole(
-      generate(model),
-      said('one two three', model === 'claude-x' ? {} : { generationConfig: { candidateCount: 1 } }),
-    );
-    expect(status).toBe(200);
-    expect(answer.candidates).toMatchObject([
-      { content: { role: 'model', parts: [{ text: expect.stringContaining('one two three') as string }] }, finishReason: 'STOP', index: 0, safetyRatings: [] },
-    ]);
-    expect(answer.usageMetadata).toMatchObject({
-      promptTokenCount: 3,
-      candidatesTokenCount: expect.any(Number) as number,
-      totalTokenCount: expect.any(Number) as number,
-    });
-    expect(answer.modelVersion).not.toBe('');
-    expect(headers.get('x-dragoman-attempts')).toBe('1');
-  });
+  test(
+    proves(
+      [
+        'gencompat.200',
+        'gencompat.answer-candidates',
+        'gencompat.candidate-content',
+        'gencompat.candidate-finish-reason',
+        'gencompat.candidate-safety-ratings',
+        'gencompat.answer-usage',
+        'gencompat.answer-model-version',
+      ],
+      ' an answer has every member',
+    ),
+    async () => {
+      const { status, answer, headers } = await whole(
+        generate(model),
+        said('one two three', model === 'claude-x' ? {} : { generationConfig: { candidateCount: 1 } }),
+      );
+      expect(status).toBe(200);
+      expect(answer.candidates).toMatchObject([
+        {
+          content: { role: 'model', parts: [{ text: expect.stringContaining('one two three') as string }] },
+          finishReason: 'STOP',
+          index: 0,
+          safetyRatings: [],
+        },
+      ]);
+      expect(answer.usageMetadata).toMatchObject({
+        promptTokenCount: 3,
+        candidatesTokenCount: expect.any(Number) as number,
+        totalTokenCount: expect.any(Number) as number,
+      });
+      expect(answer.modelVersion).not.toBe('');
+      expect(headers.get('x-dragoman-attempts')).toBe('1');
+    },
+  );
 
   test('a stream says the same', async () => {
     const { answer } = await whole(generate(model), said('one two three'));
@@ -366,13 +396,13 @@ describe('a stream that is waited for', () => {
 describe('models of one tier', () => {
   const asked = () => upstream.requests.map(({ path }) => /models\/([^:]+):/.exec(path)?.[1]);
 
-  test('[gencompat.flash-default] [gencompat.pro-tier] the simple names are the best of their tier, the default first', async () => {
+  test(proves(['gencompat.flash-default', 'gencompat.pro-tier'], ' the simple names are the best of their tier, the default first'), async () => {
     await whole(generate('flash'), said('hi'));
     await whole(generate('pro'), said('hi'));
     expect(asked()).toEqual(['gemini-2.5-flash', 'gemini-2.5-pro']);
   });
 
-  test('[gencompat.tier-fallback] a name that is not configured is answered within its tier, and modelVersion says by whom', async () => {
+  test(proves('gencompat.tier-fallback', ' a name that is not configured is answered within its tier, and modelVersion says by whom'), async () => {
     const { answer } = await whole(generate('gemini-1.5-pro'), said('hi'));
     expect(answer.modelVersion).toBe('gemini-2.5-pro');
     expect((await whole(generate('publishers/google/models/gemini-3-flash'), said('hi'))).answer.modelVersion).toBe('gemini-2.5-flash');
@@ -385,7 +415,7 @@ describe('models of one tier', () => {
     await own.close();
   });
 
-  test('[gencompat.tier-fallback] a model that the provider does not have is replaced by the best of its tier, never of another', async () => {
+  test(proves('gencompat.tier-fallback', ' a model that the provider does not have is replaced by the best of its tier, never of another'), async () => {
     // What is absent stays so for minutes: this needs a server of its own.
     const own = await startTestServer({ yaml });
     upstream.script(always(on({ model: 'gemini-2.0-flash' }, notFound('model'))), always(on({ model: 'gemini-2.5-flash' }, notFound('model'))));
@@ -433,7 +463,7 @@ describe.each(['gemini-2.5-flash', 'gpt-x'])('an answer of %s for which a schema
   const right = '{"n":1,"tag":"a"}';
   const texts = ({ candidates }: Answer) => candidates.map(({ content }) => content.parts.map(({ text }) => text).join(''));
 
-  test('that conforms is passed on [gencompat.schema-conforms]', async () => {
+  test(proves('gencompat.schema-conforms', 'that conforms is passed on'), async () => {
     upstream.script(ok({ text: right }));
     expect(texts((await whole(generate(model), body())).answer)).toEqual([right]);
     expect(upstream.requests).toHaveLength(1);
@@ -444,7 +474,7 @@ describe.each(['gemini-2.5-flash', 'gpt-x'])('an answer of %s for which a schema
     ['another type', '{"n":"1","tag":"a"}'],
     ['a member that is missing', '{"n":1}'],
     ['a word that is not listed', '{"n":1,"tag":"c"}'],
-  ])('that is %s is asked for once more, with what was wrong, and both are counted [gencompat.schema-conforms]', async (_, wrong) => {
+  ])(proves('gencompat.schema-conforms', 'that is %s is asked for once more, with what was wrong, and both are counted'), async (_, wrong) => {
     upstream.script(ok({ text: wrong }), ok({ text: right }));
     const { answer } = await whole(generate(model), body());
     expect(texts(answer)).toEqual([right]);
@@ -488,7 +518,7 @@ describe.each(['gemini-2.5-flash', 'gpt-x'])('an answer of %s for which a schema
 });
 
 describe('a provider of the content generation wire', () => {
-  test('is sent the whole configuration as it came [gencompat.config-temperature] [gencompat.config-top-p] [gencompat.config-top-k]', async () => {
+  test(proves(['gencompat.config-temperature', 'gencompat.config-top-p', 'gencompat.config-top-k'], 'is sent the whole configuration as it came'), async () => {
     const generationConfig = {
       temperature: 0.2,
       topP: 0.9,
@@ -505,50 +535,70 @@ describe('a provider of the content generation wire', () => {
     expect(sent(1)).toMatchObject({ temperature: 0.2, top_p: 0.9 });
   });
 
-  test('is sent no configuration where there is none [gencompat.config-optional]', async () => {
+  test(proves('gencompat.config-optional', 'is sent no configuration where there is none'), async () => {
     await whole(generate('gemini-2.5-flash'), said('hi'));
     expect(sent()).toEqual(said('hi'));
   });
 
-  test('is sent text, images, calls and what functions answered [gencompat.part-text] [gencompat.part-inline-data] [gencompat.part-function-call] [gencompat.part-function-response]', async () => {
-    const contents = [
-      { role: 'user', parts: [{ text: 'see' }, { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }] },
-      { role: 'model', parts: [{ functionCall: { name: 'look', args: { at: 'it' } } }] },
-      { role: 'user', parts: [{ functionResponse: { name: 'look', response: { seen: true } } }] },
-    ];
-    await whole(generate('gemini-2.5-flash'), { contents });
-    expect(sent()['contents']).toEqual(contents);
-  });
+  test(
+    proves(
+      ['gencompat.part-text', 'gencompat.part-inline-data', 'gencompat.part-function-call', 'gencompat.part-function-response'],
+      'is sent text, images, calls and what functions answered',
+    ),
+    async () => {
+      const contents = [
+        { role: 'user', parts: [{ text: 'see' }, { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }] },
+        { role: 'model', parts: [{ functionCall: { name: 'look', args: { at: 'it' } } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'look', response: { seen: true } } }] },
+      ];
+      await whole(generate('gemini-2.5-flash'), { contents });
+      expect(sent()['contents']).toEqual(contents);
+    },
+  );
 
-  test('is sent the system instruction, joined by what was said to the system [gencompat.system-instruction] [gencompat.role-system] [gencompat.role-assistant]', async () => {
-    const turn = (role: string, text: string) => ({ role, parts: [{ text }] });
-    await whole(generate('gemini-2.5-flash'), {
-      contents: [turn('user', 'a'), turn('assistant', 'b'), turn('system', 'two'), turn('user', 'c')],
-      systemInstruction: turn('user', 'one'),
-    });
-    expect(sent()).toEqual({
-      contents: [turn('user', 'a'), turn('model', 'b'), turn('user', 'c')],
-      systemInstruction: { role: 'user', parts: [{ text: 'one' }, { text: 'two' }] },
-    });
-    await whole(generate('gpt-x'), { contents: [turn('user', 'hi')], systemInstruction: turn('user', 'be brief') });
-    expect(sent(1)['messages']).toMatchObject([{ role: 'system' }, { role: 'user' }]);
-  });
+  test(
+    proves(
+      ['gencompat.system-instruction', 'gencompat.role-system', 'gencompat.role-assistant'],
+      'is sent the system instruction, joined by what was said to the system',
+    ),
+    async () => {
+      const turn = (role: string, text: string) => ({ role, parts: [{ text }] });
+      await whole(generate('gemini-2.5-flash'), {
+        contents: [turn('user', 'a'), turn('assistant', 'b'), turn('system', 'two'), turn('user', 'c')],
+        systemInstruction: turn('user', 'one'),
+      });
+      expect(sent()).toEqual({
+        contents: [turn('user', 'a'), turn('model', 'b'), turn('user', 'c')],
+        systemInstruction: { role: 'user', parts: [{ text: 'one' }, { text: 'two' }] },
+      });
+      await whole(generate('gpt-x'), { contents: [turn('user', 'hi')], systemInstruction: turn('user', 'be brief') });
+      expect(sent(1)['messages']).toMatchObject([{ role: 'system' }, { role: 'user' }]);
+    },
+  );
 
-  test('is sent declared functions with their schemas, and safety settings [gencompat.tools] [gencompat.function-declaration] [gencompat.safety-settings]', async () => {
-    const tools = [
-      { functionDeclarations: [{ name: 'look', description: 'l', parameters: { type: 'OBJECT', properties: { at: { type: 'STRING' } }, required: ['at'] } }] },
-    ];
-    const safetySettings = [{ category: 'HARM_CATEGORY_HATE_SPEECH', threshold: 'BLOCK_NONE' }];
-    await whole(generate('gemini-2.5-flash'), said('hi', { tools, safetySettings }));
-    expect(sent()).toEqual(said('hi', { tools, safetySettings }));
-    await whole(generate('gpt-x'), said('hi', { tools }));
-    expect(sent(1)['tools']).toEqual([
-      {
-        type: 'function',
-        function: { name: 'look', description: 'l', parameters: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] } },
-      },
-    ]);
-  });
+  test(
+    proves(
+      ['gencompat.tools', 'gencompat.function-declaration', 'gencompat.safety-settings'],
+      'is sent declared functions with their schemas, and safety settings',
+    ),
+    async () => {
+      const tools = [
+        {
+          functionDeclarations: [{ name: 'look', description: 'l', parameters: { type: 'OBJECT', properties: { at: { type: 'STRING' } }, required: ['at'] } }],
+        },
+      ];
+      const safetySettings = [{ category: 'HARM_CATEGORY_HATE_SPEECH', threshold: 'BLOCK_NONE' }];
+      await whole(generate('gemini-2.5-flash'), said('hi', { tools, safetySettings }));
+      expect(sent()).toEqual(said('hi', { tools, safetySettings }));
+      await whole(generate('gpt-x'), said('hi', { tools }));
+      expect(sent(1)['tools']).toEqual([
+        {
+          type: 'function',
+          function: { name: 'look', description: 'l', parameters: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] } },
+        },
+      ]);
+    },
+  );
 
   test('is sent what the client sent, once, with the key in its header', async () => {
     const body = said('hi', {
@@ -599,7 +649,7 @@ interface Captured {
 const captured = JSON.parse(readFileSync(new URL('../../../src/dialects/gemini/recordings/requests.json', import.meta.url), 'utf8')) as Captured[];
 
 describe.each(['a provider', 'the built-in model'])('answered by %s', (who) => {
-  test.each(captured)('a request of $name gets what its client can read [gencompat.standard-format]', async ({ name, url, body }) => {
+  test.each(captured)(proves('gencompat.standard-format', 'a request of $name gets what its client can read'), async ({ name, url, body }) => {
     const at = who === 'a provider' ? server : alone;
     if (/object|response/.test(name)) upstream.script(always(ok({ text: '{"city":"Paris","n":1}' })));
     const answer = await at.ask(url, body);

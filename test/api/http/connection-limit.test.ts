@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { connectRaw, type Raw } from '../../support/fakes/raw.ts';
 import { always, hang, startUpstream, times, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -51,7 +52,7 @@ async function connections(url: string): Promise<number> {
 }
 
 describe('more connections than there are places', () => {
-  test('of which none says anything: health and chat are answered all the while, and at no time are there many more than places [H-03]', async () => {
+  test(proves('H-03', 'of which none says anything: health and chat are answered all the while, and at no time are there many more than places'), async () => {
     for (let round = 0; round < 3; round++) {
       await flood(server.url, 200);
       expect(await connections(server.url)).toBeLessThanOrEqual(50 + 64);
@@ -60,7 +61,7 @@ describe('more connections than there are places', () => {
     }
   });
 
-  test('that all wait for an answer: health answers, others are told 503 with Retry-After, and all is well afterwards [H-03]', async () => {
+  test(proves('H-03', 'that all wait for an answer: health answers, others are told 503 with Retry-After, and all is well afterwards'), async () => {
     upstream.script(always(hang()));
     const waiting = await flood(server.url, 60);
     for (const raw of waiting) raw.send(asked(server.key));
@@ -84,7 +85,7 @@ describe('more connections than there are places', () => {
   });
 });
 
-test('a process that may open few files keeps some for itself: the flood takes none that an answer needs [H-03]', { timeout: 60_000 }, async () => {
+test(proves('H-03', 'a process that may open few files keeps some for itself: the flood takes none that an answer needs'), { timeout: 60_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-crowd-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const settings = `providers: { p: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" } }\nmodels: { gpt-4o-mini: { targets: [{ provider: p }] } }\n`;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../../support/fakes/raw.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let server: TestServer;
 
@@ -39,7 +40,7 @@ describe('bytes that two servers could read differently', () => {
     ['a folded line', 'x-a: b\r\n c'],
     ['NUL in a value', 'x-a: b\0c'],
     ['a bare CR', 'x-a: b\rx-c: d'],
-  ])('%s: refused, closed, and one answer at most [H-01]', async (_what, ...lines) => {
+  ])(proves('H-01', '%s: refused, closed, and one answer at most'), async (_what, ...lines) => {
     const { answers, status, text } = await raw(`${head(...lines)}0\r\n\r\n${smuggled}`);
     expect(answers).toBe(1);
     expect([400, 413, 431]).toContain(status);
@@ -91,17 +92,17 @@ describe('a head that the parser takes and we do not', () => {
     ['HTTP/0.9', 'GET /healthz\r\n\r\n', 400],
     ['HTTP/2.0 by word', 'GET /healthz HTTP/2.0\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
-  ])('%s is refused [H-06]', async (_what, bytes, status) => {
+  ])(proves('H-06', '%s is refused'), async (_what, bytes, status) => {
     const answer = await raw(bytes);
     expect({ status: answer.status, answers: answer.answers }).toEqual({ status, answers: 1 });
   });
 
-  test('two Host headers are refused in the words of the face, before anyone is asked for a credential [H-06]', async () => {
+  test(proves('H-06', 'two Host headers are refused in the words of the face, before anyone is asked for a credential'), async () => {
     const { text } = await raw(`POST ${chat} HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`);
     expect(text).toMatch(/"type":"invalid_request_error"/);
   });
 
-  test('HTTP/1.0 is answered, with or without a Host [H-06]', async () => {
+  test(proves('H-06', 'HTTP/1.0 is answered, with or without a Host'), async () => {
     expect((await raw('GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
   });
 });
@@ -112,11 +113,11 @@ describe('limits of the head', () => {
     ['3,000 headers', () => head(...Array.from({ length: 3000 }, (_, at) => `x-${at}: a`))],
     ['200 cookies', () => head(...Array.from({ length: 200 }, (_, at) => `cookie: ${at}=${'c'.repeat(100)}`))],
     ['an address of 100 KB', () => `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
-  ])('%s is refused with 431 [H-04]', async (_what, bytes) => {
+  ])(proves('H-04', '%s is refused with 431'), async (_what, bytes) => {
     expect((await raw(bytes())).status).toBe(431);
   });
 
-  test('a head that does not end is closed within the limit [H-02]', async () => {
+  test(proves('H-02', 'a head that does not end is closed within the limit'), async () => {
     const connection = await connectRaw(server.url);
     connection.send('GET /healthz HTTP/1.1\r\nhost: x\r\n');
     const startedAt = performance.now();
@@ -126,7 +127,7 @@ describe('limits of the head', () => {
 });
 
 describe('bodies', () => {
-  test('one without a credential is refused before it is read [H-10]', async () => {
+  test(proves('H-10', 'one without a credential is refused before it is read'), async () => {
     const connection = await connectRaw(server.url);
     connection.send(`POST ${chat} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 90000\r\n\r\n`);
     const answer = await connection.answer();
@@ -135,7 +136,7 @@ describe('bodies', () => {
     await connection.ended();
   });
 
-  test('one that is too large by its own word is refused before it is read [I-08]', async () => {
+  test(proves('I-08', 'one that is too large by its own word is refused before it is read'), async () => {
     const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', 'content-length: 100001'));
     expect((await connection.answer()).status).toBe(413);
@@ -173,7 +174,7 @@ describe('bodies', () => {
     });
   });
 
-  test('one that grows too large without saying so is refused [I-08]', async () => {
+  test(proves('I-08', 'one that grows too large without saying so is refused'), async () => {
     const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', 'transfer-encoding: chunked'));
     const chunk = `${(10_000).toString(16)}\r\n${' '.repeat(10_000)}\r\n`;
@@ -181,7 +182,7 @@ describe('bodies', () => {
     expect((await connection.answer()).status).toBe(413);
   });
 
-  test('one that comes too slowly is refused with 408 [I-08] [H-02]', async () => {
+  test(proves(['I-08', 'H-02'], 'one that comes too slowly is refused with 408'), async () => {
     const connection = await connectRaw(server.url);
     connection.send(head('content-type: application/json', `content-length: ${body.length}`));
     void connection.sendSlowly(body, { bytes: 1, every: 100 });
@@ -194,7 +195,7 @@ describe('bodies', () => {
     ['application/json; charset=utf-7', 415],
     ['application/json; charset=utf-8', 200],
     ['application/json', 200],
-  ])('of type %s give %i [I-09]', async (type, status) => {
+  ])(proves('I-09', 'of type %s give %i'), async (type, status) => {
     expect((await server.ask(chat, body, { headers: { 'content-type': type } })).status).toBe(status);
   });
 
@@ -202,7 +203,7 @@ describe('bodies', () => {
     expect((await raw(`${head(`content-length: ${body.length}`, 'connection: close')}${body}`)).status).toBe(200);
   });
 
-  test('under an encoding are refused with 415 [I-09]', async () => {
+  test(proves('I-09', 'under an encoding are refused with 415'), async () => {
     expect((await server.ask(chat, body, { headers: { 'content-encoding': 'gzip' } })).status).toBe(415);
   });
 });
@@ -216,7 +217,7 @@ describe('addresses', () => {
     '/server/./chatcompat/v1/models',
     '/server/chatcompat/v1/chat%2fcompletions',
     '/../../etc/passwd',
-  ])('%s is not found, with or without a credential [H-09]', async (path) => {
+  ])(proves('H-09', '%s is not found, with or without a credential'), async (path) => {
     for (const credential of ['', `authorization: Bearer ${server.key}\r\n`]) {
       const { status, answers } = await raw(`GET ${path} HTTP/1.1\r\nhost: x\r\n${credential}connection: close\r\n\r\n`);
       expect({ status, answers }).toEqual({ status: 404, answers: 1 });
@@ -229,10 +230,13 @@ describe('addresses', () => {
     expect(text.toLowerCase()).toContain('\r\nallow: post\r\n');
   });
 
-  test.each(['x/server/admin?', 'x@y', 'x:99999', '[::1', '', 'a'.repeat(5000)])('a Host of %j changes nothing and breaks nothing [H-07]', async (host) => {
-    const { status } = await raw(`GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
-    expect([200, 400]).toContain(status);
-  });
+  test.each(['x/server/admin?', 'x@y', 'x:99999', '[::1', '', 'a'.repeat(5000)])(
+    proves('H-07', 'a Host of %j changes nothing and breaks nothing'),
+    async (host) => {
+      const { status } = await raw(`GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+      expect([200, 400]).toContain(status);
+    },
+  );
 
   test('a method override is not listened to', async () => {
     expect((await server.ask(chat, body, { headers: { 'x-http-method-override': 'GET' } })).status).toBe(200);
@@ -263,13 +267,13 @@ describe('credentials', () => {
     ['64 KB less a bit', { 'x-api-key': 'k'.repeat(9000) }],
     ['a bad first, a good later', { 'x-access-tokens': 'bad', authorization: `Bearer ${'k'.repeat(64)}` }],
     ['a cookie', { cookie: `key=${'k'.repeat(64)}` }],
-  ])('%s is 401 [K-13]', async (_name, headers) => {
+  ])(proves('K-13', '%s is 401'), async (_name, headers) => {
     const answer = await get(headers);
     expect(answer.status).toBe(401);
     expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'invalid_api_key' } });
   });
 
-  test('of several the order decides, not the better one [I-06]', async () => {
+  test(proves('I-06', 'of several the order decides, not the better one'), async () => {
     expect((await get({ 'x-access-tokens': server.key, authorization: 'Bearer bad' })).status).toBe(200);
     expect((await get({ authorization: 'Bearer bad', 'x-api-key': server.key })).status).toBe(401);
   });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -36,7 +37,7 @@ describe('JSON that would hurt', () => {
     ['900,000 keys', () => `{${Array.from({ length: 900_000 }, (_, at) => `"k${at}":1`).join(',')}}`],
     ['10 MB of digits', () => `{"model":${'9'.repeat(10 * million)}}`],
     ['a depth of 65', () => `${'['.repeat(65)}${']'.repeat(65)}`],
-  ])('%s is refused and holds nobody up [I-02]', async (_what, body) => {
+  ])(proves('I-02', '%s is refused and holds nobody up'), async (_what, body) => {
     const bytes = body();
     const asked = status(bytes);
     expect(await asked).toBe(400);
@@ -57,7 +58,7 @@ describe('numbers', () => {
     ['seed', '1.5'],
     ['top_logprobs', '21'],
     ['vendor_number', '1e309'],
-  ])('%s %s is refused, and nothing goes upstream [I-03]', async (name, value) => {
+  ])(proves('I-03', '%s %s is refused, and nothing goes upstream'), async (name, value) => {
     expect(await status(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"${name}":${value}}`)).toBe(400);
     expect(upstream.requests).toEqual([]);
   });
@@ -68,7 +69,7 @@ describe('numbers', () => {
 });
 
 describe('keys', () => {
-  test('__proto__ is refused wherever it stands [I-04]', async () => {
+  test(proves('I-04', '__proto__ is refused wherever it stands'), async () => {
     for (const body of [
       '{"__proto__":{"a":1},"model":"gpt-4o-mini","messages":[]}',
       '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"metadata":{"__proto__":"x"}}',
@@ -78,14 +79,14 @@ describe('keys', () => {
     expect(({} as { a?: number }).a).toBeUndefined();
   });
 
-  test('constructor and toString are data [I-04]', async () => {
+  test(proves('I-04', 'constructor and toString are data'), async () => {
     upstream.script(always(ok()));
     expect(await status(JSON.stringify({ ...good, metadata: { constructor: 'x', toString: 'y' } }))).toBe(200);
     expect(upstream.requests[0]?.json).toMatchObject({ metadata: { constructor: 'x', toString: 'y' } });
   });
 
   test.each(['"model":"a"', '"mod\\u0065l":"a"', '"max_tokens":1,"max_tokens":2', '"stream":true,"stream":false'])(
-    'a key given twice is refused: %s [I-05]',
+    proves('I-05', 'a key given twice is refused: %s'),
     async (twice) => {
       expect(await status(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],${twice}}`)).toBe(400);
       expect(upstream.requests).toEqual([]);
@@ -99,11 +100,11 @@ describe('characters', () => {
     ['UTF-16', Buffer.from(JSON.stringify(good), 'utf16le')],
     ['a broken sequence', Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xc3, 0x28]), Buffer.from('","messages":[]}')])],
     ['an overlong one', Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xc0, 0xaf]), Buffer.from('","messages":[]}')])],
-  ])('%s is refused [I-07]', async (_what, body) => {
+  ])(proves('I-07', '%s is refused'), async (_what, body) => {
     expect(await status(body)).toBe(400);
   });
 
-  test('NUL, lone surrogates, right-to-left marks and dragons arrive upstream as they were sent [I-07]', async () => {
+  test(proves('I-07', 'NUL, lone surrogates, right-to-left marks and dragons arrive upstream as they were sent'), async () => {
     upstream.script(always(ok()));
     const content = 'a\u0000b \u202Eabc 🐉 e\u0301\u0301\u0301';
     expect(await status(JSON.stringify({ ...good, messages: [{ role: 'user', content }] }))).toBe(200);
@@ -128,7 +129,7 @@ describe('names that become part of a request upstream', () => {
     '．．／',
     'm'.repeat(300),
     '\u0000',
-  ])('the model %j changes neither address nor headers [I-21] [I-19]', async (model) => {
+  ])(proves(['I-21', 'I-19'], 'the model %j changes neither address nor headers'), async (model) => {
     expect([200, 400, 404]).toContain(await status(JSON.stringify({ ...good, model })));
     for (const { path, headers } of upstream.requests) {
       expect(path).toBe('/v1/chat/completions');
@@ -151,14 +152,14 @@ describe('shapes', () => {
     ['a tool without type', { tools: [{ function: { name: 'x' } }] }, 'tools[0].type'],
     ['a JSON Schema too deep [I-13]', { tools: [{ type: 'function', function: { name: 'x', parameters: { type: 'object', ...deep(100) } } }] }, ''],
     ['an unknown reasoning effort', { reasoning_effort: 'some' }, 'reasoning_effort'],
-  ])('%s is refused with the path of the field [I-17]', async (_what, more, field) => {
+  ])(proves('I-17', '%s is refused with the path of the field'), async (_what, more, field) => {
     const answer = await server.ask(chat, { ...good, ...more });
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { param: string | null; message: string } };
     if (field) expect(error.param).toBe(field);
   });
 
-  test('a schema that points elsewhere is carried, and nothing is fetched [I-13]', async () => {
+  test(proves('I-13', 'a schema that points elsewhere is carried, and nothing is fetched'), async () => {
     upstream.script(always(ok()));
     const parameters = { type: 'object', $ref: `${upstream.url}/canary` };
     expect(await status(JSON.stringify({ ...good, tools: [{ type: 'function', function: { name: 'x', parameters } }] }))).toBe(200);
@@ -166,7 +167,7 @@ describe('shapes', () => {
   });
 });
 
-test('whatever is sent, the answer is no 5xx, and in the dialect [I-01]', async () => {
+test(proves('I-01', 'whatever is sent, the answer is no 5xx, and in the dialect'), async () => {
   upstream.script(always(ok()));
   const json = fc.jsonValue({ maxDepth: 3 });
   const field = fc.constantFrom(

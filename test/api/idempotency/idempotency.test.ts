@@ -15,6 +15,7 @@ import { always, badRequest, cut, errorEvent, hang, headersThenHang, ok, pace, s
 import { chat, type TestServerSettings } from '../../support/server.ts';
 import { server, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
 import { startProcess } from '../../support/server-process.ts';
+import { proves } from '../../support/proves.ts';
 
 async function open(database: TestDatabase, settings?: TestServerSettings) {
   const place = await database.place();
@@ -46,7 +47,7 @@ const lasting = async (answer: Response) => ({
 });
 
 onBothDatabases('an idempotency key', (database) => {
-  test('sent again gets the same bytes from one upstream call, whole and streamed, and is booked once [A-06]', async () => {
+  test(proves('A-06', 'sent again gets the same bytes from one upstream call, whole and streamed, and is booked once'), async () => {
     const { place, upstream, server } = await open(database);
     for (const [at, body] of [request, streamed].entries()) {
       const first = await server.ask(chat, body, keyed(`sent-again-${at}`));
@@ -64,7 +65,7 @@ onBothDatabases('an idempotency key', (database) => {
     expect(await booked(place)).toHaveLength(2);
   });
 
-  test('sent fifty times at once is answered by one upstream call [A-06]', async () => {
+  test(proves('A-06', 'sent fifty times at once is answered by one upstream call'), async () => {
     const { place, upstream, server } = await open(database);
     upstream.script(slowThinker(0.2));
     const answers = await Promise.all(Array.from({ length: 50 }, () => server.ask(chat, streamed, keyed('same'))));
@@ -76,7 +77,7 @@ onBothDatabases('an idempotency key', (database) => {
     expect(await booked(place)).toHaveLength(1);
   });
 
-  test('with another body or address is refused with 422, while the first runs and after it, without an upstream call [A-07]', async () => {
+  test(proves('A-07', 'with another body or address is refused with 422, while the first runs and after it, without an upstream call'), async () => {
     const { upstream, server } = await open(database);
     upstream.script(slowThinker(0.2));
     const first = server.ask(chat, request, keyed('one'));
@@ -92,7 +93,7 @@ onBothDatabases('an idempotency key', (database) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('of another user is independent [A-08]', async () => {
+  test(proves('A-08', 'of another user is independent'), async () => {
     const { place, upstream, server: first } = await open(database);
     await first.close();
     const otherKey = await leftIn(place, async (store) => {
@@ -169,7 +170,7 @@ onBothDatabases('an idempotency key', (database) => {
     }
   });
 
-  test('holds through a restart, for 24 hours, and what is kept cannot be read in the database [A-06]', async () => {
+  test(proves('A-06', 'holds through a restart, for 24 hours, and what is kept cannot be read in the database'), async () => {
     const { place, upstream, server: first } = await open(database);
     const answer = await lasting(await first.ask(chat, request, keyed('restart-canary')));
     await first.close();
@@ -194,34 +195,38 @@ onBothDatabases('an idempotency key', (database) => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('holds through kill -9 right after the answer; one killed in the middle is free again [A-06]', async () => {
-    const place = await database.place();
-    const upstream = await scripted();
-    const ask = (url: string, key: string, of: string) =>
-      fetch(url + chat, {
-        method: 'POST',
-        body: JSON.stringify(streamed),
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': of },
-      });
-    const first = await startProcess(place, upstream.url);
-    const answered = await (await ask(first.url, first.key, 'answered')).text();
-    upstream.script(headersThenHang({ afterEvents: 3 }));
-    const cutOff = await ask(first.url, first.key, 'cut');
-    await cutOff.body!.getReader().read();
-    await first.kill();
-    // that its lease ends soon is not what frees it
-    if (place.databaseUrl) await administer(place.databaseUrl, `update idempotency set busy_until = now() + interval '1 hour' where claim is not null`);
+  test(
+    proves('A-06', 'holds through kill -9 right after the answer; one killed in the middle is free again'),
+    async () => {
+      const place = await database.place();
+      const upstream = await scripted();
+      const ask = (url: string, key: string, of: string) =>
+        fetch(url + chat, {
+          method: 'POST',
+          body: JSON.stringify(streamed),
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': of },
+        });
+      const first = await startProcess(place, upstream.url);
+      const answered = await (await ask(first.url, first.key, 'answered')).text();
+      upstream.script(headersThenHang({ afterEvents: 3 }));
+      const cutOff = await ask(first.url, first.key, 'cut');
+      await cutOff.body!.getReader().read();
+      await first.kill();
+      // that its lease ends soon is not what frees it
+      if (place.databaseUrl) await administer(place.databaseUrl, `update idempotency set busy_until = now() + interval '1 hour' where claim is not null`);
 
-    const second = await startProcess(place, upstream.url);
-    const again = await ask(second.url, second.key, 'answered');
-    expect([isReplayed(again), await again.text()]).toEqual([true, answered]);
-    expect(upstream.requests).toHaveLength(2);
-    const free = await ask(second.url, second.key, 'cut');
-    expect([free.status, isReplayed(free)]).toEqual([200, false]);
-    expect(await free.text()).toContain('[DONE]');
-    expect(upstream.requests).toHaveLength(3);
-    await second.kill();
-  }, 60_000);
+      const second = await startProcess(place, upstream.url);
+      const again = await ask(second.url, second.key, 'answered');
+      expect([isReplayed(again), await again.text()]).toEqual([true, answered]);
+      expect(upstream.requests).toHaveLength(2);
+      const free = await ask(second.url, second.key, 'cut');
+      expect([free.status, isReplayed(free)]).toEqual([200, false]);
+      expect(await free.text()).toContain('[DONE]');
+      expect(upstream.requests).toHaveLength(3);
+      await second.kill();
+    },
+    60_000,
+  );
 
   test('that is empty, too long, or has a space or a letter beyond ASCII is refused with 400 that names the header', async () => {
     const { upstream, server } = await open(database);

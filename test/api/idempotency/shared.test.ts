@@ -9,6 +9,7 @@ import { hang, slowThinker } from '../../support/fakes/upstream/index.ts';
 import { chat } from '../../support/server.ts';
 import { lineTo } from '../../support/tcp-proxy.ts';
 import { server, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
+import { proves } from '../../support/proves.ts';
 
 const address = inject('postgres');
 
@@ -29,7 +30,7 @@ describe.skipIf(!address)('two servers on one database', () => {
     return { upstream, database, line, first, second: await server(b, upstream) };
   }
 
-  test('give the same answer: twenty requests at each at once make one upstream call, and another body is 422 at both [A-06] [A-07]', async () => {
+  test(proves(['A-06', 'A-07'], 'give the same answer: twenty requests at each at once make one upstream call, and another body is 422 at both'), async () => {
     const { upstream, first, second } = await two();
     upstream.script(slowThinker(0.3));
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 ? first : second).ask(chat, streamed, keyed('shared'))));

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw } from '../../support/fakes/raw.ts';
 import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 /* Names of models stand in addresses, the client's and the provider's: nothing that is written there may lead elsewhere. */
 let upstream: Upstream;
@@ -127,7 +128,7 @@ const hostile = [
 ];
 
 describe.each(['listed', 'any name'] as const)('with %s in the settings', (which) => {
-  test.each(hostile)('the name %s is refused here or goes up as one plain segment, and nothing else of the address moves [I-20]', async (name) => {
+  test.each(hostile)(proves('I-20', 'the name %s is refused here or goes up as one plain segment, and nothing else of the address moves'), async (name) => {
     for (const operation of ['generateContent', 'embedContent'])
       for (const prefix of ['', 'models/', 'publishers/google/models/', 'publishers%2fgoogle%2fmodels%2f']) {
         const status = await post(servers[which], `${root}/${prefix}${name}:${operation}`);
@@ -152,7 +153,7 @@ describe('the publisher in a name', () => {
     'publishers/meta/models/x',
   ];
 
-  test.each(other)('%s, if it is not one of ours, is refused, also where any name is passed on [I-23]', async (name) => {
+  test.each(other)(proves('I-23', '%s, if it is not one of ours, is refused, also where any name is passed on'), async (name) => {
     for (const server of Object.values(servers)) {
       for (const prefix of ['', 'models/']) expect(await post(server, `${root}/${prefix}${name}:generateContent`)).toBe(404);
       const chat = await server.ask('/server/chatcompat/v1/chat/completions', { model: name, messages: [{ role: 'user', content: 'hi' }] });
@@ -161,7 +162,7 @@ describe('the publisher in a name', () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  test('is allowed where a provider is set up for it [I-23]', async () => {
+  test(proves('I-23', 'is allowed where a provider is set up for it'), async () => {
     const own = await startTestServer({
       yaml: `
 providers:
@@ -176,7 +177,7 @@ models:
     await own.close();
   });
 
-  test('opens no model that the key may not ask [I-23]', async () => {
+  test(proves('I-23', 'opens no model that the key may not ask'), async () => {
     const { listed } = servers;
     const { items } = (await (await listed.ask('/server/admin/users')).json()) as { items: { id: number }[] };
     const made = await listed.ask(`/server/admin/users/${items[0]!.id}/keys`, { name: 'narrow', models: ['gemini-2.5-flash'] });
@@ -216,12 +217,12 @@ describe('an address is decoded once', () => {
     ['x/%2e%2e/gemini-2.5-flash', 400],
     ['x/../gemini-2.5-flash', 400],
     ['x/%252e%252e/gemini-2.5-flash', 400],
-  ])('%s is %i [I-24]', async (name, status) => {
+  ])(proves('I-24', '%s is %i'), async (name, status) => {
     expect(await post(servers.listed, `${root}/${name}:generateContent`)).toBe(status);
     expect(upstream.requests.map(({ model }) => model)).toEqual(status === 200 ? ['gemini-2.5-flash'] : []);
   });
 
-  test('the colon before the operation may come encoded, once [I-24]', async () => {
+  test(proves('I-24', 'the colon before the operation may come encoded, once'), async () => {
     expect(await post(servers.listed, `${root}/gemini-2.5-flash%3agenerateContent`)).toBe(200);
     expect(await post(servers.listed, `${root}/gemini-2.5-flash%253agenerateContent`)).toBe(404);
   });

@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 const path = '/server/chatcompat/v1/models';
 let server: TestServer;
@@ -10,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test('models are listed with id, object, created and owner [models.200] [models.answer-object] [models.answer-data]', async () => {
+test(proves(['models.200', 'models.answer-object', 'models.answer-data'], 'models are listed with id, object, created and owner'), async () => {
   const answer = await server.ask(path);
   expect(answer.status).toBe(200);
   const model = { object: 'model', created: expect.any(Number) as number, owned_by: 'dragoman' };
@@ -28,6 +29,6 @@ test('a standard client lists them', async () => {
   expect((await client.models.list()).data.map(({ id }) => id)).toContain('built-in-embedding');
 });
 
-test('without a key, or with a bad one, the answer is 401 [models.401]', async () => {
+test(proves('models.401', 'without a key, or with a bad one, the answer is 401'), async () => {
   for (const authorization of ['', 'Bearer nonsense']) expect((await server.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
 });

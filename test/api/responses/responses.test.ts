@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { altered, badRequest, cut, failing, hang, ok, startUpstream, thinking, toolCalls, tooMany, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, providerKey, type TestServer } from '../../support/server.ts';
+import { proves } from '../../support/proves.ts';
 
 const path = '/server/chatcompat/v1/responses';
 
@@ -117,13 +118,19 @@ describe.each([
     client = new Client({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   });
 
-  test('a plain prompt is answered with a response object [responses.standard-sdk] [responses.200] [responses.input-string] [responses.output-text] [responses.answer-object]', async () => {
-    const answer = await client.responses.create({ model: 'built-in', input: 'Say exactly: the cat is out' });
-    expect(answer.output_text).toBe('the cat is out');
-    expect(answer.object).toBe('response');
-  });
+  test(
+    proves(
+      ['responses.standard-sdk', 'responses.200', 'responses.input-string', 'responses.output-text', 'responses.answer-object'],
+      'a plain prompt is answered with a response object',
+    ),
+    async () => {
+      const answer = await client.responses.create({ model: 'built-in', input: 'Say exactly: the cat is out' });
+      expect(answer.output_text).toBe('the cat is out');
+      expect(answer.object).toBe('response');
+    },
+  );
 
-  test('the stream helper folds the stream to the same response [responses.stream-true]', async () => {
+  test(proves('responses.stream-true', 'the stream helper folds the stream to the same response'), async () => {
     const stream = client.responses.stream({ model: 'built-in', input: 'Say exactly: a b c' });
     const types: string[] = [];
     for await (const event of stream) types.push(event.type);
@@ -140,7 +147,7 @@ describe.each([
     expect(typeof answer.output_parsed?.city).toBe('string');
   });
 
-  test('a tool loop chains by previous_response_id [responses.tools-flat] [responses.tool-function] [responses.output-tool-call]', async () => {
+  test(proves(['responses.tools-flat', 'responses.tool-function', 'responses.output-tool-call'], 'a tool loop chains by previous_response_id'), async () => {
     const tool = { type: 'function', name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } }, strict: false } as const;
     const first = await client.responses.create({ model: 'built-in', input: 'weather in Paris?', tools: [tool], tool_choice: 'required' });
     const call = first.output.find((item) => item.type === 'function_call')!;
@@ -177,14 +184,27 @@ describe.each([
 });
 
 describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) => {
-  test('answers with text and usage [responses.answer-id] [responses.answer-created-at] [responses.answer-model] [responses.answer-usage] [responses.status-completed] [responses.output-array]', async () => {
-    upstream.script(ok());
-    const { status, body } = await create({ model, input: 'one two three' });
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ object: 'response', status: 'completed', model, usage: { input_tokens: 3, output_tokens: 5, total_tokens: 8 } });
-    expect(body.id).toMatch(/^resp_\w{22}$/);
-    expect(textOf(body)).toBe('You said: one two three');
-  });
+  test(
+    proves(
+      [
+        'responses.answer-id',
+        'responses.answer-created-at',
+        'responses.answer-model',
+        'responses.answer-usage',
+        'responses.status-completed',
+        'responses.output-array',
+      ],
+      'answers with text and usage',
+    ),
+    async () => {
+      upstream.script(ok());
+      const { status, body } = await create({ model, input: 'one two three' });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ object: 'response', status: 'completed', model, usage: { input_tokens: 3, output_tokens: 5, total_tokens: 8 } });
+      expect(body.id).toMatch(/^resp_\w{22}$/);
+      expect(textOf(body)).toBe('You said: one two three');
+    },
+  );
 
   test('streams every event in order, numbered, with ids that stay', async () => {
     upstream.script(ok());
@@ -216,7 +236,7 @@ describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) 
     expect(again.at(-1)).toMatchObject({ type: 'response.completed', response: last });
   });
 
-  test('thoughts are reasoning items [responses.output-reasoning]', async () => {
+  test(proves('responses.output-reasoning', 'thoughts are reasoning items'), async () => {
     upstream.script(thinking('It says three words.'));
     const { body } = await create({ model, input: 'one two three' });
     expect(body.output.map(({ type }) => type)).toEqual(['reasoning', 'message']);
@@ -244,16 +264,19 @@ describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) 
     expect(JSON.stringify(said).match(/a wall/g)).toHaveLength(2);
   });
 
-  test('instructions stand first, and those of an earlier turn are not taken over [responses.instructions-string] [responses.instructions-prepended]', async () => {
-    upstream.script(ok(), ok());
-    const first = (await create({ model, input: 'one', instructions: 'Be terse.' })).body;
-    await create({ model, input: 'two', previous_response_id: first.id });
-    expect(JSON.stringify(sent(0))).toContain('Be terse.');
-    expect(JSON.stringify(sent(1))).not.toContain('Be terse.');
-    expect((sent(1).messages ?? sent(1).input!).map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-  });
+  test(
+    proves(['responses.instructions-string', 'responses.instructions-prepended'], 'instructions stand first, and those of an earlier turn are not taken over'),
+    async () => {
+      upstream.script(ok(), ok());
+      const first = (await create({ model, input: 'one', instructions: 'Be terse.' })).body;
+      await create({ model, input: 'two', previous_response_id: first.id });
+      expect(JSON.stringify(sent(0))).toContain('Be terse.');
+      expect(JSON.stringify(sent(1))).not.toContain('Be terse.');
+      expect((sent(1).messages ?? sent(1).input!).map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    },
+  );
 
-  test('max_output_tokens and temperature reach the model [responses.max-output-tokens-integer] [responses.temperature-number]', async () => {
+  test(proves(['responses.max-output-tokens-integer', 'responses.temperature-number'], 'max_output_tokens and temperature reach the model'), async () => {
     upstream.script(ok());
     const { body } = await create({ model, input: 'one two three four five', max_output_tokens: 2, temperature: 0.5 });
     expect(sent()).toMatchObject({ temperature: 0.5 });
@@ -368,14 +391,28 @@ describe('refused with 400 that names the field', () => {
     ['background', { background: true, store: false }],
     ['previous_response_id', { previous_response_id: 'resp_x', conversation: 'conv_x' }],
   ])(
-    '%s in %j [responses.400-format] [responses.model-required] [responses.model-string] [responses.input-required] [responses.temperature-range] [responses.tools-array] [responses.stream-boolean] [responses.reasoning-object] [responses.metadata-object] [responses.400-missing]',
+    proves(
+      [
+        'responses.400-format',
+        'responses.model-required',
+        'responses.model-string',
+        'responses.input-required',
+        'responses.temperature-range',
+        'responses.tools-array',
+        'responses.stream-boolean',
+        'responses.reasoning-object',
+        'responses.metadata-object',
+        'responses.400-missing',
+      ],
+      '%s in %j',
+    ),
     async (field, body) => {
       const { status, body: answer } = await create(body);
       expect({ status, param: answer.error?.param, type: answer.error?.type }).toEqual({ status: 400, param: field, type: 'invalid_request_error' });
     },
   );
 
-  test('no key is 401, an unknown model 404 [responses.401]', async () => {
+  test(proves('responses.401', 'no key is 401, an unknown model 404'), async () => {
     expect((await create({}, { headers: { authorization: 'Bearer nobody' } })).status).toBe(401);
     const { status, body } = await create({ model: 'no-such-model' });
     expect({ status, code: body.error?.code, param: body.error?.param }).toEqual({ status: 404, code: 'model_not_found', param: 'model' });
@@ -393,7 +430,7 @@ describe('refused with 400 that names the field', () => {
 });
 
 describe('what a request says', () => {
-  test('metadata is given back, and {} when there was none [responses.metadata-attached]', async () => {
+  test(proves('responses.metadata-attached', 'metadata is given back, and {} when there was none'), async () => {
     expect((await create({ metadata: { order: '17' } })).body.metadata).toEqual({ order: '17' });
     expect((await create({})).body.metadata).toEqual({});
   });
@@ -408,22 +445,25 @@ describe('what a request says', () => {
     expect(JSON.stringify(sent(1))).toContain('signature');
   });
 
-  test('tools of other types are carried, and said to be left out [responses.tool-web-search] [responses.tool-custom] [responses.tool-choice-auto]', async () => {
-    upstream.script(ok());
-    const tools = [
-      { type: 'web_search', external_web_access: true },
-      { type: 'namespace', name: 'n', tools: [] },
-      { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
-    ];
-    const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
-    expect(status).toBe(200);
-    expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
-    expect(sent()['tools']).toEqual([
-      { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
-    ]);
-  });
+  test(
+    proves(['responses.tool-web-search', 'responses.tool-custom', 'responses.tool-choice-auto'], 'tools of other types are carried, and said to be left out'),
+    async () => {
+      upstream.script(ok());
+      const tools = [
+        { type: 'web_search', external_web_access: true },
+        { type: 'namespace', name: 'n', tools: [] },
+        { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+      ];
+      const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
+      expect(status).toBe(200);
+      expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
+      expect(sent()['tools']).toEqual([
+        { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
+      ]);
+    },
+  );
 
-  test('an effort reaches a model that thinks; fields that the chat wire has too reach it [responses.reasoning-controls]', async () => {
+  test(proves('responses.reasoning-controls', 'an effort reaches a model that thinks; fields that the chat wire has too reach it'), async () => {
     upstream.script(ok(), ok());
     await create({ model: 'gpt-x', reasoning: { effort: 'high' }, prompt_cache_key: 'k', text: { verbosity: 'low' } });
     expect(sent()).toMatchObject({ reasoning_effort: 'high', prompt_cache_key: 'k', verbosity: 'low' });
@@ -432,7 +472,7 @@ describe('what a request says', () => {
   });
 
   test.each(['none', 'required', { type: 'function', name: 'ping' }])(
-    'tool_choice %j is obeyed [responses.tool-choice-none] [responses.tool-choice-required] [responses.tool-choice-object]',
+    proves(['responses.tool-choice-none', 'responses.tool-choice-required', 'responses.tool-choice-object'], 'tool_choice %j is obeyed'),
     async (choice) => {
       const tools = ['look', 'ping'].map((name) => ({ type: 'function', name, parameters: { type: 'object', properties: {} } }));
       const { body } = await create({ input: 'hello', tools, tool_choice: choice });
@@ -445,12 +485,12 @@ describe('what a request says', () => {
 });
 
 describe('what a request leaves out', () => {
-  test('stream: the answer is one JSON object [responses.stream-default]', async () => {
+  test(proves('responses.stream-default', 'stream: the answer is one JSON object'), async () => {
     const answer = await server.ask(path, { model: 'built-in', input: 'Say exactly: hello' });
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
-  test('temperature: nothing is sent upstream, and the response says 1 [responses.temperature-default]', async () => {
+  test(proves('responses.temperature-default', 'temperature: nothing is sent upstream, and the response says 1'), async () => {
     upstream.script(ok());
     const { body } = await create({ model: 'gpt-x' });
     expect(sent()).not.toHaveProperty('temperature');
@@ -458,7 +498,7 @@ describe('what a request leaves out', () => {
   });
 });
 
-test('no more than max_output_tokens are generated [responses.max-output-tokens-limits]', async () => {
+test(proves('responses.max-output-tokens-limits', 'no more than max_output_tokens are generated'), async () => {
   const { body } = await create({ input: 'Say exactly: one two three four five six seven eight', max_output_tokens: 3 });
   expect(body.usage.output_tokens).toBeLessThanOrEqual(3);
   expect(body).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
@@ -590,7 +630,7 @@ interface Captured {
 
 describe.each(['built-in', 'gpt-x', 'claude-x', 'resp-x'])('answered by %s', (model) => {
   test.each(JSON.parse(readFileSync(requests, 'utf8')) as Captured[])(
-    'a request of $name gets what its client can read [responses.input-array]',
+    proves('responses.input-array', 'a request of $name gets what its client can read'),
     async ({ body }) => {
       const answer = await server.ask(path, { ...body, model });
       if (body.previous_response_id) return expect(answer.status).toBe(404); // of a conversation that was elsewhere
