@@ -28,7 +28,7 @@ export function claimsIn(path: string, source: string): Claim[] {
 }
 
 /** The group of an id: the area of a promise, the chapter of a row. */
-export const groupOf = (id: string): string => /^[A-Za-z]+/.exec(id)![0];
+const groupOf = (id: string): string => /^[A-Za-z]+/.exec(id)![0];
 
 /** Ids that no claim proves, by group. */
 export function unprovenOf(known: readonly string[], claims: readonly Claim[]): Readonly<Record<string, readonly string[]>> {
