@@ -57,6 +57,8 @@ const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
 /** Bytes of an answer that are handed on in one turn of the event loop: decoding small events takes up to 5 ms for so many, and a fast provider would fill turn after turn. */
 const turnBytes = 65_536;
+/** The same where the bytes are only collected or forwarded, which takes 1 ms at most. */
+export const forwardedTurnBytes = 1_048_576;
 /** Heads 1xx before the answer's own. */
 const mostEarly = 20;
 
@@ -72,8 +74,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #early = 0;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
-  /** Bytes handed on since the last turn that was left to others. */
+  /** Bytes handed on since the last turn that was left to others, and how many a turn may have. */
   #handed = 0;
+  #turnBytes = turnBytes;
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
@@ -141,7 +144,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
         if (memory && !memory.take(chunk.length)) throw new UpstreamError('no-room');
         chunks.push(chunk);
         return true;
-      });
+      }, forwardedTurnBytes);
     } catch (error) {
       this.stop(error); // it may be paused, and nobody reads on
       throw error;
@@ -149,11 +152,17 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 
-  /** Hands every chunk on as it comes; a sink that answers false is left alone until `resume`. @returns as `piped` does */
-  async pipe(sink: (chunk: Uint8Array) => boolean): Promise<boolean> {
+  /**
+   * Hands every chunk on as it comes; a sink that answers false is left alone until `resume`.
+   *
+   * @param bytes how many are handed on in one turn of the event loop
+   * @returns as `piped` does
+   */
+  async pipe(sink: (chunk: Uint8Array) => boolean, bytes = turnBytes): Promise<boolean> {
+    this.#turnBytes = bytes;
     let ready = true;
     while (this.#chunks.length > 0) {
-      if (this.#handed >= turnBytes) await this.#nextTurn();
+      if (this.#handed >= this.#turnBytes) await this.#nextTurn();
       ready = sink(this.#next());
     }
     this.#sink = sink;
@@ -251,7 +260,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.#handed += chunk.length;
     try {
       if (!sink(chunk)) this.#pause();
-      else if (this.#handed >= turnBytes) this.#rest();
+      else if (this.#handed >= this.#turnBytes) this.#rest();
     } catch (error) {
       this.stop(error);
     }

@@ -1,6 +1,6 @@
 import { encodeRequest } from '#dialects/openai/embeddings/request';
 import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai/embeddings/result';
-import type { UpstreamResponse } from '#kit/upstream/response';
+import { forwardedTurnBytes, type UpstreamResponse } from '#kit/upstream/response';
 import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
 import { Fault } from '#core/fault';
@@ -67,7 +67,7 @@ function passing(response: UpstreamResponse, first: Uint8Array): Passing {
           const ready = give(bytes);
           if (!ready) void sink.drained().then(() => response.resume());
           return ready;
-        });
+        }, forwardedTurnBytes);
       } catch (error) {
         throw upstreamFault(error, true);
       }
