@@ -44,6 +44,8 @@ export interface Context {
   readonly strict: boolean;
   /** Names of models that the caller wants to be tried, in this order, in place of what stands behind the name of the call. */
   readonly targets?: readonly string[] | undefined;
+  /** Names of models of one tier, asked one after the other in place of the call's own where the one before is not available. Absent: only the call's own. */
+  readonly tier?: readonly [string, ...string[]] | undefined;
   /** What the caller groups its usage by. */
   readonly tags?: Tags | undefined;
   /** Client headers that may go upstream to their own dialect, lower-case. */

@@ -6,6 +6,7 @@ import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { inSteps } from '#core/permits';
+import { stepOf } from '#core/steps';
 import { HeldBytes } from './held-back.ts';
 
 export interface ConformingDeps {
@@ -35,7 +36,7 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
       const bare = withoutFence(text);
       if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
-        const { text: repaired, usage } = await repair(inner, call, { ...context, step: context.step + 1 + at }, text);
+        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
         if (!(await fits(repaired))) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);

@@ -5,11 +5,12 @@ import type { GenerateEvent, Events } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Caller, Context } from '#core/context';
-import { steps } from '#core/steps';
+import { stepOf, steps } from '#core/steps';
 import type { RoutedCall } from '#core/routed-call';
 import { HeldAnswer, type Segment } from '../guards/answer.ts';
 import { denied, applyChecks, type Check, type EvaluationContext, type Notes, type When } from '../guards/check.ts';
 import { runsOf, textsOf, withTexts } from '../guards/texts.ts';
+import { warned } from './warned.ts';
 
 /** The checks that hold for a call. */
 export interface Guards {
@@ -51,20 +52,20 @@ export function guarded({ guards, refused }: GuardedDeps, inner: Generate<Routed
       yield* refused(call, context);
       return;
     }
-    const ignored = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);
-    const answer = ignored.length === 0 ? inner(asked, context) : telling(ignored, inner(asked, context));
+    const warnings = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);
+    const answer = warnings.length === 0 ? inner(asked, context) : warned(inner(asked, context), { after: warnings });
     if (after.length === 0 || !isConversation(asked)) yield* answer;
     else yield* heard(after, asked, answer, { when: 'after', call, context, runs: [], nextStep }, notes);
   }
 }
 
-/** Steps that a check takes are numbered behind all that a request takes itself, so that each has its own row. */
+/** The numbers of the calls that the checks of a step make, one after the other. */
 function stepsOf({ step }: Context): () => number {
-  const first = steps.firstCheck + steps.check * step;
+  const first = stepOf(0, 'checks', step);
   let taken = 0;
   return () => {
-    if (taken === steps.mostChecks) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
-    return first + taken++;
+    if (taken === steps.check.most) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
+    return stepOf(first, 'check', taken++);
   };
 }
 
@@ -92,10 +93,6 @@ async function checkedErrand(
   if (left === task.texts) return task;
   if (!task.withTexts) throw denied({ name: by }, looking); // its bytes go as they came: they cannot be masked
   return { ...task.withTexts(left), route: task.route };
-}
-
-async function* telling(ignored: readonly string[], answer: AsyncIterable<Events>): AsyncGenerator<Events> {
-  for await (const said of answer) yield said.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, ...ignored] } : event));
 }
 
 /** The answer as it may be read: sentence by sentence, or whole where the settings say so or nobody reads before the end anyway. */
