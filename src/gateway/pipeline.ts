@@ -1,6 +1,6 @@
 import type { Caller, Context } from '#core/context';
 import type { Embed } from '#core/embed';
-import type { Events } from '#core/event';
+import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
@@ -9,13 +9,13 @@ import type { Ledger } from '#ledger/index';
 import { failover, type Waits } from './routing/failover.ts';
 import type { Health } from './routing/health.ts';
 import { openRetryBudget } from './routing/retry-budget.ts';
-import { admitted, unreserved, type AdmittedCall } from './rules/admitted.ts';
+import { admitted, unreserved } from './rules/admitted.ts';
 import { alternating } from './rules/alternatives.ts';
 import { cached, type CachedDeps } from './rules/cached.ts';
 import { conforming, type ConformingDeps } from './rules/conforming.ts';
 import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
-import { metered } from './rules/metered.ts';
+import { metered, recordRefusal } from './rules/metered.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
@@ -63,13 +63,13 @@ export interface Pipeline {
  */
 export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
-  const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
-  const replayed = (events: readonly Events[]) => free(({ stream }) => replay(stream ? events : [events.flat()]));
+  const replayed = replaying(ledger, clock);
+  const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
   const rounds = { ...web, models, rounds: 'round' } as const;
   const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const client = resolved(models, alternating(guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))));
+  const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
   const own = resolved(models, alternating(paid));
   const affordable = resolved(models, alternating(affording(ledger)));
 
@@ -93,11 +93,14 @@ const affording = (ledger: Ledger): Generate<RoutedCall> =>
     yield [];
   };
 
-async function* replay(events: readonly Events[]): AsyncGenerator<Events> {
-  yield* events;
-}
-
-/** Throws what a check said, where the books can hear it. */
-const refusing: Generate<AdmittedCall> = (_, { progress }) => ({
-  [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(progress.refused ?? new Error('A call without an answer.')) }),
-});
+/** Answers with the events of an earlier answer, which is booked as a call without a provider. */
+const replaying =
+  (ledger: Ledger, clock: Clock): CachedDeps['replayed'] =>
+  (answer) => {
+    const replay = metered(clock, async function* ({ stream }) {
+      yield* stream ? answer : [answer.flat()];
+    });
+    return async function* (call, context) {
+      yield* replay(unreserved(ledger, call, context), context);
+    };
+  };

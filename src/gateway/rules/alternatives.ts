@@ -52,7 +52,6 @@ function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, conte
         left.splice(0, left.length, larger, ...left.filter(({ name }) => name !== larger.name));
       } else if (fault.code === 'forbidden' && tooLong) throw tooLong;
       else if (!isElsewhere(fault)) throw fault;
-      delete context.progress.refused; // the next one has its own checks
     },
   });
 }

@@ -7,6 +7,7 @@ import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { inSteps } from '#core/permits';
 import { stepOf } from '#core/steps';
+import { sumOf } from '#core/usage';
 import { HeldBytes } from './held-back.ts';
 
 export interface ConformingDeps {
@@ -96,12 +97,10 @@ async function repair(
 /** The same answer with other texts, each said at the end of its candidate; what the repairs took is counted too. */
 function withTexts(said: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
   return said.flatMap((event): readonly GenerateEvent[] => {
-    if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sum, event.usage) }];
+    if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sumOf, event.usage) }];
     const text = 'candidate' in event ? texts.get(event.candidate) : undefined;
     if (text === undefined) return [event];
     if (event.type === 'text') return [];
     return event.type === 'finished' ? [{ type: 'text', candidate: event.candidate, text }, event] : [event];
   });
 }
-
-const sum = (a: Usage, b: Usage): Usage => ({ ...a, input: a.input + b.input, output: a.output + b.output });

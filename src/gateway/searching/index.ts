@@ -20,6 +20,7 @@ import { isObject, textOf } from '#core/json';
 import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
+import { sumOf } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
 import type { Models } from '../rules/resolved.ts';
 import { citationsIn, type Source } from './citing.ts';
@@ -156,7 +157,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
           finished ??= event;
           return cited();
         case 'usage':
-          usage = usage ? sum(usage, event.usage) : event.usage;
+          usage = usage ? sumOf(usage, event.usage) : event.usage;
           return [];
         case 'passed':
           return [event];
@@ -203,19 +204,6 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
 }
 
 const resultOf = (id: string, text: string): ToolResultPart => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
-
-const sum = (a: Usage, b: Usage): Usage => ({
-  ...b,
-  input: a.input + b.input,
-  output: a.output + b.output,
-  ...added('cached', a, b),
-  ...added('cacheWrite', a, b),
-  ...added('cacheWrite1h', a, b),
-  ...added('thought', a, b),
-});
-
-const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought', a: Usage, b: Usage): Partial<Usage> =>
-  a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };
 
 /** What a call wants to be looked for; some models send the bare words. */
 function queryIn(json: string): string {
