@@ -1,11 +1,8 @@
 import type { Settings } from '#config/index';
-import { conforming } from '#gateway/rules/conforming';
 import { openHealth } from '#gateway/routing/health';
 import { regionStates, type RegionState } from '#gateway/routing/regions';
 import { modelsFor, modelsWithin, type Models } from '#gateway/rules/resolved';
-import { gateway, type Gateway } from '#gateway/pipeline';
-import { searching } from '#gateway/searching/index';
-import { rawSender } from '#gateway/tasks/send-raw';
+import { openPipeline, type Pipeline } from '#gateway/pipeline';
 import type { Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { openGuardedFetch, type Outside } from '#kit/net/guarded-fetch';
@@ -17,9 +14,7 @@ import { openSentences } from '#providers/built-in/sentence/sentence';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
-import type { Generate } from '#core/generate';
 import type { CountTokens } from '#core/measure';
-import { steps } from '#core/steps';
 import type { Accounting } from './accounting.ts';
 import type { Administration } from './administration.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
@@ -36,17 +31,14 @@ export interface CallsDeps {
   readonly outside: Outside | undefined;
 }
 
-/** The gateway with all that it needs: whatever becomes of a call. */
-export interface Calls extends Gateway {
+/** The pipeline of calls with all that it needs. */
+export interface Calls {
+  readonly pipeline: Pipeline;
   /** What the settings are made into; `change` replaces it. */
   readonly runtime: () => Runtime;
   /** Takes new settings. @throws where they cannot be taken: then nothing has changed */
   change(settings: Settings): void;
   readonly ledger: Ledger;
-  /** With the web search of the gateway. */
-  readonly searched: Generate;
-  /** The same, and held against the schema that was asked for. */
-  readonly conformed: Generate;
   readonly models: (caller: Caller) => Models;
   readonly countTokens: CountTokens;
   /** Names of the models that answer. */
@@ -58,7 +50,7 @@ export interface Calls extends Gateway {
   readonly closing: readonly (() => void | Promise<void>)[];
 }
 
-/** Puts the gateway together. */
+/** Puts the pipeline together. */
 export function openCalls({ settings: first, accounting, administration, clock, chance, log, outside }: CallsDeps): Calls {
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
@@ -80,7 +72,10 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     return modelsFor(lists ? modelsWithin(runtime!.models, lists) : runtime!.models, caller);
   };
   const health = openHealth(() => settings().routing, clock, chance);
-  const { generate, booked, affords } = gateway({
+  const pages = openGuardedFetch({ ...outward, allow, seconds: 6 }); // a shorter time than others get: there are other pages
+  const patterns = openPatterns(clock);
+  const conformance = openConformance(clock);
+  const pipeline = openPipeline({
     models,
     ledger,
     health,
@@ -90,9 +85,9 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     guards: () => runtime!.guards,
     answers: () => runtime!.answers,
     ttlOf: ({ name }) => runtime!.ttlOf(name),
+    web: { engine: () => runtime!.engine, fetcher: pages },
+    schemas: conformance,
   });
-  const patterns = openPatterns(clock);
-  const conformance = openConformance(clock);
   const runtimeDeps = {
     upstreams,
     media: openGuardedFetch({ ...outward, allow }),
@@ -101,24 +96,17 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     clock,
     log,
     created: Math.floor(clock.now() / 1000),
-    generate: booked,
-    pass: rawSender(booked),
+    own: pipeline.own,
     finding: patterns,
   };
   runtime = openRuntime(first, runtimeDeps);
-  const pages = openGuardedFetch({ ...outward, allow, seconds: 6 }); // a shorter time than others get: there are other pages
-  const searched = (stepsEach: number, inner: Generate) => searching({ models, engine: () => runtime!.engine, fetcher: pages, stepsEach }, inner);
   return {
-    generate,
-    booked,
-    affords,
+    pipeline,
     runtime: () => runtime!,
     change(next) {
       runtime = openRuntime(next, runtimeDeps);
     },
     ledger,
-    searched: searched(1, generate),
-    conformed: searched(steps.round, conforming(conformance, generate)),
     models,
     countTokens,
     modelNames: () => [...runtime!.models.list().map(({ name }) => name), ...(settings().models['*'] ? ['any other name'] : [])],

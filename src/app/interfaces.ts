@@ -4,8 +4,6 @@ import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body
 import { gencompat } from '#faces/gencompat/index';
 import { messages } from '#faces/messages/index';
 import { watch, type OpenApiDocument } from '#faces/monitoring/index';
-import { embedding } from '#gateway/tasks/embed';
-import { rawSender } from '#gateway/tasks/send-raw';
 import { openApi } from '#http/openapi';
 import type { Face } from '#http/route';
 import type { Clock } from '#kit/async/clock';
@@ -53,10 +51,10 @@ export function interfaces({
   url,
   isStopping,
 }: InterfacesDeps): readonly Face[] {
-  const { generate, searched, conformed, affords, models, countTokens, regions, resetRegions } = calls;
+  const { pipeline, models, countTokens, regions, resetRegions } = calls;
   const settings = () => calls.runtime().settings;
   const answering = { clock, models, limits: () => settings().limits };
-  const vectors = { embed: embedding(generate), embeddingBalance: () => settings().charge.embeddings };
+  const vectors = { embed: pipeline.embed, embeddingBalance: () => settings().charge.embeddings };
   const document = perRuntime(calls.runtime, (): OpenApiDocument => openApi(faces, { version, server: settings().publicUrl || url() }));
   const faces: readonly Face[] = [
     chatcompat({
@@ -65,13 +63,13 @@ export function interfaces({
       ...vectors,
       rights,
       memoryOf: (userId) => memoryOf(budget, userId),
-      affords,
+      affords: pipeline.affords,
       storing: () => settings().responses.store,
-      generate: searched,
-      pass: rawSender(generate),
+      generate: pipeline.chatcompat,
+      sendRaw: pipeline.sendRaw,
     }),
-    messages({ ...answering, generate: searched, countTokens }),
-    gencompat({ ...answering, ...vectors, generate: conformed, countTokens, standIns: () => calls.runtime().standIns }),
+    messages({ ...answering, generate: pipeline.messages, countTokens }),
+    gencompat({ ...answering, ...vectors, generate: pipeline.gencompat, countTokens, standIns: () => calls.runtime().standIns }),
     admin([
       ...administration.routes,
       ...regionRoutes(parent ?? { regions, resetRegions }, (by) => audit(store, { by, action: 'regions.reset', target: { kind: 'regions', id: null } })),

@@ -30,7 +30,7 @@ export interface Runtime {
   readonly engine: Engine | undefined;
 }
 
-export interface RuntimeDeps extends Pick<GuardsDeps, 'generate' | 'pass' | 'finding'> {
+export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   readonly upstreams: Upstreams;
   /** Fetches media by address. */
   readonly media: GuardedFetch;

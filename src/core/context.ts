@@ -44,6 +44,8 @@ export interface Context {
   readonly strict: boolean;
   /** Names of models that the caller wants to be tried, in this order, in place of what stands behind the name of the call. */
   readonly targets?: readonly string[] | undefined;
+  /** Names of models of one tier, asked one after the other in place of the call's own where the one before is not available. Absent: only the call's own. */
+  readonly tier?: readonly [string, ...string[]] | undefined;
   /** What the caller groups its usage by. */
   readonly tags?: Tags | undefined;
   /** Client headers that may go upstream to their own dialect, lower-case. */
@@ -52,6 +54,8 @@ export interface Context {
   readonly cacheSeconds?: number | undefined;
   /** What is held in memory for the call counts here; absent: nowhere. */
   readonly memory?: { take(bytes: number): boolean } | undefined;
+  /** Where checks read the answer: what they found, for its row in the books. */
+  readonly review?: Review;
   readonly progress: Progress;
 }
 
@@ -67,7 +71,7 @@ export interface Patience {
   readonly idle: number;
 }
 
-/** What the wrappers write down on the way, for the answer's headers, the log and the books. One for each call. */
+/** What the wrappers write down on the way, for the answer's headers, the log and the books. One for each request; what is written is not taken back. */
 export interface Progress {
   /** Targets tried, in order; the last one answered, if any did. */
   readonly attempts: Attempt[];
@@ -83,8 +87,12 @@ export interface Progress {
   cache?: 'hit' | 'miss';
   /** What its calls have been booked with so far, as they ended. */
   booked?: Usage;
-  /** Why a check did not let the call or its answer through. */
-  refused?: Fault;
+}
+
+/** What the checks of an answer made of it. */
+export interface Review {
+  /** Why they did not let it through. */
+  refusal?: Fault;
 }
 
 export interface Attempt {

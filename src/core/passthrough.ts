@@ -1,7 +1,6 @@
 /**
- * Passthrough: the way of an answer in the client's own dialect: bytes that nobody needs changed.
- * A target that takes it yields `started`, then one `passed` before its first byte (by then the head is out) and more of them on the way, then `finished` and `usage` as ever;
- * what the client reads goes through `write`.
+ * Passthrough: frames in the client's own dialect that are forwarded unparsed. A target that uses it yields `started`, one `passed` before its first byte (when the
+ * head has been sent) and more of them on the way, then `finished` and `usage` as for any answer. What the client reads goes through `write`.
  */
 export interface Passthrough {
   /** The dialect of both sides. */
@@ -16,4 +15,11 @@ export interface Passthrough {
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
   drained(): Promise<void>;
+}
+
+/** The call for a rule that must read the answer, or that changed the request: it is encoded, and its answer comes as decoded events. */
+export function withoutPassthrough<Asked extends { readonly passthrough?: unknown }>(call: Asked): Omit<Asked, 'passthrough'> {
+  if (call.passthrough === undefined) return call;
+  const { passthrough: _, ...rest } = call;
+  return rest;
 }

@@ -1,15 +1,29 @@
 import { expect, test } from 'vitest';
-import { steps } from './steps.ts';
+import { stepOf, steps } from './steps.ts';
 
-test('every range of steps holds those within it, and the last number is one that JSON can carry', () => {
+const ranges = Object.entries(steps).map(([name, range]) => ({ name, from: 0, ...range }));
+const holders = new Map<string, { readonly each: number }>([['request', { each: Number.MAX_SAFE_INTEGER }], ...Object.entries(steps)]);
+
+test.each(ranges.flatMap(({ within, ...range }) => within.map((holder) => [range.name, holder, range] as const)))(
+  'the range of steps %s fits into a member of %s',
+  (_, holder, { from, each, most }) => {
+    expect(from + most * each).toBeLessThanOrEqual(holders.get(holder)!.each);
+  },
+);
+
+test('the steps of checks begin behind all others, and each other step has a range of them', () => {
+  const { own, checks } = steps;
+  expect(own.most * own.each).toBeLessThanOrEqual(checks.from);
+  expect(own.most * own.each).toBeLessThanOrEqual(checks.most);
+});
+
+test('an answer has a repair for each candidate that a client can ask for', () => {
   const mostCandidates = 128; // of both wires that take a number of candidates
-  expect(1 + mostCandidates).toBeLessThanOrEqual(steps.round);
-  expect(steps.mostRounds).toBeLessThanOrEqual(steps.take);
-  expect(steps.mostTakes * steps.take).toBeLessThanOrEqual(steps.alternative);
-  expect(steps.mostRounds * steps.round).toBeLessThanOrEqual(steps.tier);
-  expect(steps.mostOfTier * steps.tier).toBeLessThanOrEqual(steps.alternative);
-  expect(steps.mostAlternatives * steps.alternative).toBeLessThanOrEqual(steps.firstCheck);
-  expect(steps.mostChecks).toBeLessThanOrEqual(steps.alternative);
-  expect(steps.mostAlternatives * steps.alternative).toBeLessThanOrEqual(steps.check);
-  expect(Number.isSafeInteger(steps.firstCheck + steps.check * steps.mostAlternatives * steps.alternative)).toBe(true);
+  expect(steps.repair.most).toBe(mostCandidates);
+});
+
+test('a step that is in several ranges has the sum of their beginnings', () => {
+  expect(stepOf(0, 'own', 0)).toBe(0);
+  expect(stepOf(stepOf(stepOf(0, 'tier', 2), 'repairableRound', 3), 'repair', 4)).toBe(20_605);
+  expect(stepOf(stepOf(0, 'checks', 20_605), 'check', 6)).toBe(1_000_000_000 + 20_605 * 10_000_000 + 6);
 });

@@ -1,21 +1,28 @@
-import type { Clock } from '#kit/async/clock';
-import type { Call } from '#core/routed-call';
-import type { Generate } from '#core/generate';
-import type { Events } from '#core/event';
 import type { Caller, Context } from '#core/context';
-import { admitted, unreserved } from './rules/admitted.ts';
-import { cached, type CachedDeps } from './rules/cached.ts';
-import type { AdmittedCall } from './rules/admitted.ts';
-import { failover, type Waits } from './routing/failover.ts';
-import { guarded, type GuardedDeps } from './rules/guarded.ts';
-import type { Health } from './routing/health.ts';
+import type { Embed } from '#core/embed';
+import type { Fault } from '#core/fault';
+import type { Generate } from '#core/generate';
+import type { SendRaw } from '#core/raw-request';
+import type { Call, RoutedCall } from '#core/routed-call';
+import type { Clock } from '#kit/async/clock';
 import type { Ledger } from '#ledger/index';
-import { metered } from './rules/metered.ts';
-import { inParts } from './rules/in-parts.ts';
-import { resolved, type Models } from './rules/resolved.ts';
+import { failover, type Waits } from './routing/failover.ts';
+import type { Health } from './routing/health.ts';
 import { openRetryBudget } from './routing/retry-budget.ts';
+import { admitted, unreserved } from './rules/admitted.ts';
+import { alternating } from './rules/alternatives.ts';
+import { cached, type CachedDeps } from './rules/cached.ts';
+import { conforming, type ConformingDeps } from './rules/conforming.ts';
+import { guarded, type GuardedDeps } from './rules/guarded.ts';
+import { inParts } from './rules/in-parts.ts';
+import { metered, recordRefusal } from './rules/metered.ts';
+import { resolved, type Models } from './rules/resolved.ts';
+import { fallingBack } from './rules/tier-fallback.ts';
+import { searching, type SearchingDeps } from './searching/index.ts';
+import { embedding } from './tasks/embed.ts';
+import { rawSender } from './tasks/send-raw.ts';
 
-export interface GatewayDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
+export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
@@ -23,43 +30,77 @@ export interface GatewayDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick
   readonly routing: () => { readonly retryBudget: number };
   readonly waits: () => Waits;
   readonly clock: Clock;
+  /** The web search of the gateway. */
+  readonly web: Pick<SearchingDeps, 'engine' | 'fetcher'>;
+  /** Validates answers against the JSON Schemas of clients. */
+  readonly schemas: ConformingDeps;
 }
 
-export interface Gateway {
-  readonly generate: Generate<Call>;
-  /** Without checks and cache, for calls that the gateway makes itself in the course of another. */
-  readonly booked: Generate<Call>;
-  /** Could this call be made and paid for now? For one that is made later. @throws Fault as `generate` does before it asks anybody */
+/** A call goes down through the rules and the events of its answer come back up. */
+export interface Pipeline {
+  /** Conversations of the chatcompat face. */
+  readonly chatcompat: Generate;
+  /** Conversations of the messages face. */
+  readonly messages: Generate;
+  /** Conversations of the gencompat face. */
+  readonly gencompat: Generate;
+  /** Embeddings, of each face. */
+  readonly embed: Embed;
+  /** Media requests that are forwarded as they came. */
+  readonly sendRaw: SendRaw;
+  /** Calls that the gateway makes itself in the course of another, without checks and cache. */
+  readonly own: { readonly generate: Generate<Call>; readonly sendRaw: SendRaw };
+  /** Could this call be made and paid for now? For one that is made later. @throws Fault as the pipeline does before any provider is asked */
   affords(call: Call, context: Context): Promise<void>;
 }
 
 /**
- * What happens to every call, in this order. `metered` stands inside `admitted`: settling turns the reservation into the booked amount in one step,
- * so that there is no moment in which neither counts. `guarded` and `cached` stand outside of both: what they answer themselves reserves nothing.
+ * Every rule about a call in its order, for each face: the outermost is first on its line, and the innermost line comes first. A rule that does not apply to a call
+ * hands it on untouched. What only one provider needs, it wraps around its own targets.
+ *
+ * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts. `guarded`
+ * and `cached` are outside of both: what they answer themselves reserves nothing.
  */
-export function gateway({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf }: GatewayDeps): Gateway {
+export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
+  const replayed = replaying(ledger, clock);
+  const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
+  const rounds = { ...web, models, rounds: 'round' } as const;
+  const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
+
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const free = (inner: Generate<AdmittedCall>) => unreserved(ledger, metered(clock, inner));
-  const askable = resolved(models, async function* (call, context) {
-    await ledger.affords(call, context);
-    yield [];
-  });
-  const replayed = (said: readonly Events[]) => free(({ stream }) => replay(stream ? said : [said.flat()]));
+  const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
+  const own = resolved(models, alternating(paid));
+  const affordable = resolved(models, alternating(affording(ledger)));
+
   return {
-    generate: resolved(models, guarded({ guards, refused: free(refusing) }, cached({ answers, ttlOf, replayed }, paid))),
-    booked: resolved(models, paid),
+    chatcompat: searching(rounds, client),
+    messages: searching(rounds, client),
+    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, client))),
+    embed: embedding(client),
+    sendRaw: rawSender(client),
+    own: { generate: own, sendRaw: rawSender(own) },
     async affords(call, context) {
-      for await (const _ of askable(call, context));
+      for await (const _ of affordable(call, context));
     },
   };
 }
 
-async function* replay(said: readonly Events[]): AsyncGenerator<Events> {
-  yield* said;
-}
+/** Asks whether a call can be paid for, in place of making it. */
+const affording = (ledger: Ledger): Generate<RoutedCall> =>
+  async function* (call, context) {
+    await ledger.affords(call, context);
+    yield [];
+  };
 
-/** Throws what a check said, where the books can hear it. */
-const refusing: Generate<AdmittedCall> = (_, { progress }) => ({
-  [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(progress.refused ?? new Error('A call without an answer.')) }),
-});
+/** Answers with the events of an earlier answer, which is booked as a call without a provider. */
+const replaying =
+  (ledger: Ledger, clock: Clock): CachedDeps['replayed'] =>
+  (answer) => {
+    const replay = metered(clock, async function* ({ stream }) {
+      yield* stream ? answer : [answer.flat()];
+    });
+    return async function* (call, context) {
+      yield* replay(unreserved(ledger, call, context), context);
+    };
+  };

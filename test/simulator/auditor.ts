@@ -163,7 +163,8 @@ export class Auditor {
         problems.push(`${name}: ${String(asked.answer.details.cause)}`);
       if (asked.answer === 'running') problems.push(`${name} has no end`);
       // Its request has been let in, and has its permits.
-      if (asked.step % steps.take > 0 && asked.answer instanceof Fault && permits.test(asked.answer.message)) problems.push(`${name}: ${asked.answer.message}`);
+      if (asked.step % steps.take.each > 0 && asked.answer instanceof Fault && permits.test(asked.answer.message))
+        problems.push(`${name}: ${asked.answer.message}`);
       const wrong = this.#wrong(asked, booked.get(name) ?? []);
       if (wrong) problems.push(`${name} ${wrong}`);
       booked.delete(name);

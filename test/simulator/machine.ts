@@ -3,16 +3,13 @@ import { openChannel } from '#kit/ipc/channel';
 import type { Account } from '#core/account';
 import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
-import type { Events } from '#core/event';
-import type { Context } from '#core/context';
-import type { Call } from '#core/routed-call';
 import type { Contact, LeaseSource, PermitKind } from '#core/lease';
 import type { CountTokens } from '#core/measure';
 import type { Plan } from '#core/plan';
 import type { Model } from '#core/target';
 import { openHealth } from '../../src/gateway/routing/health.ts';
 import { ResponseCache } from '#gateway/rules/response-cache';
-import { gateway } from '../../src/gateway/pipeline.ts';
+import { openPipeline } from '../../src/gateway/pipeline.ts';
 import { adoptJournals } from '../../src/ledger/shipping/adopt.ts';
 import { keepContact, toldContact } from '../../src/ledger/admission/contact.ts';
 import type { Disk } from '../../src/ledger/journal/disk.ts';
@@ -77,7 +74,7 @@ export interface MachineDeps extends LineDeps {
 export interface Serving {
   readonly life: Life;
   readonly ledger: Ledger;
-  readonly generate: (call: Call, context: Context) => AsyncIterable<Events>;
+  readonly generate: Generate;
   /** The calls that run here, and what aborts them. */
   readonly running: Set<AbortController>;
   readonly machine: Machine;
@@ -353,7 +350,7 @@ export class Machine {
     const answers = new ResponseCache(clock);
     const { log } = this.#log(life);
     const over = wayTo(life, { ...this.parts, committed: () => {} });
-    const { generate, affords } = gateway({
+    const { chatcompat: generate, affords } = openPipeline({
       models: () => ({ find: () => model, list: () => [model], embedding: undefined }),
       ledger,
       health: openHealth(() => ({ cooldownSeconds: 1, cooldownMaxSeconds: 60 }), clock, chance),
@@ -363,6 +360,8 @@ export class Machine {
       guards: () => ({ of: () => undefined }),
       answers: () => answers,
       ttlOf: () => undefined,
+      web: { engine: () => undefined, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
+      schemas: { against: () => () => true },
     });
     const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);
     const rights = planted.rights?.(known) ?? known;
@@ -376,7 +375,7 @@ export class Machine {
         affords,
         model: background.runs,
         rights: rights.rights,
-        generate: background.witnessed(generate as Generate, serving),
+        generate: background.witnessed(generate, serving),
       });
     this.serving.push(serving);
     life.onEnd(() => (this.serving = this.serving.filter((one) => one !== serving)));

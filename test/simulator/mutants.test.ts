@@ -425,7 +425,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       ),
   ],
   ['does not count what a dead worker spent', 171, () => replaced(Bookings.prototype, 'take', () => () => [])],
-  ['gives a run the same step each time it is taken up', 6, () => reads(steps, 'take', () => 0)],
+  ['gives a run the same step each time it is taken up', 6, () => reads(steps.take, 'each', () => 0)],
   ['does not look up whose a run is when it is taken up', 214, () => rights(() => ({ callerOf: async (who) => someone(who) }))],
   ['lets the run of a suspended user go on', 426, () => rights(() => ({ watch: () => () => undefined }))],
   ['lets the request of a suspended user go on', 179, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],

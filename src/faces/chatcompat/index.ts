@@ -4,7 +4,7 @@ import type { GeneratingDeps } from '../answer.ts';
 import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
 import { embeddingsRoute, type EmbeddingDeps } from './embeddings.ts';
-import { passedRoutes, type PassingDeps } from './raw.ts';
+import { rawRoutes, type RawDeps } from './raw.ts';
 import type { ModelsOf } from '../model-list.ts';
 import { chatModelRoutes } from './models.ts';
 import type { BackgroundDeps } from './responses/background.ts';
@@ -13,7 +13,7 @@ import { responsesRoutes } from './responses/routes.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(
-  parts: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & PassingDeps & { readonly models: ModelsOf },
+  parts: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & { readonly models: ModelsOf },
 ): Face {
   return {
     name: 'chatcompat',
@@ -23,7 +23,7 @@ export function chatcompat(
       ...responsesRoutes(parts),
       completionsRoute(parts),
       embeddingsRoute(parts),
-      ...passedRoutes(parts),
+      ...rawRoutes(parts),
       ...chatModelRoutes(parts.models),
     ],
     refusal: (fault) => encodeFault(fault),

@@ -13,12 +13,12 @@ import type { Counts } from '#core/price';
 import { mostOfPictures, mostOfRecording, mostOfSpeech } from './media-tokens.ts';
 import { root } from './root.ts';
 
-export interface PassingDeps extends Pick<GeneratingDeps, 'limits'> {
-  readonly pass: SendRaw;
+export interface RawDeps extends Pick<GeneratingDeps, 'limits'> {
+  readonly sendRaw: SendRaw;
 }
 
-/** What goes to providers of this interface as it came: where none has the model, the answer is 501. */
-export function passedRoutes(parts: PassingDeps): readonly Route[] {
+/** Media requests, forwarded as they came to a provider of the same interface; 501 where none has the model. */
+export function rawRoutes(parts: RawDeps): readonly Route[] {
   return operations.map((operation) => ({
     method: 'POST',
     path: `${root}/${operation.name}`,
@@ -206,13 +206,13 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.flatMap((one: unknown) => (typeof one === 'string' ? [one] : textsIn((one as { text?: unknown } | null)?.text))) : [];
 }
 
-async function answer({ pass, limits }: PassingDeps, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
+async function answer({ sendRaw, limits }: RawDeps, operation: Operation, asked: Asked, { app, ...read }: Read): Promise<void> {
   const { exchange } = asked;
   if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
     throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });
   const context: Context = contextOf(asked, 'chatcompat', app, []);
   await accompanied({ limits }, exchange, { call: read, context }, async () => {
-    await pass(
+    await sendRaw(
       {
         ...read,
         operation: operation.name,

@@ -3,15 +3,14 @@ import { encoder } from '#dialects/gemini/events';
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { encodeResult } from '#dialects/gemini/result';
-import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
+import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
-import { fallingBack } from './tier-fallback.ts';
 
 /**
  * `generateContent` and `streamGenerateContent`.
  *
- * @param namesFor the names to ask for, in turn, where this one is wanted; throws a Fault
+ * @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault
  */
 export async function generateContent(
   parts: GeneratingDeps,
@@ -19,20 +18,14 @@ export async function generateContent(
   { model, stream }: { readonly model: string; readonly stream: boolean },
   namesFor: (model: string) => readonly [string, ...string[]],
 ): Promise<void> {
-  const understanding = understood(asked, model, stream);
-  const generate = fallingBack(parts.generate, namesFor(model));
-  await answerCall({ ...parts, generate }, asked.exchange, understanding);
-}
-
-function understood(asked: Asked, model: string, stream: boolean): Understood {
   const { exchange, json } = asked;
   const { app, body } = unlabelled(json);
   const id = exchange.id.slice(4);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = decodeRequest(body, { model, stream });
-  return {
+  await answerCall(parts, exchange, {
     call,
-    context: contextOf(asked, 'gencompat', app, []),
+    context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },
     words: {
       whole: (result) => encodeResult(result, id),
       frames: () => encoder(id, framing, call.tools.some(isWebSearch)),
@@ -41,7 +34,7 @@ function understood(asked: Asked, model: string, stream: boolean): Understood {
       fault: (fault) => framing.fault(fault),
       fieldOf: (field) => fieldIn(body, field),
     },
-  };
+  });
 }
 
 /** `?alt=sse` */

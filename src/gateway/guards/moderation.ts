@@ -9,14 +9,13 @@ import type { Model } from '#core/target';
 import { ownContext, type CheckSettings, type Evaluate, type EvaluationContext } from './check.ts';
 
 export interface ModerationDeps {
-  /** The booked path: what a check costs is booked to the caller, as steps of the same request. */
-  readonly generate: Generate<Call>;
-  readonly pass: SendRaw;
+  /** Calls of the gateway's own, booked to the caller as steps of the same request. */
+  readonly own: { readonly generate: Generate<Call>; readonly sendRaw: SendRaw };
   readonly find: (model: string) => Model | undefined;
 }
 
 /** Asks a model whether the texts are harmful: one of kind moderation by its own interface, a chat model in words. One question for all of them. */
-export function moderation({ model = '', action }: CheckSettings, { generate, pass, find }: ModerationDeps): Evaluate {
+export function moderation({ model = '', action }: CheckSettings, { own, find }: ModerationDeps): Evaluate {
   return async (texts, looking) => {
     const said = texts.filter((text) => text.trim() !== '');
     if (said.length === 0) return [];
@@ -31,7 +30,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
       const bytes = Buffer.from(JSON.stringify({ model, input }));
       const answer: Uint8Array[] = [];
       let size = 0;
-      await pass(
+      await own.sendRaw(
         {
           model,
           operation: 'moderations',
@@ -57,7 +56,7 @@ export function moderation({ model = '', action }: CheckSettings, { generate, pa
   }
 
   async function judged(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
-    const events = (await Array.fromAsync(generate(question(model, texts), ownContext(looking)))).flat();
+    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(looking)))).flat();
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // it does not even want to judge it
     const text = candidate?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';

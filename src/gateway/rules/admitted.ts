@@ -2,6 +2,7 @@ import { isConversation } from '#core/routed-call';
 import type { Generate } from '#core/generate';
 import type { Events } from '#core/event';
 import type { Context } from '#core/context';
+import { withoutPassthrough } from '#core/passthrough';
 import type { RoutedCall } from '#core/routed-call';
 import type { Ledger, Reservation } from '#ledger/index';
 
@@ -9,8 +10,8 @@ import type { Ledger, Reservation } from '#ledger/index';
 export type AdmittedCall = RoutedCall & { readonly reservation: Reservation };
 
 /**
- * Lets a call in that its caller's plan can pay for, with what it may spend set aside once somebody listens. The inner wrapper settles it, however
- * the call ends.
+ * Admission: lets in a call that its caller's plan can pay for, with what it may spend set aside when its answer is first read. The inner wrapper settles it,
+ * however the call ends.
  *
  * @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded`
  */
@@ -27,16 +28,14 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
 }
 
 /**
- * Lets a call in for which nobody is asked: nothing is set aside and nothing charged, and it has its row in the books.
+ * Admits a call that no provider answers (cache hit, refusal): no quota, and one row when it is settled.
  *
  * @throws Fault `overloaded` while nothing can be booked
  */
-export function unreserved(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
-  return async function* (call, context) {
-    const { route } = call;
-    const free = { ...call, route: { ...route, targets: [], rate: nothing, ...(route.price ? { price: nothing } : {}) } };
-    yield* inner({ ...free, reservation: ledger.free(free, context) }, context);
-  };
+export function unreserved(ledger: Ledger, call: RoutedCall, context: Context): AdmittedCall {
+  const { route } = call;
+  const free = { ...call, route: { ...route, targets: [], rate: nothing, ...(route.price ? { price: nothing } : {}) } };
+  return { ...free, reservation: ledger.free(free, context) };
 }
 
 const nothing = { input: 0, output: 0 };
@@ -45,11 +44,11 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
   yield* enter(await reservation);
 }
 
-/** The call as it may go on: bounded where nobody could stop it, without its passthrough where somebody must listen. */
+/** The call as it is admitted: with a maximum where its answer cannot be ended later, without passthrough where its answer must be read. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
   if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };
-  const { passthrough, ...heard } = call;
-  if (bound === undefined) return { ...heard, reservation };
-  return { ...heard, ...(passthrough ? { passthrough: { ...passthrough, bound } } : {}), sampling: { ...call.sampling, maxTokens: bound }, reservation };
+  if (bound === undefined) return { ...withoutPassthrough(call), reservation };
+  const { passthrough } = call;
+  return { ...call, ...(passthrough ? { passthrough: { ...passthrough, bound } } : {}), sampling: { ...call.sampling, maxTokens: bound }, reservation };
 }

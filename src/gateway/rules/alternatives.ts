@@ -1,15 +1,19 @@
-import type { Call, RoutedCall } from '#core/routed-call';
-import { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
-import type { Events } from '#core/event';
 import type { Context } from '#core/context';
-import { steps } from '#core/steps';
+import type { Events } from '#core/event';
+import type { Fault } from '#core/fault';
+import type { Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
+import type { RoutedCall } from '#core/routed-call';
+import { stepOf, steps } from '#core/steps';
 import type { Model } from '#core/target';
-import { allOut } from '../routing/all-out.ts';
+import { firstAnswer } from './first-answer.ts';
+import { warned } from './warned.ts';
 
-export interface Alternatives {
-  /** In the order in which they are to be asked. */
+/** A call that more than one model may answer. */
+export type ResolvedCall = RoutedCall & { readonly alternatives?: Alternatives };
+
+interface Alternatives {
+  /** All of them, in the order in which they are asked. */
   readonly routes: readonly Model[];
   /** Those that the caller may use. */
   readonly models: { find(name: string): Model | undefined };
@@ -17,45 +21,39 @@ export interface Alternatives {
 
 /**
  * Asks one model after the other: the next one where all targets of the one before are out, and the larger one where the conversation was too long for it. Each is
- * admitted and booked by itself, as steps of the same request: they differ in what they cost.
+ * admitted and booked by itself, as steps of the same request, because prices differ.
  *
  * @throws Fault as failover does
  */
-export function alternating(call: Call, context: Context, alternatives: Alternatives, inner: Generate<RoutedCall>): AsyncIterable<Events> {
-  return inSteps(context.progress, asked(call, context, alternatives, inner));
+export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {
+  return (call, context) => (call.alternatives ? inSteps(context.progress, firstOf(call, call.alternatives, context, inner)) : inner(call, context));
 }
 
-async function* asked(call: Call, context: Context, { routes, models }: Alternatives, inner: Generate<RoutedCall>): AsyncGenerator<Events> {
-  const left = [...routes];
-  const names = new Set<string>();
-  const faults: Fault[] = [];
-  const notes: string[] = [];
+function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, context: Context, inner: Generate<RoutedCall>): AsyncIterable<Events> {
+  const { alternatives: _, ...call } = resolved;
+  const left = routes.filter(({ name }, at) => routes.findIndex((route) => route.name === name) === at); // one may be named twice, by an alias
+  const asked = new Set<string>();
+  const warnings: string[] = [];
   let tooLong: Fault | undefined;
-  for (let route = left.shift(); route && names.size < steps.mostAlternatives; route = left.shift()) {
-    if (names.has(route.name)) continue; // named twice, by an alias
-    const step = context.step + names.size * steps.alternative;
-    names.add(route.name);
-    let begun = false;
-    try {
-      for await (const said of inner({ ...call, route, movesOn: left.length > 0 }, { ...context, step })) {
-        begun = true;
-        yield notes.length > 0 ? noted(said, notes) : said;
-      }
-      return;
-    } catch (error) {
-      if (begun || context.signal.aborted || !(error instanceof Fault)) throw error;
-      const larger = largerThan(route, error, context, models);
-      if (larger && !names.has(larger.name)) {
-        tooLong = error;
-        notes.push(`model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`);
-        left.unshift(larger);
-      } else if (error.code === 'forbidden' && tooLong) throw tooLong;
-      else if (!isElsewhere(error)) throw error;
-      faults.push(error);
-      delete context.progress.refused; // the next one has its own checks
-    }
-  }
-  throw allOut(faults) ?? new Fault('internal', 'No model was asked.');
+  return firstAnswer({
+    left,
+    most: steps.alternative.most,
+    signal: context.signal,
+    ask(route, at) {
+      asked.add(route.name);
+      const answer = inner({ ...call, route, movesOn: left.length > 0 }, { ...context, step: stepOf(context.step, 'alternative', at) });
+      return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
+    },
+    moveOn(fault, route) {
+      const larger = largerThan(route, fault, context, models);
+      if (larger && !asked.has(larger.name)) {
+        tooLong = fault;
+        warnings.push(`model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`);
+        left.splice(0, left.length, larger, ...left.filter(({ name }) => name !== larger.name));
+      } else if (fault.code === 'forbidden' && tooLong) throw tooLong;
+      else if (!isElsewhere(fault)) throw fault;
+    },
+  });
 }
 
 /** A strict caller gets the model it asked for, or none. */
@@ -67,6 +65,3 @@ function largerThan({ larger }: Model, { details }: Fault, { strict }: Context, 
 
 /** Might another model say yes? */
 const isElsewhere = ({ code, details }: Fault) => details.elsewhere === true || code === 'overloaded' || details.reason === 'model';
-
-const noted = (said: Events, notes: readonly string[]): Events =>
-  said.map((event) => (event.type === 'started' ? { ...event, ignored: [...notes, ...event.ignored] } : event));

@@ -6,6 +6,8 @@ import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { inSteps } from '#core/permits';
+import { stepOf } from '#core/steps';
+import { sumOf } from '#core/usage';
 import { HeldBytes } from './held-back.ts';
 
 export interface ConformingDeps {
@@ -35,7 +37,7 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
       const bare = withoutFence(text);
       if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
-        const { text: repaired, usage } = await repair(inner, call, { ...context, step: context.step + 1 + at }, text);
+        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
         if (!(await fits(repaired))) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);
@@ -95,12 +97,10 @@ async function repair(
 /** The same answer with other texts, each said at the end of its candidate; what the repairs took is counted too. */
 function withTexts(said: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
   return said.flatMap((event): readonly GenerateEvent[] => {
-    if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sum, event.usage) }];
+    if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sumOf, event.usage) }];
     const text = 'candidate' in event ? texts.get(event.candidate) : undefined;
     if (text === undefined) return [event];
     if (event.type === 'text') return [];
     return event.type === 'finished' ? [{ type: 'text', candidate: event.candidate, text }, event] : [event];
   });
 }
-
-const sum = (a: Usage, b: Usage): Usage => ({ ...a, input: a.input + b.input, output: a.output + b.output });

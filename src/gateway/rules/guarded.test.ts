@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Context } from '#core/context';
+import { Fault } from '#core/fault';
 import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
 import { guarded } from './guarded.ts';
@@ -18,11 +19,45 @@ async function stepsAt(step: number, count: number): Promise<readonly number[]> 
   };
   const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: look };
   const inner = async function* () {};
-  const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), refused: inner }, inner);
+  const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), recordRefusal: () => {} }, inner);
   const context = { step, signal: new AbortController().signal, caller: {}, progress: { attempts: [] } } as unknown as Context;
   await Array.fromAsync(generate(call, context));
   return taken;
 }
+
+/** What becomes of a call and its context where a check throws this. */
+async function refusedAt(when: 'before' | 'after', fault: Fault) {
+  const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: () => Promise.reject(fault) };
+  const recorded: unknown[] = [];
+  const made: Context[] = [];
+  const generate = guarded(
+    {
+      guards: () => ({ of: () => ({ before: [], after: [], [when]: [check] }) }),
+      recordRefusal: (_, __, refusal) => void recorded.push(refusal),
+    },
+    async function* (_, context) {
+      made.push(context);
+      yield [
+        { type: 'text', candidate: 0, text: 'hello' },
+        { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' },
+      ];
+    },
+  );
+  const context = { step: 0, signal: new AbortController().signal, caller: {}, progress: { attempts: [] } } as unknown as Context;
+  await expect(Array.fromAsync(generate(call, context))).rejects.toBe(fault);
+  return { recorded, made, progress: context.progress };
+}
+
+test('a check that refuses a call has the refusal recorded, and nothing is asked', async () => {
+  const fault = new Fault('too-large', 'There is too much to look at.');
+  expect(await refusedAt('before', fault)).toEqual({ recorded: [fault], made: [], progress: { attempts: [] } });
+});
+
+test('a check that refuses an answer leaves why with the call that was made, and with no other', async () => {
+  const fault = new Fault('too-large', 'There is too much to look at.');
+  const { recorded, made, progress } = await refusedAt('after', fault);
+  expect([recorded, made.map(({ review }) => review?.refusal), progress]).toEqual([[], [fault], { attempts: [] }]);
+});
 
 test('no step of a check is one of the request itself, nor of a check at another step', async () => {
   const alternatives = [0, 1, 2, 7, 8].map((at) => at * 1_000_000);

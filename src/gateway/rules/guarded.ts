@@ -1,137 +1,142 @@
-import { type GenerateCall } from '#core/call';
-import { isConversation } from '#core/routed-call';
+import type { GenerateCall } from '#core/call';
+import { isConversation, type RoutedCall } from '#core/routed-call';
 import type { Task } from '#core/task';
 import type { GenerateEvent, Events } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
-import type { Caller, Context } from '#core/context';
-import { steps } from '#core/steps';
-import type { RoutedCall } from '#core/routed-call';
+import type { Caller, Context, Review } from '#core/context';
+import { withoutPassthrough } from '#core/passthrough';
+import { stepOf, steps } from '#core/steps';
 import { HeldAnswer, type Segment } from '../guards/answer.ts';
 import { denied, applyChecks, type Check, type EvaluationContext, type Notes, type When } from '../guards/check.ts';
 import { runsOf, textsOf, withTexts } from '../guards/texts.ts';
+import { warned } from './warned.ts';
 
-/** The checks that hold for a call. */
+/** The checks that apply to a call. */
 export interface Guards {
-  /** Nothing where none does. */
+  /** Undefined where none does. */
   of(call: RoutedCall, caller: Caller): Readonly<Record<When, readonly Check[]>> | undefined;
 }
 
 export interface GuardedDeps {
   readonly guards: () => Guards;
-  /** Books a call that never went through, and throws `progress.refused`. */
-  readonly refused: Generate<RoutedCall>;
+  /** Books a call that a check refused before it was made. @throws Fault `overloaded` while nothing can be booked */
+  readonly recordRefusal: (call: RoutedCall, context: Context, refusal: Fault) => void;
 }
 
 /**
- * Has what is asked looked at before the call, and what is answered before the caller gets it. A call that no check holds for goes on untouched. It stands outside of
- * admission: what is refused before it reserves nothing, and what is denied after it was heard and booked.
+ * Guardrails: checks a call before it is made, and its answer before the caller gets it. A call that no check applies to goes on untouched. Checks are outside of
+ * admission: a call that is refused before it is made reserves nothing, and an answer that is denied has been paid for.
  *
  * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` where a check cannot be made
  */
-export function guarded({ guards, refused }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
+export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
     const checks = guards().of(call, context.caller);
-    return checks ? watched(checks, call, context) : inner(call, context);
+    return checks ? checked(checks, call, context) : inner(call, context);
   };
 
-  async function* watched({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Events> {
+  async function* checked({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Events> {
+    const { signal, progress } = context;
     const nextStep = stepsOf(context);
     const masked = new Set<string>();
     const notes: Notes = {
-      flagged: (name) => void ((context.progress.flags ??= []).includes(name) || context.progress.flags.push(name)),
+      flagged: (name) => void ((progress.flags ??= []).includes(name) || progress.flags.push(name)),
       masked: (name) => void masked.add(name),
     };
     let asked: RoutedCall;
     try {
       asked = await checkedCall(before, call, { when: 'before', call, context, runs: [], nextStep }, notes);
     } catch (error) {
-      if (context.signal.aborted) throw error;
-      context.progress.refused = faultOf(error);
-      yield* refused(call, context);
+      if (signal.aborted) throw error;
+      const refusal = faultOf(error);
+      recordRefusal(call, context, refusal);
+      throw refusal;
+    }
+    const warnings = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);
+    const answer = (reviewed: Context) => (warnings.length === 0 ? inner(asked, reviewed) : warned(inner(asked, reviewed), { after: warnings }));
+    if (after.length === 0 || !isConversation(asked)) {
+      yield* answer(context);
       return;
     }
-    const ignored = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);
-    const answer = ignored.length === 0 ? inner(asked, context) : telling(ignored, inner(asked, context));
-    if (after.length === 0 || !isConversation(asked)) yield* answer;
-    else yield* heard(after, asked, answer, { when: 'after', call, context, runs: [], nextStep }, notes);
+    const review: Review = {};
+    const at = { when: 'after', call, context, runs: [], nextStep } as const;
+    yield* checkedAnswer({ checks: after, call: asked, review, at, notes }, answer({ ...context, review }));
   }
 }
 
-/** Steps that a check takes are numbered behind all that a request takes itself, so that each has its own row. */
+/** The numbers of the calls that the checks of a step make, one after the other. */
 function stepsOf({ step }: Context): () => number {
-  const first = steps.firstCheck + steps.check * step;
+  const first = stepOf(0, 'checks', step);
   let taken = 0;
   return () => {
-    if (taken === steps.mostChecks) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
-    return first + taken++;
+    if (taken === steps.check.most) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
+    return stepOf(first, 'check', taken++);
   };
 }
 
-/** The call as it may go on. What was looked at is not passed through: nobody would listen to the answer. */
-async function checkedCall(checks: readonly Check[], call: RoutedCall, looking: EvaluationContext, notes: Notes): Promise<RoutedCall> {
-  if (!isConversation(call)) return checkedErrand(checks, call, looking, notes);
-  const { passthrough: _, ...unread } = call;
-  if (checks.length === 0) return unread;
-  const texts = textsOf(unread);
-  const left = await applyChecks(checks, texts, { ...looking, runs: runsOf(unread) }, notes);
-  return left === texts ? unread : { ...withTexts(unread, left), route: call.route };
+/** The call as it may go on. One that was checked has no passthrough: the answer would not be read. */
+async function checkedCall(checks: readonly Check[], call: RoutedCall, at: EvaluationContext, notes: Notes): Promise<RoutedCall> {
+  if (!isConversation(call)) return checkedTask(checks, call, at, notes);
+  const decoded = withoutPassthrough(call);
+  if (checks.length === 0) return decoded;
+  const texts = textsOf(decoded);
+  const left = await applyChecks(checks, texts, { ...at, runs: runsOf(decoded) }, notes);
+  return left === texts ? decoded : { ...withTexts(decoded, left), route: call.route };
 }
 
-async function checkedErrand(
+async function checkedTask(
   checks: readonly Check[],
   task: Task & Pick<RoutedCall, 'route'>,
-  looking: EvaluationContext,
+  at: EvaluationContext,
   notes: Notes,
 ): Promise<Task & Pick<RoutedCall, 'route'>> {
   if (checks.length > 0 && task.unread !== undefined)
     throw new Fault('invalid', `${task.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: task.unread });
   let by = '';
-  const told: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
-  const left = await applyChecks(checks, task.texts, looking, told);
+  const noted: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
+  const left = await applyChecks(checks, task.texts, at, noted);
   if (left === task.texts) return task;
-  if (!task.withTexts) throw denied({ name: by }, looking); // its bytes go as they came: they cannot be masked
+  if (!task.withTexts) throw denied({ name: by }, at); // its bytes are forwarded as they came: they cannot be masked
   return { ...task.withTexts(left), route: task.route };
 }
 
-async function* telling(ignored: readonly string[], answer: AsyncIterable<Events>): AsyncGenerator<Events> {
-  for await (const said of answer) yield said.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, ...ignored] } : event));
+/** An answer that is checked before the caller gets it. */
+interface Checking {
+  readonly checks: readonly Check[];
+  readonly call: GenerateCall;
+  readonly review: Review;
+  readonly at: EvaluationContext;
+  readonly notes: Notes;
 }
 
-/** The answer as it may be read: sentence by sentence, or whole where the settings say so or nobody reads before the end anyway. */
-async function* heard(
-  checks: readonly Check[],
-  call: GenerateCall,
-  answer: AsyncIterable<Events>,
-  looking: EvaluationContext,
-  notes: Notes,
-): AsyncGenerator<Events> {
+/** The answer as the caller may read it: sentence by sentence, or whole where the settings say so or the answer is not streamed. */
+async function* checkedAnswer({ checks, call, review, at, notes }: Checking, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   const bySentence = call.stream && checks.every(({ stream }) => stream === 'sentence');
-  const held = new HeldAnswer(call, bySentence, looking.context);
+  const held = new HeldAnswer(call, bySentence, at.context);
   let waiting: Segment[] = [];
-  let refused: Fault | undefined;
-  for await (const said of answer) {
-    if (refused) continue; // only for what it cost
+  for await (const events of answer) {
+    if (review.refusal) continue; // only for its usage
     try {
-      for (const event of said) waiting.push(...held.take(event));
+      for (const event of events) waiting.push(...held.take(event));
       if (!held.isComplete && (!bySentence || !waiting.some(({ texts }) => texts.length > 0))) continue;
-      const events = await looked(waiting);
+      const passed = await applied(waiting);
       waiting = [];
-      if (events.length > 0) yield events;
+      if (passed.length > 0) yield passed;
     } catch (error) {
-      if (looking.context.signal.aborted) throw error;
-      refused = looking.context.progress.refused = faultOf(error);
-      if (!held.isComplete) throw refused;
+      if (at.context.signal.aborted) throw error;
+      review.refusal = faultOf(error);
+      if (!held.isComplete) throw review.refusal;
     }
   }
-  if (refused) throw refused;
-  const events = await looked([...waiting, ...held.end()]);
-  if (events.length > 0) yield events;
+  if (review.refusal) throw review.refusal;
+  const last = await applied([...waiting, ...held.end()]);
+  if (last.length > 0) yield last;
 
-  async function looked(segments: readonly Segment[]): Promise<readonly GenerateEvent[]> {
+  async function applied(segments: readonly Segment[]): Promise<readonly GenerateEvent[]> {
     const texts = segments.flatMap((segment) => segment.texts);
-    const left = await applyChecks(checks, texts, looking, notes);
-    let at = 0;
-    return segments.flatMap((segment) => segment.with(left.slice(at, (at += segment.texts.length))));
+    const left = await applyChecks(checks, texts, at, notes);
+    let from = 0;
+    return segments.flatMap((segment) => segment.with(left.slice(from, (from += segment.texts.length))));
   }
 }

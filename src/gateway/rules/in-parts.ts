@@ -5,6 +5,7 @@ import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
+import { sumOf } from '#core/usage';
 import type { AdmittedCall } from './admitted.ts';
 
 /** Seconds that a part which failed waits for its second try, at most. */
@@ -56,7 +57,7 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
 }
 
 function sum(events: readonly GenerateEvent[], source: Usage['source']): Usage {
-  const told = events.flatMap((event) => (event.type === 'usage' ? [event.usage] : []));
-  const all = { input: told.reduce((tokens, { input }) => tokens + input, 0), output: told.reduce((tokens, { output }) => tokens + output, 0) };
-  return { ...all, source: told.find((one) => one.source !== 'provider')?.source ?? source };
+  const usages = events.flatMap((event) => (event.type === 'usage' ? [event.usage] : []));
+  const all = usages.reduce(sumOf, { input: 0, output: 0, source: 'provider' });
+  return all.source === 'provider' ? { ...all, source } : all;
 }

@@ -4,7 +4,7 @@ import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
-import type { Attempt, Context } from '#core/context';
+import type { Attempt, Context, Review } from '#core/context';
 import type { Model } from '#core/target';
 import type { UsageRow } from '#core/usage-row';
 import { testClock } from '../../../test/support/fakes/clock.ts';
@@ -13,7 +13,7 @@ import { admitted } from './admitted.ts';
 import type { RoutedCall } from '#core/routed-call';
 import type { AdmittedCall } from './admitted.ts';
 import { openLedger, type Ledger } from '#ledger/index';
-import { metered } from './metered.ts';
+import { metered, recordRefusal } from './metered.ts';
 
 const route: Model = { name: 'm', kind: 'chat', targets: [], limits: {}, rate: { input: 1, output: 1 }, created: 0, ownedBy: 'x' };
 const started: GenerateEvent = { type: 'started', model: 'm-1', ignored: ['seed: not known there'] };
@@ -50,17 +50,18 @@ const says = (...events: readonly GenerateEvent[]) =>
   };
 
 /** The events of a call that gets to `inner`. */
-function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}): AsyncIterable<GenerateEvent> {
+function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}, review?: Review): AsyncIterable<GenerateEvent> {
+  return eachOf(admitted(ledger, metered(testClock(), inner))({ ...callOf(), ...over }, { ...contextOf(), ...(review ? { review } : {}) }));
+}
+
+function callOf(): RoutedCall {
   const turns = [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }] as const;
-  const call: RoutedCall = { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route, ...over };
-  const context = {
-    requestId: 'r',
-    step: 0,
-    caller: { userId: 1, keyId: 1, teamIds: [] },
-    signal: leaving.signal,
-    progress: { attempts: [] },
-  } as unknown as Context;
-  return eachOf(admitted(ledger, metered(testClock(), inner))(call, context));
+  return { model: 'm', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: false, extra: {}, route };
+}
+
+function contextOf(): Context {
+  const caller = { userId: 1, keyId: 1, teamIds: [] };
+  return { requestId: 'r', step: 0, caller, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
 }
 
 async function booked(): Promise<UsageRow> {
@@ -175,6 +176,24 @@ describe('the end of a call', () => {
     };
     await expect(failing()).rejects.toThrow('a mistake');
     expect(await booked()).toMatchObject({ end: 'cancelled', status: 500 });
+  });
+});
+
+describe('a call that a check refused', () => {
+  test('before it was made has one row, and takes no quota', async () => {
+    plan = { monthlyTokens: 1 };
+    recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('invalid', 'no'));
+    expect(await booked()).toMatchObject({ end: 'refused', status: 400, inputTokens: 0, outputTokens: 0, planTokens: 0, attempts: [] });
+    written = [];
+    recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('overloaded', 'The check could not be made.'));
+    expect(await booked()).toMatchObject({ end: 'upstream-failed', status: 503, planTokens: 0 });
+  });
+
+  test('after it was answered costs what the answer does', async () => {
+    const review: Review = {};
+    for await (const event of asking(says(started, text('abc'), finished, usage({})), {}, review))
+      if (event.type === 'text') review.refusal = new Fault('invalid', 'no');
+    expect(await booked()).toMatchObject({ end: 'refused', status: 400, inputTokens: 10, outputTokens: 5, planTokens: 15 });
   });
 });
 

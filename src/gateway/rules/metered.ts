@@ -1,6 +1,6 @@
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
-import { isConversation } from '#core/routed-call';
+import { isConversation, type RoutedCall } from '#core/routed-call';
 import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
@@ -9,7 +9,9 @@ import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#core/price'
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';
 import type { End, UsageRow } from '#core/usage-row';
-import type { AdmittedCall } from './admitted.ts';
+import type { Ledger } from '#ledger/index';
+import { sumOf } from '#core/usage';
+import { unreserved, type AdmittedCall } from './admitted.ts';
 
 /** Listens to what is said and settles the call in the books, once, however it ends. The last event is given on only after that. */
 export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
@@ -35,14 +37,26 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       throw error;
     } finally {
       // Without an end, who listened has stopped.
-      call.reservation.settle(meter.row(refusedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
+      call.reservation.settle(meter.row(reviewedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
     }
   };
+}
+
+/**
+ * Books a call that a check refused before it was made: no quota, one row.
+ *
+ * @throws Fault `overloaded` while nothing can be booked
+ */
+export function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, context: Context, refusal: Fault): void {
+  const free = unreserved(ledger, call, context);
+  free.reservation.settle(new Meter(free, context, clock).row(refusedEnd(refusal)));
 }
 
 interface Ended {
   readonly end: End;
   readonly status: number;
+  /** A check ended it, and no model. */
+  readonly isByCheck?: true;
 }
 
 /** Bytes of UTF-8 that make a token, where nobody counted. */
@@ -171,18 +185,18 @@ class Meter {
     return this.#reasons.includes('refused') ? 'refused' : 'completed';
   }
 
-  row({ end, status }: Ended): UsageRow {
+  row({ end, status, isByCheck }: Ended): UsageRow {
     const { route } = this.#call;
     const { requestId, step, caller, app, face, tags, progress, signal } = this.#context;
     const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
     const last = attempts.at(-1);
-    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !progress.refused);
+    const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !isByCheck);
     // Whoever cancels what a provider works on owes it as one who leaves does.
     const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
     const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
-    progress.booked = progress.booked ? both(progress.booked, usage) : usage;
+    progress.booked = progress.booked ? sumOf(progress.booked, usage) : usage;
     return {
       requestId,
       step,
@@ -277,14 +291,6 @@ class Meter {
   }
 }
 
-const both = (a: Usage, b: Usage): Usage => ({
-  input: a.input + b.input,
-  output: a.output + b.output,
-  cached: (a.cached ?? 0) + (b.cached ?? 0),
-  thought: (a.thought ?? 0) + (b.thought ?? 0),
-  source: b.source,
-});
-
 /** Tokens of a prompt that only stand for what is read besides. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
@@ -300,11 +306,12 @@ const leftFor = ({ reason }: AbortSignal): Ended => ({ end: reason instanceof Ca
 /** A client that leaves aborts the signal with what is no fault. */
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
 
-/** A check did not let the call or its answer through, however well that went. */
-function refusedEnd({ progress: { refused }, signal }: Context): Ended | undefined {
-  if (!refused || signal.aborted) return undefined;
-  return { end: refused.code === 'invalid' ? 'refused' : 'upstream-failed', status: refused.status };
+/** The end of an answer that a check refused, however well the call itself went. */
+function reviewedEnd({ review, signal }: Context): Ended | undefined {
+  return review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined;
 }
+
+const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 
 /** What an answer came to that did not end by itself. Where the client has not left, what is no fault of a provider is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {

@@ -3,11 +3,10 @@ import { choiceHeaders } from '#core/choice-headers';
 import type { Task } from '#core/task';
 import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
-import type { Events } from '#core/event';
-import type { Caller, Context } from '#core/context';
+import type { Caller } from '#core/context';
 import { narrowedTo, within, type Model } from '#core/target';
-import { alternating } from './alternatives.ts';
-import type { RoutedCall } from '#core/routed-call';
+import type { ResolvedCall } from './alternatives.ts';
+import { warned } from './warned.ts';
 
 /** The models that can be asked for, by name. */
 export interface Models {
@@ -23,14 +22,21 @@ export interface Models {
  * @param models as the caller sees them
  * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model can do; `invalid` for a choice of what is not there
  */
-export function resolved(models: (caller: Caller) => Models, inner: Generate<RoutedCall>): Generate<Call> {
+export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
   return (call, context) => {
     const visible = models(context.caller);
-    if (context.targets) return alternating(call, context, { routes: chosen(context.targets, call, visible), models: visible }, inner);
-    if (!isConversation(call)) return task(call, context, visible, inner);
+    if (context.targets) {
+      const routes = chosen(context.targets, call, visible);
+      return inner({ ...call, route: routes[0]!, alternatives: { routes, models: visible } }, context);
+    }
+    if (!isConversation(call)) {
+      const { route, warnings } = taskRoute(call, visible);
+      const answer = inner({ ...call, route }, context);
+      return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
+    }
     const route = visible.find(call.model);
     if (route?.kind !== 'chat') throw unknownModel(call.model);
-    return route.larger === undefined ? inner({ ...call, route }, context) : alternating(call, context, { routes: [route], models: visible }, inner);
+    return inner(route.larger === undefined ? { ...call, route } : { ...call, route, alternatives: { routes: [route], models: visible } }, context);
   };
 }
 
@@ -48,17 +54,16 @@ function chosen(names: readonly string[], call: Call, models: Models): readonly 
   });
 }
 
-/** An embedding name that nobody knows is answered by the default engine, which is said. */
-async function* task(call: Task, context: Context, models: Models, inner: Generate<RoutedCall>): AsyncGenerator<Events> {
+/** The model for a task, with the targets that can do it. An unknown embedding model is replaced by the default one, with a warning. */
+function taskRoute(call: Task, models: Models): { readonly route: Model; readonly warnings: readonly string[] } {
   const found = models.find(call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
   if (!model && call.kind === 'embedding') throw unknownModel(call.model);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
-  const said = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
-  for await (const events of inner({ ...call, route: narrowedTo(model, targets) }, context))
-    yield events.map((event) => (event.type === 'started' && said.length > 0 ? { ...event, ignored: [...said, ...event.ignored] } : event));
+  const warnings = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
+  return { route: narrowedTo(model, targets), warnings };
 }
 
 /** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */

@@ -18,8 +18,9 @@ import type { Generate } from '#core/generate';
 import type { Caller, Context } from '#core/context';
 import { isObject, textOf } from '#core/json';
 import { inSteps } from '#core/permits';
-import { steps } from '#core/steps';
+import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
+import { sumOf } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
 import type { Models } from '../rules/resolved.ts';
 import { citationsIn, type Source } from './citing.ts';
@@ -33,11 +34,11 @@ export interface SearchingDeps {
   readonly engine: () => Engine | undefined;
   /** Reads the pages that were found. */
   readonly fetcher: GuardedFetch;
-  /** What one round may take inside: each is booked as steps of the same request. */
-  readonly stepsEach: number;
+  /** How the rounds are numbered: by whether an answer may be repaired within one. */
+  readonly rounds: 'round' | 'repairableRound';
 }
 
-/** Searches of one request; beyond, the model is told to do with what it has. Rounds (`steps.mostRounds`) are a few more: it may need telling. */
+/** Searches of one request; beyond, the model is told to do with what it has. Rounds (`core/steps`) are a few more: it may need telling. */
 const mostSearches = 8;
 /** Pages that are read for one search, the best first. */
 const mostPages = 3;
@@ -156,7 +157,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
           finished ??= event;
           return cited();
         case 'usage':
-          usage = usage ? sum(usage, event.usage) : event.usage;
+          usage = usage ? sumOf(usage, event.usage) : event.usage;
           return [];
         case 'passed':
           return [event];
@@ -165,7 +166,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
       }
     };
 
-    for await (const said of inner(asked, { ...context, step: context.step + round * parts.stepsEach })) {
+    for await (const said of inner(asked, { ...context, step: stepOf(context.step, parts.rounds, round) })) {
       const out: GenerateEvent[] = [];
       for (const event of said) {
         held.add(event);
@@ -175,7 +176,7 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
       if (out.length > 0) yield out;
     }
     const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
-    if (ours.size === 0 || numbers.size > 0 || isCut || round + 1 === steps.mostRounds) {
+    if (ours.size === 0 || numbers.size > 0 || isCut || round + 1 === steps[parts.rounds].most) {
       // What only the search was called for is no call that the client could answer.
       const reason = finished?.reason === 'tool' && numbers.size === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
       yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
@@ -203,19 +204,6 @@ async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, n
 }
 
 const resultOf = (id: string, text: string): ToolResultPart => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
-
-const sum = (a: Usage, b: Usage): Usage => ({
-  ...b,
-  input: a.input + b.input,
-  output: a.output + b.output,
-  ...added('cached', a, b),
-  ...added('cacheWrite', a, b),
-  ...added('cacheWrite1h', a, b),
-  ...added('thought', a, b),
-});
-
-const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought', a: Usage, b: Usage): Partial<Usage> =>
-  a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };
 
 /** What a call wants to be looked for; some models send the bare words. */
 function queryIn(json: string): string {

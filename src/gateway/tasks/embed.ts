@@ -5,6 +5,7 @@ import type { Started, Usage, Events } from '#core/event';
 import type { Generate } from '#core/generate';
 import type { TargetContext } from '#core/context';
 import { promptSize } from '#core/measure';
+import { withoutPassthrough } from '#core/passthrough';
 import type { Target } from '#core/target';
 
 /** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
@@ -37,9 +38,10 @@ interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }
 
-/** The call with other texts; its bytes are no longer those of the client. */
-function withInputs({ passthrough: _, ...call }: EmbedCall, texts: readonly string[]): EmbedCall {
-  return texts.length === 0 ? call : { ...call, inputs: texts };
+/** The call with other texts. */
+function withInputs(call: EmbedCall, texts: readonly string[]): EmbedCall {
+  const changed = withoutPassthrough(call);
+  return texts.length === 0 ? changed : { ...changed, inputs: texts };
 }
 
 /** @param head what is known when the answer begins */
@@ -90,7 +92,7 @@ const common = (call: EmbedCall) => ({
   unable: 'No provider here makes vectors for this model.',
 });
 
-/** Parts in order, each as large as providers take. A part has no bytes of the client's. */
+/** Parts in order, each as large as providers take. */
 function split(call: EmbedCall): readonly EmbedCall[] {
   const starts: number[] = [];
   let room = 0;
@@ -103,7 +105,7 @@ function split(call: EmbedCall): readonly EmbedCall[] {
     room -= size;
   }
   if (starts.length === 1) return [call];
-  const { passthrough: _, inputs, purposes, ...rest } = call;
+  const { inputs, purposes, ...rest } = withoutPassthrough(call);
   return starts.map((from, part) => {
     const to = starts[part + 1];
     return { ...rest, inputs: inputs.slice(from, to), ...(purposes ? { purposes: purposes.slice(from, to) } : {}) };

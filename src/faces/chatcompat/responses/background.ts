@@ -12,7 +12,7 @@ import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { textOf, type JsonObject } from '#core/json';
-import { steps } from '#core/steps';
+import { stepOf, steps } from '#core/steps';
 import { entryOf, fieldOf, givesEncrypted } from './entry.ts';
 import { isRunning, runningStatuses, turnsIn, type Continuation } from './continuation.ts';
 import type { Entry, KeepingDeps, Run, Running } from './stored-body.ts';
@@ -107,7 +107,7 @@ export function openBackground(parts: BackgroundDeps): Background {
     if (!entry || !run || !isRunning(entry.status)) return undefined;
     const encoder = encoderOf(entry, run);
     if (run.cancelWanted) encoder.cancel();
-    else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
+    else if (run.spoke || tries > mostTries || taken > steps.take.most) encoder.fail(restarted);
     else return speak({ entry, run, encoder, taken, signal, begun, memory });
     await conclude(entry, run, encoder, new RunBroadcast());
     return undefined;
@@ -256,9 +256,9 @@ export function openBackground(parts: BackgroundDeps): Background {
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
-/** Inner steps of a request count on, so that each time a run is taken up is booked by itself. */
+/** Each time that a run is taken up is booked under steps of its own. */
 function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
-  const step = (taken - 1) * steps.take;
+  const step = stepOf(0, 'take', taken - 1);
   return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
 }
 
