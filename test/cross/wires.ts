@@ -1,30 +1,20 @@
-import { decodeRequest as decodeMessages } from '#dialects/anthropic/decode-request';
-import { encodeRequest as encodeMessages } from '#dialects/anthropic/encode-request';
-import * as messagesEvents from '#dialects/anthropic/events';
+import { messages as messagesDialect } from '#dialects/anthropic/index';
 import * as messagesRecordings from '#dialects/anthropic/recordings/read';
-import * as messagesResult from '#dialects/anthropic/result';
-import { decodeRequest as decodeGemini } from '#dialects/gemini/decode-request';
-import { encodeRequest as encodeGemini } from '#dialects/gemini/encode-request';
-import * as geminiEvents from '#dialects/gemini/events';
+import type { Dialect, WireTypes } from '#dialects/dialect';
 import { eventFraming } from '#dialects/gemini/framing';
+import { gemini as geminiDialect } from '#dialects/gemini/index';
 import * as geminiRecordings from '#dialects/gemini/recordings/read';
-import * as geminiResult from '#dialects/gemini/result';
-import { decodeRequest as decodeChat } from '#dialects/openai/chat/decode-request';
-import { encodeRequest as encodeChat } from '#dialects/openai/chat/encode-request';
-import * as chatEvents from '#dialects/openai/chat/events';
+import { chat as chatDialect } from '#dialects/openai/chat/index';
 import * as chatRecordings from '#dialects/openai/chat/recordings/read';
-import * as chatResult from '#dialects/openai/chat/result';
-import { nothingBefore, turnsOf } from '#dialects/openai/responses/decode-input';
-import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
-import { decoder as responsesDecoder } from '#dialects/openai/responses/decoder';
-import { encodeRequest as encodeResponses } from '#dialects/openai/responses/encode-request';
-import { Encoder } from '#dialects/openai/responses/encoder';
+import { nothingBefore } from '#dialects/openai/responses/decode-input';
+import { requestOf } from '#dialects/openai/responses/decode-request';
+import { responses as responsesDialect } from '#dialects/openai/responses/index';
 import * as responsesRecordings from '#dialects/openai/responses/recordings/read';
 import { queued } from '#dialects/openai/responses/response';
-import * as responsesResult from '#dialects/openai/responses/result';
 import { splitter } from '#kit/upstream/sse';
 import type { GenerateCall } from '#core/call';
 import type { GenerateEvent } from '#core/event';
+import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 
@@ -44,6 +34,8 @@ export interface CrossedWire {
   readRequest(body: unknown): GenerateCall;
   /** Call → what a provider is sent. */
   sayRequest(call: GenerateCall): { readonly body: JsonObject; readonly ignored: readonly string[] };
+  /** What a provider is sent, one request after the other, that refuses each of them with the same fault. At most five. */
+  sayRefused(call: GenerateCall, fault: Fault): readonly JsonObject[];
 }
 
 interface Stream {
@@ -56,11 +48,6 @@ interface Whole {
   readonly body: unknown;
 }
 
-interface Decoder {
-  decode(line: string): readonly GenerateEvent[];
-  end(): readonly GenerateEvent[];
-}
-
 export const model = 'm';
 const id = 'resp_0123456789abcdefghijkl';
 const identity = { id, created: 1_800_000_000 };
@@ -71,64 +58,64 @@ export function linesOf(bytes: Uint8Array): readonly string[] {
   return [...push(bytes), ...end()];
 }
 
-function read(bytes: Uint8Array, { decode, end }: Decoder): readonly GenerateEvent[] {
-  return [...linesOf(bytes).flatMap((line) => decode(line)), ...end()];
+/** What a wire is crossed with besides its dialect. */
+interface Crossing<Wire extends WireTypes> {
+  readonly recordings: CrossedWire['recordings'];
+  readonly outside: Wire['outside'];
+  /** Made anew for each answer: some have state. */
+  readonly answer: () => Wire['answer'];
 }
 
-function say(events: readonly GenerateEvent[], encoder: { encode(event: GenerateEvent): string; end(): string }): string {
-  return events.map((event) => encoder.encode(event)).join('') + encoder.end();
+function crossed<Wire extends WireTypes>(dialect: Dialect<Wire>, { recordings, outside, answer }: Crossing<Wire>): CrossedWire {
+  return {
+    name: dialect.name,
+    recordings,
+    readStream(bytes) {
+      const { decode, end } = dialect.decoder(model);
+      return [...linesOf(bytes).flatMap((line) => decode(line)), ...end()];
+    },
+    readWhole: (body) => dialect.decodeResult(body, model),
+    sayStream(events) {
+      const encoder = dialect.encoder(answer());
+      return events.map((event) => encoder.encode(event)).join('') + encoder.end();
+    },
+    sayWhole: (result) => dialect.encodeResult(result, answer()),
+    readRequest: (body) => dialect.decodeRequest(body, outside),
+    sayRequest: (call) => dialect.encodeRequest(call, model),
+    sayRefused(call, fault) {
+      const bodies: JsonObject[] = [];
+      let quirks: Wire['quirks'] | undefined;
+      do {
+        bodies.push(dialect.encodeRequest(call, model, quirks).body);
+        quirks = dialect.learn(fault, call, quirks);
+      } while (quirks && bodies.length < 5);
+      return bodies;
+    },
+  };
 }
 
-const answering = () => ({ response: queued(requestOf({ model, input: 'x' }), identity, false), encrypted: true, now: () => 1_800_000_009 });
-
-export const chat: CrossedWire = {
-  name: 'openai-chat',
+export const chat = crossed(chatDialect, {
   recordings: { streams: chatRecordings.answered, wholes: chatRecordings.wholes },
-  readStream: (bytes) => read(bytes, chatEvents.decoder(model)),
-  readWhole: (body) => chatResult.decodeResult(body, model),
-  sayStream: (events) => say(events, chatEvents.encoder({ ...identity, usageWanted: true })),
-  sayWhole: (result) => chatResult.encodeResult(result, identity),
-  readRequest: (body) => decodeChat(body).call,
-  sayRequest: (call) => encodeChat(call, model),
-};
+  outside: undefined,
+  answer: () => ({ ...identity, usageWanted: true }),
+});
 
-export const responses: CrossedWire = {
-  name: 'openai-responses',
+export const responses = crossed(responsesDialect, {
   recordings: responsesRecordings,
-  readStream: (bytes) => read(bytes, responsesDecoder(model)),
-  readWhole: (body) => responsesResult.decodeResult(body, model),
-  sayStream(events) {
-    const encoder = new Encoder(answering());
-    return events.map((event) => encoder.encode(event)).join('') + encoder.finish() + encoder.last(true);
-  },
-  sayWhole: (result) => responsesResult.encodeResult(result, answering()),
-  readRequest(body) {
-    const request = requestOf(body);
-    return callOf(request, turnsOf(request.input, nothingBefore));
-  },
-  sayRequest: (call) => encodeResponses(call, model),
-};
+  outside: nothingBefore,
+  answer: () => ({ response: queued(requestOf({ model, input: 'x' }), identity, false), encrypted: true, now: () => 1_800_000_009 }),
+});
 
-export const messages: CrossedWire = {
-  name: 'anthropic-messages',
+export const messages = crossed(messagesDialect, {
   recordings: { streams: messagesRecordings.answered, wholes: messagesRecordings.wholes },
-  readStream: (bytes) => read(bytes, messagesEvents.decoder(model)),
-  readWhole: (body) => messagesResult.decodeResult(body, model),
-  sayStream: (events) => say(events, messagesEvents.encoder(id)),
-  sayWhole: (result) => messagesResult.encodeResult(result, id),
-  readRequest: (body) => decodeMessages(body),
-  sayRequest: (call) => encodeMessages(call, model),
-};
+  outside: undefined,
+  answer: () => ({ id }),
+});
 
-export const gemini: CrossedWire = {
-  name: 'gemini',
+export const gemini = crossed(geminiDialect, {
   recordings: { streams: geminiRecordings.answered, wholes: geminiRecordings.wholes },
-  readStream: (bytes) => read(bytes, geminiEvents.decoder(model)),
-  readWhole: (body) => geminiResult.decodeResult(body, model),
-  sayStream: (events) => say(events, geminiEvents.encoder(id, eventFraming())),
-  sayWhole: (result) => geminiResult.encodeResult(result, id),
-  readRequest: (body) => decodeGemini(body, { model, stream: false }),
-  sayRequest: (call) => encodeGemini(call),
-};
+  outside: { model, stream: false },
+  answer: () => ({ id, framing: eventFraming() }),
+});
 
 export const wires: readonly CrossedWire[] = [chat, responses, messages, gemini];

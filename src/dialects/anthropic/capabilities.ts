@@ -2,7 +2,7 @@ import { absent, carried, ignored, translated, without, type Field, type FieldSu
 import type { Quirks } from './quirks.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
-/** What this wire has words for. */
+/** The fields of a call that this wire has words for. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -25,12 +25,15 @@ export const support: FieldSupport = {
   },
 };
 
-/** The same at a model of which something is known. */
-export const supportOf = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
+/** The same at a model with these quirks. */
+export const supports = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
 
-/** What it calls otherwise. */
+/** The models of this wire search beside any other tools. */
+export const searches = (): boolean => true;
+
+/** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };
-/** They are what every call is made of. */
+/** Every call consists of these. */
 const always = new Set(['model', 'messages', 'system', 'stream']);
 
 /** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */

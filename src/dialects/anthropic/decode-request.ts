@@ -1,20 +1,16 @@
-import { checked, type Problem } from '#kit/json/check';
+import { checked } from '#kit/json/check';
 import type { GenerateCall, Reasoning } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
-import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
+import { bodyFault, bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
 import { hosts, termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
 import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
 
-const refuse = ({ field, message, missing: absent }: Problem) =>
-  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(absent ? { reason: 'missing' } : {}) });
-
-const check = checked(MessagesRequest, refuse);
-const checkCount = checked(CountRequest, refuse);
+const check = checked(MessagesRequest, bodyFault);
+const checkCount = checked(CountRequest, bodyFault);
 
 /** Fields that have a place of their own in the call. All others are carried. */
 const understood: ReadonlySet<string> = new Set(

@@ -4,12 +4,13 @@ import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/co
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
+import type { EncodedRequest } from '../dialect.ts';
 import { leftOut, unheardTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
-import { support, supportOf } from './capabilities.ts';
+import { support, supports } from './capabilities.ts';
 import { dialect } from './wire.ts';
 
 /** The most an answer may have where neither the client nor the settings say: every current model takes so much. */
@@ -18,20 +19,19 @@ const defaultTokens = 8192;
 /** Above every budget for thinking some room is left for the answer. */
 const answerTokens = 4096;
 
+export interface RequestOptions {
+  /** The most tokens the model can answer with, where that is known. */
+  readonly mostTokens?: number | undefined;
+}
+
 /**
  * Call → a message request. A field the client did not send is not sent, but for `max_tokens`, which this wire cannot do without.
  *
  * @param model the model's name upstream
- * @param mostTokens the most tokens the model can answer with, where that is known
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
-export function encodeRequest(
-  call: GenerateCall,
-  model: string,
-  mostTokens?: number,
-  quirks: Quirks = {},
-): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}, { mostTokens }: RequestOptions = {}): EncodedRequest {
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
   const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);

@@ -3,7 +3,8 @@ import { splitter } from '#kit/upstream/sse';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
-import { decoder, encoder } from './events.ts';
+import { decoder } from './decoder.ts';
+import { encoder } from './encoder.ts';
 import { answered, stream, streams, wholes } from './recordings/read.ts';
 import { decodeResult, encodeResult } from './result.ts';
 
@@ -21,7 +22,7 @@ function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
 }
 
 function encoded(events: readonly GenerateEvent[]): string {
-  const frames = encoder(id);
+  const frames = encoder({ id });
   return events.map((event) => frames.encode(event)).join('') + frames.end();
 }
 
@@ -119,7 +120,7 @@ describe('a recorded stream', () => {
       value !== null && typeof value === 'object' && !Array.isArray(value)
         ? Object.fromEntries(Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, withoutNull(inner)]])))
         : value;
-    expect(withoutNull(encodeResult(fold(decodeResult(body, 'upstream-name')), id))).toEqual(withoutNull(body));
+    expect(withoutNull(encodeResult(fold(decodeResult(body, 'upstream-name')), { id }))).toEqual(withoutNull(body));
   });
 
   test('adds up to what the whole answer says', () => {
@@ -179,7 +180,7 @@ describe('what a stream says', () => {
   ])('the stop reason %s is %s, and goes back as it came', (raw, reason) => {
     const events = decodeResult({ model: 'm', content: [], stop_reason: raw, usage: { input_tokens: 1, output_tokens: 1 } }, 'm');
     expect(events.find((event) => event.type === 'finished')).toMatchObject({ reason, raw });
-    expect(encodeResult(fold(events), id)['stop_reason']).toBe(raw === 'word_of_tomorrow' ? 'end_turn' : raw);
+    expect(encodeResult(fold(events), { id })['stop_reason']).toBe(raw === 'word_of_tomorrow' ? 'end_turn' : raw);
   });
 
   test.each([
@@ -189,7 +190,7 @@ describe('what a stream says', () => {
     ['refused', 'refusal'],
   ] as const)('an answer of another wire that ended with %s ends with %s', (reason, word) => {
     const events: GenerateEvent[] = [started, { type: 'finished', candidate: 0, reason, raw: 'its word' }];
-    expect(encodeResult(fold(events), id)['stop_reason']).toBe(word);
+    expect(encodeResult(fold(events), { id })['stop_reason']).toBe(word);
     expect(framesOf(events).at(-2)).toMatchObject({ delta: { stop_reason: word } });
   });
 });
@@ -241,7 +242,7 @@ describe('an answer of another wire', () => {
   test('counts what was cached apart from the input', () => {
     const events: GenerateEvent[] = [started, finished(), { type: 'usage', usage: { input: 100, cached: 60, output: 5, thought: 2, source: 'provider' } }];
     const usage = { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 5, output_tokens_details: { thinking_tokens: 2 } };
-    expect(encodeResult(fold(events), id)).toMatchObject({ usage });
+    expect(encodeResult(fold(events), { id })).toMatchObject({ usage });
     expect(framesOf(events).at(-2)).toMatchObject({ usage });
   });
 });

@@ -1,7 +1,30 @@
+import type { GenerateCall } from '#core/call';
+import type { Fault } from '#core/fault';
+import { own } from '#core/json';
+import { dialect } from './wire.ts';
+
+const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
+
 /** How a provider's model differs from the others of this wire. */
 export interface Quirks {
   /** It thinks by effort alone and refuses budgets. */
   readonly adaptive?: boolean;
   /** Sampling fields that it refuses. */
-  readonly without?: readonly ('temperature' | 'top_p' | 'top_k')[];
+  readonly without?: readonly (typeof samplingFields)[number][];
+}
+
+/**
+ * Learns from the refusals of models that think by effort alone, and of models that take no sampling fields. What a client of this wire wrote itself about
+ * thinking is between it and the provider.
+ */
+export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { field = '', reason } = fault.details;
+  if (reason !== 'field-unknown') return undefined;
+  if (field === 'thinking') {
+    const ours = call.reasoning?.effort !== undefined && own(call.extra, dialect)['.thinking'] === undefined;
+    return ours && !known.adaptive ? { ...known, adaptive: true } : undefined;
+  }
+  const { without = [] } = known;
+  const refused = samplingFields.find((name) => name === field);
+  return refused && !without.includes(refused) ? { ...known, without: [...without, refused] } : undefined;
 }

@@ -5,6 +5,7 @@ import { isObject, own, rest, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
+import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -13,7 +14,7 @@ import { dialect } from './wire.ts';
 
 /**
  * @param body parsed JSON
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
@@ -42,8 +43,8 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
 /** What a stream says in its last event, and a whole message among the others. */
 const atTheEnd = new Set(['content', 'stop_reason', 'stop_sequence', 'stop_details', 'context_management']);
 
-/** @param id of the message, unless its upstream spoke this wire and said so itself */
-export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
+/** @param id of the message, unless its upstream spoke this wire and sent one itself */
+export function encodeResult({ started, candidates, usage }: GenerateResult, { id }: Pick<MessageAnswer, 'id'>): JsonObject {
   const { head, others } = headOf(started, id);
   const { parts, reason, raw, extra } = candidates[0] ?? { parts: [], reason: 'stop', raw: '', extra: undefined };
   const { stop, others: atEnd } = stopOf(reason, raw, extra);

@@ -1,8 +1,10 @@
+import type { GenerateCall } from '#core/call';
 import { absent, carried, ignored, translated, without, type FieldSupport } from '#core/capabilities';
+import { isWebSearch } from '#core/conversation';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 
-/** What this wire has words for. */
+/** The fields of a call that this wire has words for. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -25,5 +27,9 @@ export const support: FieldSupport = {
   },
 };
 
-/** The same at a model of which something is known. */
-export const supportOf = ({ withoutThinking }: Quirks = {}): FieldSupport => without(support, withoutThinking ? ['reasoning_effort'] : []);
+/** The same at a model with these quirks. */
+export const supports = ({ withoutThinking }: Quirks = {}): FieldSupport => without(support, withoutThinking ? ['reasoning_effort'] : []);
+
+/** Most models take no search beside functions; a client of this wire knows what it asks for. */
+export const searches = ({ tools }: GenerateCall): boolean =>
+  !tools.some(({ type }) => type === 'function') || tools.some((tool) => isWebSearch(tool) && tool.type === 'foreign' && tool.dialect === dialect);

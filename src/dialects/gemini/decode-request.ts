@@ -4,7 +4,7 @@ import type { Sampling } from '#core/sampling';
 import type { ToolChoice } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { bounded, invalid, isGiven, refused } from '../shared/read-fields.ts';
+import { bounded, invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
@@ -12,8 +12,8 @@ import { inClientsWords } from './spelling.ts';
 import { effortOf, levelEffort } from './thinking.ts';
 import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
 
-const check = checked(GenerateRequest, refused);
-const checkCount = checked(CountRequest, refused);
+const check = checked(GenerateRequest, bodyFault);
+const checkCount = checked(CountRequest, bodyFault);
 
 /** Members that have a place of their own in the call. All others are carried. */
 const understood = new Set(['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig']);
@@ -23,14 +23,19 @@ const configUnderstood = new Set(
   ),
 );
 
+/** What a request says in its address. */
+export interface Addressed {
+  readonly model: string;
+  readonly stream: boolean;
+}
+
 /**
  * A content generation request → call.
  *
  * @param body parsed JSON
- * @param asked what this wire says in the address: the model, and whether to stream
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
-export function decodeRequest(body: unknown, asked: { readonly model: string; readonly stream: boolean }): GenerateCall {
+export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
   return inClientsWords(body, (value) => callOf(check(value), asked));
 }
 
@@ -44,7 +49,7 @@ export function decodeCount(body: unknown, model: string): GenerateCall {
   });
 }
 
-function callOf(request: GenerateRequest, asked: { readonly model: string; readonly stream: boolean }): GenerateCall {
+function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
   const config = request.generationConfig ?? {};
   const { toolChoice, carried: choiceCarried } = choiceOf(request.toolConfig);
   const reasoning = reasoningOf(config.thinkingConfig);

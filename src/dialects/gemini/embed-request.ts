@@ -1,15 +1,15 @@
 import { checked } from '#kit/json/check';
 import type { EmbedCall, Purpose } from '#core/embed';
 import { isObject, type JsonObject } from '#core/json';
-import { invalid, isGiven, refused } from '../shared/read-fields.ts';
+import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
 import { inClientsWords } from './spelling.ts';
 
 /** Requests for vectors ↔ call. */
 
-const check = checked(EmbedRequest, refused);
-const checkBatch = checked(BatchEmbedRequest, refused);
-const checkPredict = checked(PredictRequest, refused);
+const check = checked(EmbedRequest, bodyFault);
+const checkBatch = checked(BatchEmbedRequest, bodyFault);
+const checkPredict = checked(PredictRequest, bodyFault);
 
 /** `embedContent` → call. @param body parsed JSON @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeEmbed(body: unknown, model: string): EmbedCall {

@@ -7,7 +7,7 @@ interface Ways {
   readonly ids: boolean;
   /** Function calls need a signature. */
   readonly signed: boolean;
-  readonly signatureOf: (id: string) => string | undefined;
+  readonly signatureOf?: (id: string) => string | undefined;
 }
 
 /**
@@ -121,7 +121,7 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : argsOf(json);
   if (!args) ignored.add('tool call: arguments that are no JSON object are given as text in one.');
-  const signature = thoughtSignature ?? signatureOf(id) ?? (signed ? unsigned : undefined);
+  const signature = thoughtSignature ?? signatureOf?.(id) ?? (signed ? unsigned : undefined);
   return {
     functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),

@@ -4,30 +4,36 @@ import { isWebSearch, type Tool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
+import type { EncodedRequest } from '../dialect.ts';
 import { leftOut, unheardTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
-import { support, supportOf } from './capabilities.ts';
+import { support, supports } from './capabilities.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
+
+export interface RequestOptions {
+  /** The signature that the provider gave to a function call, by its id, where the client did not keep it. */
+  readonly signatureOf?: (id: string) => string | undefined;
+}
 
 /**
  * Call → a content generation request. A field the client did not send is not sent.
  *
- * @param signatureOf the signature that the provider gave to a function call, by its id, where the client did not keep it
+ * @param _model stands in the address
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
-export function encodeRequest(
-  call: GenerateCall,
-  quirks: Quirks = {},
-  signatureOf: (id: string) => string | undefined = () => undefined,
-): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
+export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
-  const { system, contents } = encodeConversation(call.turns, { ids: !quirks.withoutIds, signed: quirks.signed ?? false, signatureOf }, ignored);
+  const { system, contents } = encodeConversation(
+    call.turns,
+    { ids: !quirks.withoutIds, signed: quirks.signed ?? false, ...(signatureOf ? { signatureOf } : {}) },
+    ignored,
+  );
   const tools = encodeTools(call, ignored);
   const possible = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
   const config = {
@@ -99,7 +105,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, 
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
   if (!reasoning) return {};
   if (withoutThinking) {
-    ignored.add(noteOn('reasoning_effort', supportOf({ withoutThinking })));
+    ignored.add(noteOn('reasoning_effort', supports({ withoutThinking })));
     return {};
   }
   const { effort } = reasoning;

@@ -4,7 +4,8 @@ import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
-import { decoder, encoder } from './events.ts';
+import { decoder } from './decoder.ts';
+import { encoder } from './encoder.ts';
 import { decodeFault } from './faults.ts';
 import { arrayFraming, eventFraming } from './framing.ts';
 import { answered, refusals, stream, wholes } from './recordings/read.ts';
@@ -23,7 +24,7 @@ function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
 }
 
 function encoded(events: readonly GenerateEvent[], framing = eventFraming()): string {
-  const chunks = encoder(id, framing);
+  const chunks = encoder({ id, framing });
   return events.map((event) => chunks.encode(event)).join('') + chunks.end();
 }
 
@@ -115,7 +116,7 @@ describe('a recorded stream', () => {
   });
 
   test.each(wholes.filter(({ name }) => !name.includes('blocked')))('$name, a whole answer, goes to the client as it came, and complete', ({ body }) => {
-    const said = encodeResult(fold(decodeResult(body, 'upstream-name')), id);
+    const said = encodeResult(fold(decodeResult(body, 'upstream-name')), { id });
     expect(said).toMatchObject(body as object);
     expect(Object.keys(said)).toEqual(expect.arrayContaining(['candidates', 'usageMetadata', 'modelVersion']));
   });
@@ -187,7 +188,7 @@ describe('what a stream says', () => {
   test('a blocked prompt is a refusal that says why', () => {
     const events = decodeResult(wholes.find(({ name }) => name === 'handmade/blocked-prompt')!.body, 'm');
     expect(fold(events).candidates[0]).toMatchObject({ parts: [], reason: 'refused', raw: 'PROHIBITED_CONTENT' });
-    expect(encodeResult(fold(events), id)).toMatchObject({
+    expect(encodeResult(fold(events), { id })).toMatchObject({
       promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
       candidates: [{ finishReason: 'PROHIBITED_CONTENT', content: { parts: [] } }],
     });

@@ -1,3 +1,8 @@
+import type { GenerateCall } from '#core/call';
+import type { Fault } from '#core/fault';
+import { own } from '#core/json';
+import { dialect } from './wire.ts';
+
 /** How a provider, or one of its models, differs from the others of this wire. */
 export interface Quirks {
   /** It does not know the ids of function calls. */
@@ -8,4 +13,20 @@ export interface Quirks {
   readonly refusedEfforts?: readonly string[];
   /** It takes function calls back only with a signature; for those that have none there is a word that stands for it. */
   readonly signed?: boolean;
+}
+
+/** Learns from the refusal of a field or a value. What a client of this wire wrote itself about thinking is between it and the provider. */
+export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { field, reason } = fault.details;
+  if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
+  const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
+  if (reason !== 'field-unknown') {
+    // The model refused a value: other callers may send better ones.
+    const { refusedEfforts = [] } = known;
+    const effort = call.reasoning?.effort;
+    if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;
+    return { ...known, refusedEfforts: [...refusedEfforts, effort] };
+  }
+  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
+  return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
 }

@@ -11,7 +11,7 @@ import { proves } from '../../../test/support/proves.ts';
 const asked = { model: 'gemini-2.5-flash', stream: false };
 const hi = { role: 'user', parts: [{ text: 'hi' }] };
 const decode = (body: unknown) => decodeRequest(body, asked);
-const again = (body: unknown) => encodeRequest(decode(body)).body;
+const again = (body: unknown) => encodeRequest(decode(body), 'm').body;
 
 function refusal(body: unknown): { readonly field: string | undefined; readonly message: string; readonly code: string } {
   try {
@@ -56,7 +56,7 @@ describe('a genuine request', () => {
   });
 
   test.each(generating)('of $name leaves nothing unheard', ({ body }) => {
-    expect(encodeRequest(decode(body)).ignored).toEqual([]);
+    expect(encodeRequest(decode(body), 'm').ignored).toEqual([]);
   });
 
   test.each(requests.filter(({ url }) => url.includes(':countTokens')))('of $name is one that can be counted', ({ body }) => {
@@ -265,7 +265,7 @@ describe('a call of another interface', () => {
   };
 
   test('is said in the words of this wire, and what it has none for is told', () => {
-    const { body, ignored } = encodeRequest(call);
+    const { body, ignored } = encodeRequest(call, 'm');
     expect(body).toEqual({
       systemInstruction: { role: 'user', parts: [{ text: 'late' }] },
       contents: [
@@ -302,7 +302,7 @@ describe('a call of another interface', () => {
 
   test('calls of functions get back the signature that the provider gave them', () => {
     const parts = (quirks: Quirks) =>
-      (encodeRequest(call, quirks, (id) => (id === 'c1' ? 'sig' : undefined)).body['contents'] as { parts: object[] }[])[1]!.parts;
+      (encodeRequest(call, 'm', quirks, { signatureOf: (id) => (id === 'c1' ? 'sig' : undefined) }).body['contents'] as { parts: object[] }[])[1]!.parts;
     expect(parts({})).toMatchObject([{ thoughtSignature: 'sig' }, {}]);
     expect(parts({})[1]).not.toHaveProperty('thoughtSignature');
     expect(parts({ signed: true })[1]).toHaveProperty('thoughtSignature', 'skip_thought_signature_validator');

@@ -4,6 +4,7 @@ import type { GenerateResult } from '#core/fold';
 import { own, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
+import type { ContentAnswer } from './encoder.ts';
 import { malformed } from './faults.ts';
 import { Grounding } from './grounding.ts';
 import { dialect } from './wire.ts';
@@ -12,7 +13,7 @@ import { dialect } from './wire.ts';
 
 /**
  * @param body parsed JSON: an answer, or the array of the chunks that it came in
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
@@ -23,8 +24,8 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
   return [...events, ...close()];
 }
 
-/** @param id of the answer, unless its upstream spoke this wire and said so itself */
-export function encodeResult({ started, candidates, usage }: GenerateResult, id: string): JsonObject {
+/** @param id of the answer, unless its upstream spoke this wire and sent one itself */
+export function encodeResult({ started, candidates, usage }: GenerateResult, { id }: Pick<ContentAnswer, 'id'>): JsonObject {
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
     candidates: said.map(({ parts, logprobs, ...ending }, candidate) => ({

@@ -17,8 +17,8 @@ export const carrying =
 export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
 export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
 
-/** What a check found in a body. */
-export const refused = ({ field, message, missing: isMissing }: Problem): Fault =>
+/** What the check of a client's body found, as a fault. */
+export const bodyFault = ({ field, message, missing: isMissing }: Problem): Fault =>
   new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(isMissing ? { reason: 'missing' } : {}) });
 
 /** JSON Schemas are carried, never resolved; these bounds are far beyond what a model takes. */

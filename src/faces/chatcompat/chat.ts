@@ -1,8 +1,7 @@
 import { decodeRequest } from '#dialects/openai/chat/decode-request';
-import { encodeFaultFrame, encoder } from '#dialects/openai/chat/events';
-import { encodeResult } from '#dialects/openai/chat/result';
-import { ChatCompletion } from '#dialects/openai/completions/completion';
-import { ChatRequest } from '#dialects/openai/chat/wire';
+import { encodeFaultFrame } from '#dialects/openai/chat/faults';
+import { chat } from '#dialects/openai/chat/index';
+import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
 import { spelling } from '#dialects/shared/read-fields';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
@@ -30,14 +29,14 @@ function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const { call, usageWanted, asItCame } = decodeRequest(body);
-  const identity = { id: `chatcmpl-${exchange.id.slice(4)}`, created: Math.floor(clock.now() / 1000) };
+  const answer = { id: `chatcmpl-${exchange.id.slice(4)}`, created: Math.floor(clock.now() / 1000), usageWanted };
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),
     ...(asItCame && body === json ? { passthrough: { dialect: 'openai-chat', body: bytes, places, usageWanted } } : {}),
     words: {
-      whole: (result) => encodeResult(result, identity),
-      frames: () => encoder({ ...identity, usageWanted }),
+      whole: (result) => chat.encodeResult(result, answer),
+      frames: () => chat.encoder(answer),
       passedEnd: 'data: [DONE]\n\n',
       fault: encodeFaultFrame,
       fieldOf,

@@ -1,6 +1,7 @@
-import { asChat, Completion, completionEncoder, CompletionRequest, encodeCompletion } from '#dialects/openai/completions/completions';
-import { decodeRequest } from '#dialects/openai/chat/decode-request';
-import { encodeFaultFrame } from '#dialects/openai/chat/events';
+import { encodeFaultFrame } from '#dialects/openai/chat/faults';
+import { decodeRequest } from '#dialects/openai/completions/decode-request';
+import { completions } from '#dialects/openai/completions/index';
+import { Completion, CompletionRequest } from '#dialects/openai/completions/wire';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Route } from '#http/route';
 import { root } from './root.ts';
@@ -18,14 +19,14 @@ export function completionsRoute(parts: GeneratingDeps): Route {
     output: Completion,
     answer(asked) {
       const { app, body } = unlabelled(asked.json);
-      const { call, usageWanted } = decodeRequest(asChat(body));
-      const identity = { id: `cmpl-${asked.exchange.id.slice(4)}`, created: Math.floor(parts.clock.now() / 1000) };
+      const { call, usageWanted } = decodeRequest(body);
+      const answer = { id: `cmpl-${asked.exchange.id.slice(4)}`, created: Math.floor(parts.clock.now() / 1000), usageWanted };
       return answerCall(parts, asked.exchange, {
         call,
         context: contextOf(asked, 'chatcompat', app, []),
         words: {
-          whole: (result) => encodeCompletion(result, identity),
-          frames: () => completionEncoder({ ...identity, usageWanted }),
+          whole: (result) => completions.encodeResult(result, answer),
+          frames: () => completions.encoder(answer),
           passedEnd: 'data: [DONE]\n\n',
           fault: encodeFaultFrame,
         },

@@ -1,4 +1,4 @@
-import { decodeRequest } from '#dialects/openai/embeddings/request';
+import { decodeRequest } from '#dialects/openai/embeddings/decode-request';
 import { encodeResult } from '#dialects/openai/embeddings/result';
 import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai/embeddings/wire';
 import { answerHeaders } from '../answer-headers.ts';

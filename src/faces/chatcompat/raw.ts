@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { characters } from '#dialects/shared/read-fields';
+import { bodyFault, characters } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
 import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
@@ -112,16 +112,7 @@ interface Read {
   readonly app: string | undefined;
 }
 
-const checks = new Map(
-  operations.map(({ name, input }) => [
-    name,
-    checked(
-      input,
-      ({ field, message, missing }) =>
-        new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
-    ),
-  ]),
-);
+const checks = new Map(operations.map(({ name, input }) => [name, checked(input, bodyFault)]));
 
 async function read(operation: Operation, asked: Asked): Promise<Read> {
   if (operation.form) return readForm(operation, asked);

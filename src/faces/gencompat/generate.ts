@@ -1,8 +1,6 @@
-import { decodeRequest } from '#dialects/gemini/decode-request';
-import { encoder } from '#dialects/gemini/events';
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
-import { encodeResult } from '#dialects/gemini/result';
+import { gemini } from '#dialects/gemini/index';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
@@ -20,15 +18,15 @@ export async function generateContent(
 ): Promise<void> {
   const { exchange, json } = asked;
   const { app, body } = unlabelled(json);
-  const id = exchange.id.slice(4);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
-  const call = decodeRequest(body, { model, stream });
+  const call = gemini.decodeRequest(body, { model, stream });
+  const answer = { id: exchange.id.slice(4), framing, cites: call.tools.some(isWebSearch) };
   await answerCall(parts, exchange, {
     call,
     context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },
     words: {
-      whole: (result) => encodeResult(result, id),
-      frames: () => encoder(id, framing, call.tools.some(isWebSearch)),
+      whole: (result) => gemini.encodeResult(result, answer),
+      frames: () => gemini.encoder(answer),
       framing,
       passedEnd: '',
       fault: (fault) => framing.fault(fault),

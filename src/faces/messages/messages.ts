@@ -1,7 +1,6 @@
-import { decodeCount, decodeRequest } from '#dialects/anthropic/decode-request';
-import { encoder } from '#dialects/anthropic/events';
+import { decodeCount } from '#dialects/anthropic/decode-request';
 import { encodeFaultFrame } from '#dialects/anthropic/faults';
-import { encodeResult } from '#dialects/anthropic/result';
+import { messages } from '#dialects/anthropic/index';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
 import { spelling } from '#dialects/shared/read-fields';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
@@ -32,14 +31,14 @@ const fieldOf = spelling({ turns: 'messages', schema: 'output_config.format.sche
 function understood(asked: Asked): Understood {
   const { exchange, json } = asked;
   const { app, body } = unlabelled(json);
-  const id = `msg_${exchange.id.slice(4)}`;
-  const call = decodeRequest(body);
+  const call = messages.decodeRequest(body);
+  const answer = { id: `msg_${exchange.id.slice(4)}`, cites: call.tools.some(isWebSearch) };
   return {
     call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),
     words: {
-      whole: (result) => encodeResult(result, id),
-      frames: () => encoder(id, call.tools.some(isWebSearch)),
+      whole: (result) => messages.encodeResult(result, answer),
+      frames: () => messages.encoder(answer),
       passedEnd: '',
       fault: (fault) => encodeFaultFrame(fault, exchange.id),
       fieldOf,

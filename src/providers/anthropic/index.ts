@@ -1,10 +1,6 @@
 import { trimEnd } from '#kit/text/trim-end';
-import { encodeRequest } from '#dialects/anthropic/encode-request';
+import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
-import { decoder } from '#dialects/anthropic/events';
-import { supportOf } from '#dialects/anthropic/capabilities';
-import { decodeFault } from '#dialects/anthropic/faults';
-import { decodeResult } from '#dialects/anthropic/result';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
@@ -17,7 +13,6 @@ import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
 import { attempt } from '../shared/attempt.ts';
-import { quirkOf } from './quirks.ts';
 
 /** Anything that speaks Anthropic's messages wire. */
 export const anthropic: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
@@ -27,14 +22,15 @@ export const anthropic: ProviderFactory = (name, { baseUrl, apiKeys = [], header
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const shared = { url, path, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   const list = path.replace(/messages$/, 'models?limit=1');
-  const probes = () => probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: decodeFault }));
+  const probes = () =>
+    probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: messages.decodeFault }));
   return oneTarget(probes, (model, mostTokens) => ({
     name: `${name}/${model}`,
     provider: name,
     model,
     thoughts: 'summary',
     get supports() {
-      return supportOf(shared.quirks.of(model));
+      return messages.supports(shared.quirks.of(model));
     },
     generate: (call, context) => generate({ ...shared, model, mostTokens }, call, context),
     searches: () => true,
@@ -54,24 +50,24 @@ interface Endpoint {
 }
 
 async function* generate(endpoint: Endpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const { url, path, upstreams, mostTokens, model } = endpoint;
+  const { url, path, upstreams, model } = endpoint;
   const { response, ignored } = await attempt<Quirks>(
     {
       ...endpoint,
       call,
-      encode: (known) => encodeRequest(call, model, mostTokens, known),
+      encode: (known) => messages.encodeRequest(call, model, known, endpoint),
       send: (body, key) => post(upstreams, { url, path, headers: headersOf(endpoint, key, context), body }, context),
-      refusal: decodeFault,
-      quirkOf: (fault, known) => quirkOf(fault, call, known),
+      refusal: messages.decodeFault,
+      quirkOf: (fault, known) => messages.learn(fault, call, known),
     },
     context,
   );
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, decoder(endpoint.model, ignored));
+      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, messages.decoder(endpoint.model, ignored));
       return;
     }
-    yield decodeResult(await wholeJson(response, context), endpoint.model, ignored);
+    yield messages.decodeResult(await wholeJson(response, context), endpoint.model, ignored);
   } finally {
     response.leave();
   }

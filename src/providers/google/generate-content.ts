@@ -1,17 +1,11 @@
-import { encodeRequest } from '#dialects/gemini/encode-request';
+import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
-import { decoder } from '#dialects/gemini/events';
-import { decodeFault } from '#dialects/gemini/faults';
-import { decodeResult } from '#dialects/gemini/result';
-import { dialect } from '#dialects/gemini/wire';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
-import { isWebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
 import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
-import { own } from '#core/json';
 import { post, awaitingWords, refusalText } from '../shared/post.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { isEventStream, wholeJson, streamed } from '../shared/read-answer.ts';
@@ -49,12 +43,12 @@ export async function* generateContent(endpoint: Endpoint, call: GenerateCall, c
   const { model, clock, signatures } = endpoint;
   try {
     if (!(call.stream && isEventStream(response))) {
-      const said = decodeResult(await wholeJson(response, context), model, ignored);
+      const said = gemini.decodeResult(await wholeJson(response, context), model, ignored);
       signatures.note(said);
       yield said;
       return;
     }
-    for await (const said of streamed(awaitingWords(response, context.patience, clock), undefined, decoder(model, ignored, call.tools.some(isWebSearch)))) {
+    for await (const said of streamed(awaitingWords(response, context.patience, clock), undefined, gemini.decoder(model, ignored, call))) {
       signatures.note(said);
       yield said;
     }
@@ -72,7 +66,7 @@ async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetC
   let known = { ...always, ...quirks.of(model) };
   let learned = false;
   for (let credential = credentials.shift(); ;) {
-    const { body, ignored } = encodeRequest(call, known, signatures.of);
+    const { body, ignored } = gemini.encodeRequest(call, model, known, { signatureOf: signatures.of });
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
     const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...endpoint.headers };
     const json = written(call, body);
@@ -81,8 +75,8 @@ async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetC
       if (learned) quirks.keep(model, known);
       return { response, ignored };
     }
-    const fault = decodeFault(response.status, await refusalText(response), response.headers, model);
-    const quirk = quirkOf(fault, call, known);
+    const fault = gemini.decodeFault(response.status, await refusalText(response), response.headers, model);
+    const quirk = gemini.learn(fault, call, known);
     if (quirk) {
       known = quirk;
       learned = true;
@@ -93,26 +87,6 @@ async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetC
     }
   }
 }
-
-/** What a refusal may teach. What a client of this wire wrote itself about its thinking is between it and the provider. */
-function quirkOf(fault: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
-  const { field, reason } = fault.details;
-  if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
-  const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
-  if (reason !== 'field-unknown') {
-    // A value was refused: other callers have better ones.
-    const { refusedEfforts = [] } = known;
-    const effort = call.reasoning?.effort;
-    if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;
-    return { ...known, refusedEfforts: [...refusedEfforts, effort] };
-  }
-  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
-  return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
-}
-
-/** Most models take no search beside functions; a client of this wire knows what it asks for. */
-export const searches = ({ tools }: GenerateCall): boolean =>
-  !tools.some(({ type }) => type === 'function') || tools.some((tool) => isWebSearch(tool) && tool.type === 'foreign' && tool.dialect === dialect);
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 

@@ -1,9 +1,8 @@
 import { trimEnd } from '#kit/text/trim-end';
 import type { Quirks } from '#dialects/gemini/quirks';
-import { decodeFault } from '#dialects/gemini/faults';
-import { supportOf } from '#dialects/gemini/capabilities';
+import { gemini } from '#dialects/gemini/index';
 import type { Target } from '#core/target';
-import { generateContent, inPath, searches } from './generate-content.ts';
+import { generateContent, inPath } from './generate-content.ts';
 import { embedContent, predict } from './embed-content.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import type { ProviderFactory } from '../shared/provider.ts';
@@ -13,7 +12,7 @@ import { signIn } from './sign-in.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
 export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
-  const { dialect, baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
+  const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
   const credential = signIn(settings.credentials, upstreams, clock);
@@ -23,7 +22,7 @@ export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
     upstreams,
     quirks: knownQuirks<Quirks>(clock),
     always: { withoutIds: true },
-    signatures: openSignatures(dialect),
+    signatures: openSignatures(gemini.name),
     clock,
   };
   const lists = Object.keys(residency);
@@ -51,7 +50,7 @@ export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
           url,
           path: `${base}/${inside}:countTokens`,
           body,
-          refusal: decodeFault,
+          refusal: gemini.decodeFault,
           headers: async (signal) => ({ 'content-type': 'application/json', ...(await credential.headers(signal)), ...headers }),
         }),
       );
@@ -69,11 +68,11 @@ export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
           thoughts: 'summary',
           residency: lists,
           get supports() {
-            return supportOf(shared.quirks.of(model));
+            return gemini.supports(shared.quirks.of(model));
           },
           generate: (call, context) => generateContent(endpoint, call, context),
           embed: (call, context) => embedContent({ ...endpoint, operation }, call, context),
-          searches,
+          searches: gemini.searches!,
         };
       });
       return target && { target, others, order };

@@ -1,10 +1,7 @@
 import { trimEnd } from '#kit/text/trim-end';
 import { largeBytes } from '#kit/json/large';
 import type { Quirks } from '#dialects/openai/chat/quirks';
-import { decoder } from '#dialects/openai/chat/events';
-import { supportOf } from '#dialects/openai/chat/capabilities';
-import { decodeFault } from '#dialects/openai/chat/faults';
-import { decodeResult } from '#dialects/openai/chat/result';
+import { chat } from '#dialects/openai/chat/index';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
 import type { Events } from '#core/event';
@@ -20,7 +17,6 @@ import { embed } from './embed.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { pass } from './send-raw.ts';
 import type { Endpoint } from './endpoint.ts';
-import { quirkOf } from './quirks.ts';
 import { requestBody } from './request-body.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
@@ -37,7 +33,7 @@ export const openai: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], api
   const shared = { settings, headersFor, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   const base = trimEnd(settings.baseUrl.pathname, '/');
   const list = kind === 'azure' ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion ?? '')}` : `${base}/models${settings.baseUrl.search}`;
-  const asking = { upstreams, clock, url: settings.baseUrl, path: list, refusal: decodeFault };
+  const asking = { upstreams, clock, url: settings.baseUrl, path: list, refusal: chat.decodeFault };
   const probes = () => probesByKey(apiKeys, (key = '') => ({ ...asking, headers: () => headersFor.get(key)! }));
   const provider = oneTarget(probes, (model) => {
     const endpoint = { ...shared, model };
@@ -46,7 +42,7 @@ export const openai: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], api
       provider: name,
       model,
       get supports() {
-        return supportOf(shared.quirks.of(model));
+        return chat.supports(shared.quirks.of(model));
       },
       generate: (call, context) => generate(endpoint, call, context),
       embed: (call, context) => embed(endpoint, call, context),
@@ -61,7 +57,7 @@ async function* generate(endpoint: Endpoint, call: GenerateCall, context: Target
   const { response, ignored, passthrough } = await answered(endpoint, call, context);
   try {
     if (call.stream && isEventStream(response)) {
-      const frames = decoder(endpoint.model, ignored);
+      const frames = chat.decoder(endpoint.model, ignored);
       const awaiting = awaitingWords(response, context.patience, endpoint.clock);
       const first = await firstLine(awaiting);
       yield* passthrough && hasPlainLines(first)
@@ -71,7 +67,7 @@ async function* generate(endpoint: Endpoint, call: GenerateCall, context: Target
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield passthrough && !call.stream ? passWhole(bytes, body, endpoint.model, passthrough) : decodeResult(body, endpoint.model, ignored);
+    yield passthrough && !call.stream ? passWhole(bytes, body, endpoint.model, passthrough) : chat.decodeResult(body, endpoint.model, ignored);
   } finally {
     response.leave();
   }
@@ -103,8 +99,8 @@ async function answered(endpoint: Endpoint, call: GenerateCall, context: TargetC
       return { response, ignored, passthrough };
     }
     const text = await refusalText(response);
-    const fault = decodeFault(response.status, text, response.headers, model);
-    const quirk = quirkOf(fault, call, known);
+    const fault = chat.decodeFault(response.status, text, response.headers, model);
+    const quirk = chat.learn(fault, call, known);
     if (quirk) {
       known = quirk;
       learned = true;

@@ -1,4 +1,4 @@
-import { encodeRequest } from '#dialects/openai/embeddings/request';
+import { encodeRequest } from '#dialects/openai/embeddings/encode-request';
 import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai/embeddings/result';
 import { forwardedTurnBytes, type UpstreamResponse } from '#kit/upstream/response';
 import { splice } from '#kit/json/scan';

@@ -1,10 +1,6 @@
 import { trimEnd } from '#kit/text/trim-end';
-import { support } from '#dialects/openai/responses/capabilities';
-import { decodeFault } from '#dialects/openai/faults';
-import { decoder } from '#dialects/openai/responses/decoder';
-import { encodeRequest } from '#dialects/openai/responses/encode-request';
+import { responses } from '#dialects/openai/responses/index';
 import type { Quirks } from '#dialects/openai/responses/quirks';
-import { decodeResult } from '#dialects/openai/responses/result';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { GenerateCall } from '#core/call';
@@ -27,13 +23,14 @@ export const openaiResponses: ProviderFactory = (name, { baseUrl, kind, apiKeys 
   const path = azure ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const shared = { url, path, azure, headers, upstreams, keys: keyRing(apiKeys, clock), quirks: knownQuirks<Quirks>(clock), clock };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
-  const probes = () => probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: decodeFault }));
+  const probes = () =>
+    probesByKey(apiKeys, (key) => ({ upstreams, clock, url, path: list, headers: () => headersOf(shared, key), refusal: responses.decodeFault }));
   const provider = oneTarget(probes, (model) => ({
     name: `${name}/${model}`,
     provider: name,
     model,
     thoughts: 'summary',
-    supports: support,
+    supports: responses.supports(),
     generate: (call, context) => generate({ ...shared, model }, call, context),
     searches: () => true,
   }));
@@ -59,20 +56,19 @@ async function* generate(endpoint: Endpoint, call: GenerateCall, context: Target
     {
       ...endpoint,
       call,
-      encode: (known) => encodeRequest(call, model, known),
+      encode: (known) => responses.encodeRequest(call, model, known),
       send: (body, key) => post(upstreams, { url, path, headers: headersOf(endpoint, key, context), body }, context),
-      refusal: decodeFault,
-      // Encrypted thoughts are not asked for where the model has none.
-      quirkOf: (fault, known) => (fault.details.field === 'include' && known?.encrypted !== false ? { encrypted: false } : undefined),
+      refusal: responses.decodeFault,
+      quirkOf: (fault, known) => responses.learn(fault, call, known),
     },
     context,
   );
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, decoder(endpoint.model, ignored));
+      yield* streamed(awaitingWords(response, context.patience, endpoint.clock), undefined, responses.decoder(endpoint.model, ignored));
       return;
     }
-    yield decodeResult(await wholeJson(response, context), endpoint.model, ignored);
+    yield responses.decodeResult(await wholeJson(response, context), endpoint.model, ignored);
   } finally {
     response.leave();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeRequest } from './request.ts';
+import { decodeRequest } from './decode-request.ts';
 
 const body = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] };
 const tools = [

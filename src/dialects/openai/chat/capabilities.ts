@@ -2,7 +2,7 @@ import { absent, carried, ignored, without, type Field, type FieldSupport } from
 import type { Quirks } from './quirks.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
-/** What this wire has words for. */
+/** The fields of a call that this wire has words for. */
 const support: FieldSupport = {
   dialect,
   fields: {
@@ -25,12 +25,12 @@ const support: FieldSupport = {
   },
 };
 
-/** The same at a model of which something is known. */
-export const supportOf = ({ effort }: Quirks = {}): FieldSupport => without(support, effort === false ? ['reasoning_effort'] : []);
+/** The same at a model with these quirks. */
+export const supports = ({ effort }: Quirks = {}): FieldSupport => without(support, effort === false ? ['reasoning_effort'] : []);
 
-/** What it calls otherwise. */
+/** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
-/** They are what every call is made of. */
+/** Every call consists of these. */
 const always = new Set(['model', 'messages', 'stream', 'stream_options']);
 
 /** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */

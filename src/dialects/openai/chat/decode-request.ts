@@ -1,9 +1,8 @@
 import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
-import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra } from '#core/json';
-import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { isAsItCame } from './as-it-came.ts';
 import { turnsOf } from './decode-messages.ts';
 import { toolChoiceOf, toolOf } from './decode-tools.ts';
@@ -12,11 +11,7 @@ import { ChatRequest, dialect } from './wire.ts';
 /** Throws away `readonly`, for values that are being put together. */
 type Draft<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
-const check = checked(
-  ChatRequest,
-  ({ field, message, missing }) =>
-    new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) }),
-);
+const check = checked(ChatRequest, bodyFault);
 
 /** Fields that have a place of their own in the call. All others are carried. */
 const understood: ReadonlySet<string> = new Set(

@@ -5,10 +5,11 @@ import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/co
 import { absent, ignoredIn } from '#core/capabilities';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
+import type { EncodedRequest } from '../../dialect.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
-import { supportOf } from './capabilities.ts';
+import { supports } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
@@ -18,8 +19,8 @@ import { dialect } from './wire.ts';
  * @param model the model's name upstream
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
-  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supportOf(quirks))]);
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const {
     '.max_tokens': older,
     '.max_completion_tokens': _newer,

@@ -6,7 +6,9 @@ import { splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
-import { decoder, encodeFaultFrame, encoder } from './events.ts';
+import { decoder } from './decoder.ts';
+import { encoder } from './encoder.ts';
+import { encodeFaultFrame } from './faults.ts';
 import { answered, stream, wholes } from './recordings/read.ts';
 import { decodeResult, encodeResult } from './result.ts';
 

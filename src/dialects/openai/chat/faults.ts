@@ -1,6 +1,12 @@
 import { Fault } from '#core/fault';
+import { encodeFault } from '../faults.ts';
 
 export { decodeFault, encodeFault, faultOfError } from '../faults.ts';
 
-/** An answer that is none. */
+/** The last frame of a stream that failed: no `[DONE]` follows it. */
+export function encodeFaultFrame(fault: Fault): string {
+  return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
+}
+
+/** An answer of a provider that is no chat completion. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a chat completion.', { elsewhere: true });

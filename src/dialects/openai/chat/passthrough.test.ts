@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { splitter } from '#kit/upstream/sse';
 import type { GenerateEvent } from '#core/event';
-import { decoder, encoder } from './events.ts';
+import { decoder } from './decoder.ts';
+import { encoder } from './encoder.ts';
 import { PassingFrames } from './passthrough.ts';
 import { answered } from './recordings/read.ts';
 

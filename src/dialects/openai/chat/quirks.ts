@@ -1,4 +1,9 @@
-/** Where a provider differs from the public description. */
+import type { GenerateCall } from '#core/call';
+import type { Fault } from '#core/fault';
+import { own } from '#core/json';
+import { dialect } from './wire.ts';
+
+/** How a provider's model differs from the public description. */
 export interface Quirks {
   /** The only name of the token limit it takes. Otherwise the one the client used, or `max_completion_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
@@ -8,4 +13,34 @@ export interface Quirks {
   readonly effort?: boolean;
   /** Values of `reasoning_effort` that it refuses. */
   readonly refusedEfforts?: readonly string[];
+}
+
+/**
+ * Learns from the refusal of a field that the model does not take, or takes by its other name: the older and the newer name of the token limit are tried for
+ * each other. Where the model refused a value, only that value is left out, since other callers may send better ones. Stream options and an effort are left out
+ * only where the gateway added or translated them: what a client wrote itself is between it and the provider.
+ */
+export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { field, reason } = fault.details;
+  const isUnknown = reason === 'field-unknown';
+  const notes = own(call.extra, dialect);
+  switch (field) {
+    case 'stream_options':
+      return call.stream && known.usage !== false && !notes['.stream_options'] ? { ...known, usage: false } : undefined;
+    case 'max_tokens':
+    case 'max_completion_tokens': {
+      const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+      return isUnknown && call.sampling.maxTokens !== undefined && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
+    }
+    case 'reasoning_effort': {
+      const translated = Object.keys(call.extra).some((name) => name !== dialect);
+      if (!translated || known.effort === false) return undefined;
+      if (isUnknown) return { ...known, effort: false };
+      const { refusedEfforts = [] } = known;
+      const effort = call.reasoning?.effort;
+      return effort === undefined || refusedEfforts.includes(effort) ? undefined : { ...known, refusedEfforts: [...refusedEfforts, effort] };
+    }
+    default:
+      return undefined;
+  }
 }

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
-import { decodeRequest, encodeRequest } from './request.ts';
+import { decodeRequest } from './decode-request.ts';
+import { encodeRequest } from './encode-request.ts';
 
 const hi = { role: 'user', content: 'hi' };
 const body = { model: 'gpt-4o-mini', messages: [hi] };

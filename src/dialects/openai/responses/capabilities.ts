@@ -1,7 +1,7 @@
 import { absent, carried, ignored, translated, type FieldSupport } from '#core/capabilities';
 import { dialect, sisterFields } from './wire.ts';
 
-/** What this wire has words for. */
+/** The fields of a call that this wire has words for, at every model. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -24,3 +24,8 @@ export const support: FieldSupport = {
   },
   sisters: { 'openai-chat': sisterFields },
 };
+
+export const supports = (): FieldSupport => support;
+
+/** The models of this wire search beside any other tools. */
+export const searches = (): boolean => true;

@@ -1,13 +1,12 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
-import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
-import { faultOfError } from '../faults.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
+import { faultOfError, malformed } from './faults.ts';
 import { carriedAs, dialect } from './wire.ts';
 import { usageOf } from './usage.ts';
 
@@ -19,9 +18,6 @@ export interface ItemReader extends Reader {
   /** A whole response object. */
   whole(response: unknown): readonly GenerateEvent[];
 }
-
-/** An answer that is none. */
-export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a response.', { elsewhere: true });
 
 /** An item that is being said. */
 interface Open {

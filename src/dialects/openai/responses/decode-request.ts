@@ -1,18 +1,14 @@
-import { checked, type Problem } from '#kit/json/check';
+import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
-import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
-import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { toolChoiceOf, toolOf } from './decode-tools.ts';
 import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
-const refuse = ({ field, message, missing }: Problem) =>
-  new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) });
-
-const check = checked(ResponsesRequest, refuse);
-const checkInput = checked(Input, ({ field, ...problem }) => refuse({ ...problem, field: `items${field}` }));
+const check = checked(ResponsesRequest, bodyFault);
+const checkInput = checked(Input, ({ field, ...problem }) => bodyFault({ ...problem, field: `items${field}` }));
 
 const itemTypes: ReadonlySet<unknown> = new Set([
   'message',

@@ -5,6 +5,7 @@ import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } fro
 import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
+import type { EncodedRequest } from '../../dialect.ts';
 import { leftOut, unheardTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
@@ -22,7 +23,7 @@ const withLogprobs = 'message.output_text.logprobs';
  * @param model the model's name upstream
  * @returns `ignored`: what this wire has no words for, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): { readonly body: JsonObject; readonly ignored: readonly string[] } {
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);

@@ -101,7 +101,12 @@ export class Encoder {
     return frames;
   }
 
-  /** Says how the response ended. @param stored could it be kept? */
+  /** The last frames of a response, unless it could not be stored as its request wanted. */
+  end(): string {
+    return this.finish() + this.last(true);
+  }
+
+  /** Reports how the response ended. @param stored could it be kept? */
   last(stored: boolean): string {
     if (!stored) this.#response = { ...this.#response, store: false };
     return this.#say(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';

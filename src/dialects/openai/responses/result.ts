@@ -1,14 +1,16 @@
-import type { GenerateEvent } from '#core/event';
+import type { Part } from '#core/conversation';
+import type { FinishReason, GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
-import type { JsonObject } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { Encoder, noFrame, type ResponseBeingWritten } from './encoder.ts';
+import { usageOf } from './usage.ts';
 
 /** A whole response ↔ events and results. */
 
 /**
  * @param body parsed JSON
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
@@ -22,8 +24,22 @@ export function encodeResult(result: GenerateResult, response: ResponseBeingWrit
   return encoder.response;
 }
 
+/** A response that has ended, as it is stored → the events that it was encoded from, a part at a time. @param answer the parts of its answer */
+export function eventsOfResponse(response: JsonObject, answer: readonly Part[]): Generator<GenerateEvent> {
+  const { model, usage, incomplete_details: details } = response;
+  const why = isObject(details) ? textOf(details['reason']) : '';
+  const counted = usageOf(usage);
+  return eventsOf({
+    started: { type: 'started', model: textOf(model), ignored: [] },
+    candidates: [{ parts: answer, reason: reasons[why] ?? 'stop', raw: '' }],
+    ...(counted ? { usage: counted } : {}),
+  });
+}
+
+const reasons: Readonly<Record<string, FinishReason>> = { max_output_tokens: 'length', content_filter: 'refused' };
+
 /** The events of a whole answer, a part at a time. */
-export function* eventsOf({ started, candidates, usage }: GenerateResult): Generator<GenerateEvent> {
+function* eventsOf({ started, candidates, usage }: GenerateResult): Generator<GenerateEvent> {
   yield started;
   const [first] = candidates;
   const { parts, reason, raw, logprobs, extra } = first ?? { parts: [], reason: 'stop', raw: '' };

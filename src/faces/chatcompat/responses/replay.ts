@@ -1,6 +1,6 @@
 import { encodeFault } from '#dialects/openai/faults';
 import { Encoder, frameText } from '#dialects/openai/responses/encoder';
-import { eventsOf } from '#dialects/openai/responses/result';
+import { eventsOfResponse } from '#dialects/openai/responses/result';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
 import type { GeneratingDeps } from '../../answer.ts';
@@ -89,36 +89,13 @@ function lastOf(encoder: Encoder, { body: { response } }: Entry): string {
     case 'cancelled':
       return '';
     default:
-      return encoder.finish() + encoder.last(true);
+      return encoder.end();
   }
 }
-
-const reasons: Readonly<Record<string, 'length' | 'refused'>> = { max_output_tokens: 'length', content_filter: 'refused' };
 
 /** What was said, event by event where that was kept, else a part at a time. */
 function eventsIn({ body: { response, answer = [], run } }: Entry): readonly GenerateEvent[] {
   if (run?.events) return run.events;
-  if (response['status'] === 'failed' || response['status'] === 'cancelled') return [];
-  const why = isObject(response['incomplete_details']) ? textOf(response['incomplete_details']['reason']) : '';
-  const usage = isObject(response['usage']) ? response['usage'] : undefined;
-  const count = (name: string) => Number(usage?.[name] ?? 0);
-  const detail = (group: string, name: string) => (isObject(usage?.[group]) ? Number(usage[group][name] ?? 0) : 0);
-  return [
-    ...eventsOf({
-      started: { type: 'started', model: textOf(response['model']), ignored: [] },
-      candidates: [{ parts: answer, reason: reasons[why] ?? 'stop', raw: '' }],
-      ...(usage
-        ? {
-            usage: {
-              input: count('input_tokens'),
-              output: count('output_tokens'),
-              cached: detail('input_tokens_details', 'cached_tokens'),
-              cacheWrite: detail('input_tokens_details', 'cache_write_tokens'),
-              thought: detail('output_tokens_details', 'reasoning_tokens'),
-              source: 'provider',
-            },
-          }
-        : {}),
-    }),
-  ];
+  const ended = response['status'] !== 'failed' && response['status'] !== 'cancelled';
+  return ended ? [...eventsOfResponse(response, answer)] : [];
 }

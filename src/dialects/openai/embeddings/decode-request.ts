@@ -1,21 +1,15 @@
 import { Type } from 'typebox';
 import { checked } from '#kit/json/check';
 import type { EmbedCall } from '#core/embed';
-import { Fault } from '#core/fault';
-import type { JsonObject } from '#core/json';
-import { invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { bodyFault, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
 
-/** An embeddings request ↔ call. */
-
 /** `input` has a check of its own: it may have a million items, and its four forms would give no clear words. */
-const check = checked(
-  Type.Object({ ...EmbeddingRequest.properties, input: Type.Unknown() }),
-  ({ field, message, missing: isMissing }) =>
-    new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(isMissing ? { reason: 'missing' } : {}) }),
-);
+const check = checked(Type.Object({ ...EmbeddingRequest.properties, input: Type.Unknown() }), bodyFault);
 
 /**
+ * An embeddings request → call.
+ *
  * @param body parsed JSON
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
@@ -28,17 +22,6 @@ export function decodeRequest(body: unknown): EmbedCall {
     ...(isGiven(dimensions) ? { dimensions } : {}),
     encoding: encoding ?? 'float',
     ...(isGiven(user) ? { user } : {}),
-  };
-}
-
-/** The request for a provider. */
-export function encodeRequest({ inputs, dimensions, encoding, user }: EmbedCall, model: string): JsonObject {
-  return {
-    model,
-    input: inputs.length === 1 ? inputs[0]! : inputs,
-    encoding_format: encoding,
-    ...(dimensions === undefined ? {} : { dimensions }),
-    ...(user === undefined ? {} : { user }),
   };
 }
 

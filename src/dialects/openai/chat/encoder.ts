@@ -1,31 +1,20 @@
-import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
-import type { Fault } from '#core/fault';
+import type { ToolCallPiece, Usage } from '#core/event';
 import { isEmpty } from '#core/json';
+import type { Encoder } from '../../dialect.ts';
 import { characters } from '../../shared/read-fields.ts';
-import { reader } from './decode-answer.ts';
 import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
-import { decoding, type Decoder } from '../../shared/decoder.ts';
 import { encodeLogprobs } from '../logprobs.ts';
-import { encodeFault, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 
-/** A chat completion stream ↔ events. */
-
-/**
- * @param model the upstream's name for it, for answers that do not say
- * @param ignored goes into `started`
- */
-export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
-
-export interface Encoder {
-  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
-  encode(event: GenerateEvent): string;
-  /** The usage chunk, if it is wanted, and `[DONE]`. */
-  end(): string;
+/** What an answer is encoded with besides its events. */
+export interface ChatAnswer extends Identity {
+  /** Did the client ask for the usage chunk of a stream? */
+  readonly usageWanted: boolean;
 }
 
-/** Events → chunks. The role stands in the first delta of each candidate, usage in a chunk of its own at the end. */
-export function encoder({ usageWanted, ...identity }: Identity & { readonly usageWanted: boolean }): Encoder {
+/** Events → chunks. The first delta of each candidate has the role; usage, if it is wanted, has a chunk of its own before `[DONE]`. */
+export function encoder(answer: ChatAnswer): Encoder {
+  const { usageWanted } = answer;
   let head = ''; // of every chunk, up to its choices
   let first = ''; // members that only the first chunk has
   let usage: Usage | undefined;
@@ -53,7 +42,7 @@ export function encoder({ usageWanted, ...identity }: Identity & { readonly usag
     encode(event) {
       switch (event.type) {
         case 'started': {
-          const { head: members, others } = headOf(event, identity, 'chat.completion.chunk');
+          const { head: members, others } = headOf(event, answer, 'chat.completion.chunk');
           head = `data: ${JSON.stringify(members).slice(0, -1)}`;
           first = isEmpty(others) ? '' : `,${JSON.stringify(others).slice(1, -1)}`;
           return '';
@@ -111,9 +100,4 @@ function toolCallDelta(piece: ToolCallPiece): string {
   if (isOlderCall(piece)) return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${text}}`;
   if (name !== undefined) return `"tool_calls":[${JSON.stringify({ index, ...encodeToolCall({ ...piece, name }) })}]`;
   return custom ? `"tool_calls":[{"index":${index},"custom":{"input":${text}}}]` : `"tool_calls":[{"index":${index},"function":{"arguments":${text}}}]`;
-}
-
-/** The last frame of a stream that failed: no `[DONE]` follows it. */
-export function encodeFaultFrame(fault: Fault): string {
-  return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
 }

@@ -1,38 +1,24 @@
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
-import { decoding, type Decoder } from '../shared/decoder.ts';
-import { reader } from './decode-answer.ts';
+import type { Encoder } from '../dialect.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
 import { argsOf } from './encode-contents.ts';
-import { malformed } from './faults.ts';
 import type { Framing } from './framing.ts';
 import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
-/** A stream of generated content ↔ events. */
-
-/**
- * @param model the upstream's name for it, for answers that do not say
- * @param ignored goes into `started`
- * @param cites what is cited is told, and text is kept for that
- */
-export const decoder = (model: string, ignored: readonly string[] = [], cites = false): Decoder => decoding(reader(model, ignored, { cites }), malformed);
-
-export interface Encoder {
-  /** @returns the text of the chunks to send; '' when there is nothing to say */
-  encode(event: GenerateEvent): string;
-  /** The finish reasons with the usage. */
-  end(): string;
+/** What an answer is encoded with besides its events. */
+export interface ContentAnswer {
+  /** Of the answer, unless its upstream spoke this wire and sent one itself. */
+  readonly id: string;
+  readonly framing: Framing;
+  /** The client lets the model search: it gets the sources of the text, and text is kept for that. */
+  readonly cites?: boolean;
 }
 
-/**
- * Events → chunks. A function call is said once it is whole.
- *
- * @param id of the answer, unless its upstream spoke this wire and said so itself
- * @param cites the client lets the model search: it is told what the text rests on, and text is kept for that
- */
-export function encoder(id: string, framing: Framing, cites = false): Encoder {
+/** Events → chunks. A function call is sent once it is whole; the last chunk has the finish reasons with the usage. */
+export function encoder({ id, framing, cites = false }: ContentAnswer): Encoder {
   return new Chunks(id, framing, cites);
 }
 

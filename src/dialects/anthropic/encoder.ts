@@ -1,38 +1,27 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
-import { decoding, type Decoder } from '../shared/decoder.ts';
-import { reader } from './decode-answer.ts';
+import type { Encoder } from '../dialect.ts';
 import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
-import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** A message stream ↔ events. https://platform.claude.com/docs/en/build-with-claude/streaming */
-
-/**
- * @param model the upstream's name for it, for answers that do not say
- * @param ignored goes into `started`
- */
-export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
-
-export interface Encoder {
-  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
-  encode(event: GenerateEvent): string;
-  /** The stop reason with the usage, and `message_stop`. */
-  end(): string;
+/** What an answer is encoded with besides its events. */
+export interface MessageAnswer {
+  /** Of the message, unless its upstream spoke this wire and sent one itself. */
+  readonly id: string;
+  /** The client lets the model search: what is cited is shown with each citation, and text is kept for that. */
+  readonly cites?: boolean;
 }
 
 /** Frames that every stream has. */
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 /**
- * Events → frames. What is said stands in blocks, one open at a time. The wire has one answer: other candidates than the first are left out.
- *
- * @param id of the message, unless its upstream spoke this wire and said so itself
- * @param cites the client lets the model search: what is cited is shown with each citation, and text is kept for that
+ * Events → frames, in blocks of which one is open at a time; the last frames are the stop reason with the usage, and `message_stop`. The wire has one answer:
+ * other candidates than the first are left out. https://platform.claude.com/docs/en/build-with-claude/streaming
  */
-export function encoder(id: string, cites = false): Encoder {
+export function encoder({ id, cites = false }: MessageAnswer): Encoder {
   return new Blocks(id, cites);
 }
 

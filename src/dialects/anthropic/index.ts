@@ -1,0 +1,36 @@
+import type { Dialect } from '../dialect.ts';
+import { searches, supports } from './capabilities.ts';
+import { decodeRequest } from './decode-request.ts';
+import { decoder } from './decoder.ts';
+import { encodeRequest, type RequestOptions } from './encode-request.ts';
+import { encoder, type MessageAnswer } from './encoder.ts';
+import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
+import { learn, type Quirks } from './quirks.ts';
+import { decodeResult, encodeResult } from './result.ts';
+import { dialect } from './wire.ts';
+
+interface MessagesWire {
+  readonly outside: void;
+  readonly answer: MessageAnswer;
+  readonly fault: MessagesError;
+  readonly quirks: Quirks;
+  readonly options: RequestOptions;
+}
+
+/** Anthropic's messages. */
+export const messages: Dialect<MessagesWire> = {
+  name: dialect,
+  betaHeader: 'anthropic-beta',
+  thoughts: 'summary',
+  decodeRequest,
+  encoder,
+  encodeResult,
+  encodeFault,
+  encodeRequest,
+  decoder,
+  decodeResult,
+  decodeFault,
+  supports,
+  learn,
+  searches,
+};

@@ -1,0 +1,91 @@
+import type { GenerateCall } from '#core/call';
+import type { FieldSupport } from '#core/capabilities';
+import type { Events, GenerateEvent } from '#core/event';
+import type { Fault } from '#core/fault';
+import type { GenerateResult } from '#core/fold';
+import type { JsonObject } from '#core/json';
+import type { Decoder } from './shared/decoder.ts';
+import type { Headers } from './shared/upstream-faults.ts';
+
+/**
+ * A wire format, for both sides: what clients send and read (`ClientSide`), and what providers are sent and answer (`ProviderSide`). Decoding is wire → core,
+ * encoding is core → wire. The folder of each dialect exports one value of this type from its `index.ts`; `test/cross` holds every dialect against all others.
+ */
+export interface Dialect<Wire extends WireTypes> extends ClientSide<Wire>, ProviderSide<Wire> {}
+
+/** The types in which wire formats differ. */
+export interface WireTypes {
+  /** What a request says outside of its body: the model in an address, the stored conversation that it continues. `void`: nothing. */
+  readonly outside: unknown;
+  /** What an answer is encoded with besides its events: its id, whether the client wants usage. */
+  readonly answer: object;
+  /** A fault in the words of the wire. */
+  readonly fault: object;
+  /** How a provider or one of its models differs from the public description. */
+  readonly quirks: object;
+  /** What a provider knows that its requests are encoded with. */
+  readonly options: object;
+}
+
+/** What a face needs to answer clients of this wire. */
+export interface ClientSide<Wire extends Pick<WireTypes, 'outside' | 'answer' | 'fault'>> {
+  /** Names the dialect in settings, in `extra`, and in foreign parts and tools. */
+  readonly name: string;
+  /** @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
+  decodeRequest(body: unknown, outside: Wire['outside']): GenerateCall;
+  /** For one stream: events → frames. */
+  encoder(answer: Wire['answer']): Encoder;
+  /** A whole answer, ready for JSON. */
+  encodeResult(result: GenerateResult, answer: Wire['answer']): JsonObject;
+  /** The body of a refusal. */
+  encodeFault(fault: Fault, requestId: string): Wire['fault'];
+}
+
+/** What a provider of this wire needs to answer calls. */
+export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>> {
+  readonly name: string;
+  /** The header with which clients ask for features in trial, in lower case: it is passed on to providers of the same wire. */
+  readonly betaHeader?: string;
+  /** How much of their thoughts models show on this wire; absent: all or nothing, as each model does. */
+  readonly thoughts?: 'summary';
+  /** @param model its name upstream. @param quirks what is known of the model */
+  encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
+  /**
+   * For one stream: frames → events.
+   *
+   * @param model the upstream's name for it, for answers that do not report one
+   * @param ignored goes into `started`
+   * @param call what is answered: some wires are read differently where the model may search
+   */
+  decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools'>): Decoder;
+  /** @param body parsed JSON. @throws Fault `upstream-failed` where it is no answer, or what the error in it means */
+  decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
+  /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the model that was asked */
+  decodeFault(status: number, body: string, headers?: Headers, model?: string): Fault;
+  /** What becomes of each field of a call at a model with these quirks. */
+  supports(quirks?: Wire['quirks']): FieldSupport;
+  /**
+   * What a refusal teaches about the model: the quirks with which the call can be tried again.
+   *
+   * @param quirks with which the refused request was encoded
+   * @returns undefined where the refusal teaches nothing new: a refusal that was learned from must not teach the same again
+   */
+  learn(fault: Fault, call: GenerateCall, quirks?: Wire['quirks']): Wire['quirks'] | undefined;
+  /** Does the wire's own search of the web go with this call? Absent: the wire has none. */
+  searches?(call: GenerateCall): boolean;
+}
+
+/** A request for a provider. */
+export interface EncodedRequest {
+  readonly body: JsonObject;
+  /** What the wire, or the model, has no words for, as `field: reason`. */
+  readonly ignored: readonly string[];
+}
+
+/** Events → frames of one stream. */
+export interface Encoder {
+  /** @returns the text of the frames to send, each with its end; '' when there is nothing to send */
+  encode(event: GenerateEvent): string;
+  /** The last frames of an answer that is complete. */
+  end(): string;
+}

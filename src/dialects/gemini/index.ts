@@ -1,0 +1,35 @@
+import type { Dialect } from '../dialect.ts';
+import { searches, supports } from './capabilities.ts';
+import { decodeRequest, type Addressed } from './decode-request.ts';
+import { decoder } from './decoder.ts';
+import { encodeRequest, type RequestOptions } from './encode-request.ts';
+import { encoder, type ContentAnswer } from './encoder.ts';
+import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
+import { learn, type Quirks } from './quirks.ts';
+import { decodeResult, encodeResult } from './result.ts';
+import { dialect } from './wire.ts';
+
+interface GeminiWire {
+  readonly outside: Addressed;
+  readonly answer: ContentAnswer;
+  readonly fault: GeminiError;
+  readonly quirks: Quirks;
+  readonly options: RequestOptions;
+}
+
+/** Google's content generation, of the Gemini API and of the cloud platform. */
+export const gemini: Dialect<GeminiWire> = {
+  name: dialect,
+  thoughts: 'summary',
+  decodeRequest,
+  encoder,
+  encodeResult,
+  encodeFault,
+  encodeRequest,
+  decoder,
+  decodeResult,
+  decodeFault,
+  supports,
+  learn,
+  searches,
+};

@@ -1,0 +1,35 @@
+import type { Dialect } from '../../dialect.ts';
+import type { OpenAIError } from '../faults.ts';
+import { supports } from './capabilities.ts';
+import { decodeRequest } from './decode-request.ts';
+import { decoder } from './decoder.ts';
+import { encodeRequest } from './encode-request.ts';
+import { encoder, type ChatAnswer } from './encoder.ts';
+import { decodeFault, encodeFault } from './faults.ts';
+import { learn, type Quirks } from './quirks.ts';
+import { decodeResult, encodeResult } from './result.ts';
+import { dialect } from './wire.ts';
+
+interface ChatWire {
+  readonly outside: void;
+  readonly answer: ChatAnswer;
+  readonly fault: OpenAIError;
+  readonly quirks: Quirks;
+  readonly options: object;
+}
+
+/** OpenAI's chat completions, which most others speak too. */
+export const chat: Dialect<ChatWire> = {
+  name: dialect,
+  betaHeader: 'openai-beta',
+  decodeRequest: (body) => decodeRequest(body).call,
+  encoder,
+  encodeResult,
+  encodeFault,
+  encodeRequest,
+  decoder,
+  decodeResult,
+  decodeFault,
+  supports,
+  learn,
+};

@@ -1,0 +1,15 @@
+import type { GenerateResult } from '#core/fold';
+import type { JsonObject } from '#core/json';
+import { finishWord, type Identity } from '../chat/encode-answer.ts';
+import { encodeUsage } from '../chat/usage.ts';
+
+/** A whole answer → a completion. Of what is no text this interface has no words. */
+export function encodeResult({ started, candidates, usage }: GenerateResult, { id, created }: Identity): JsonObject {
+  const choices = candidates.map(({ parts, reason, raw }, index) => ({
+    index,
+    text: parts.map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join(''),
+    logprobs: null,
+    finish_reason: finishWord(reason, raw),
+  }));
+  return { id, object: 'text_completion', created, model: started.model, choices, ...(usage ? { usage: encodeUsage(usage) } : {}) };
+}

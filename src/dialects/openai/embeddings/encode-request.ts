@@ -1,0 +1,13 @@
+import type { EmbedCall } from '#core/embed';
+import type { JsonObject } from '#core/json';
+
+/** Call → an embeddings request. @param model its name upstream */
+export function encodeRequest({ inputs, dimensions, encoding, user }: EmbedCall, model: string): JsonObject {
+  return {
+    model,
+    input: inputs.length === 1 ? inputs[0]! : inputs,
+    encoding_format: encoding,
+    ...(dimensions === undefined ? {} : { dimensions }),
+    ...(user === undefined ? {} : { user }),
+  };
+}

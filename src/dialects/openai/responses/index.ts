@@ -1,0 +1,42 @@
+import type { Dialect } from '../../dialect.ts';
+import type { OpenAIError } from '../faults.ts';
+import { searches, supports } from './capabilities.ts';
+import { turnsOf, type Before } from './decode-input.ts';
+import { callOf, requestOf } from './decode-request.ts';
+import { decoder } from './decoder.ts';
+import { encodeRequest } from './encode-request.ts';
+import { Encoder, type ResponseBeingWritten } from './encoder.ts';
+import { decodeFault, encodeFault } from './faults.ts';
+import { learn, type Quirks } from './quirks.ts';
+import { decodeResult, encodeResult } from './result.ts';
+import { dialect } from './wire.ts';
+
+interface ResponsesWire {
+  /** The stored conversation that a request continues. */
+  readonly outside: Before;
+  readonly answer: ResponseBeingWritten;
+  readonly fault: OpenAIError;
+  readonly quirks: Quirks;
+  readonly options: object;
+}
+
+/** OpenAI's responses. Its face takes a request apart by itself, for it looks up the stored conversation in between. */
+export const responses: Dialect<ResponsesWire> = {
+  name: dialect,
+  betaHeader: 'openai-beta',
+  thoughts: 'summary',
+  decodeRequest(body, before) {
+    const request = requestOf(body);
+    return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);
+  },
+  encoder: (response) => new Encoder(response),
+  encodeResult,
+  encodeFault,
+  encodeRequest,
+  decoder,
+  decodeResult,
+  decodeFault,
+  supports,
+  learn,
+  searches,
+};
