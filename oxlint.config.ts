@@ -47,6 +47,8 @@ export default defineConfig({
     {
       files: ['src/**/*.ts'],
       rules: {
+        'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
+        'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
         'node/no-process-env': 'error', // config reads the environment, nobody else
         'typescript/no-unsafe-argument': 'error',
         'typescript/no-unsafe-assignment': 'error',
