@@ -204,6 +204,26 @@ test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
   expect(existsSync(join(home, 'data'))).toBe(true);
 }, 60_000);
 
+test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
+  const file = join(home, 'dragoman.yaml');
+  await writeFile(file, 'trustedProxies: [10.0.0.0/8]\nlimits: { fileBytes: 1000 }\n');
+  const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { DRAGOMAN_CONFIG: file });
+  const warnings = () =>
+    errors()
+      .split('\n')
+      .filter((line) => line.includes('not yet in effect'))
+      .map((line) => JSON.parse(line) as unknown);
+  await until(() => warnings().length > 0);
+  await writeFile(file, 'cors: { origins: ["*"] }\n');
+  await until(() => warnings().length > 1);
+  expect(warnings()).toMatchObject([
+    { level: 'warn', settings: ['trustedProxies', 'limits.fileBytes'], msg: 'These settings are accepted but not yet in effect.' },
+    { level: 'warn', settings: ['cors'] },
+  ]);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+}, 60_000);
+
 test('a mistake that nobody catches is logged, what is in flight ends well, and the process exits with 1 and no lock [A-05]', async () => {
   await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
   const key = 'a'.repeat(64);
