@@ -1,6 +1,32 @@
 import { defineConfig } from 'oxlint';
 import { walls } from './walls.ts';
 
+/** Files of `src/` with a function of more than 80 lines, each with the reason. Whoever splits the function takes the line out. */
+const longFunctions: Readonly<Record<string, string>> = {
+  'src/app/models.ts': 'one table of models, and the lookups that share its maps',
+  'src/dialects/anthropic/decode-answer.ts': 'a state machine over one stream: its variables are the state',
+  'src/dialects/gemini/decode-answer.ts': 'a state machine over one stream: its variables are the state',
+  'src/dialects/openai/responses/decode-answer.ts': 'a state machine over one stream: its variables are the state',
+  'src/faces/chatcompat/responses/background.ts': 'the runs of a process share their maps and the queue',
+  'src/faces/chatcompat/responses/conversations.ts': 'a list of routes, read from top to bottom',
+  'src/gateway/searching/index.ts': 'the rounds of one search, in their order',
+  'src/process/cluster.ts': 'the composition of the parent process',
+  'src/process/worker-pool.ts': 'the life of a worker, whose states share their timers',
+  // of the rooms below
+  'src/config/watch.ts': 'x',
+  'src/http/server.ts': 'x',
+  'src/kit/async/fair-semaphore.ts': 'x',
+  'src/kit/json/scan.ts': 'one pass over the bytes of a body, 1 ns a byte: a call for each byte costs several times that',
+  'src/kit/net/guarded-fetch.ts': 'x',
+  'src/kit/upstream/sse.ts': 'one pass over the bytes of a stream: a call for each byte costs several times that',
+  'src/resources/idempotency/once.ts': 'x',
+  'src/resources/stored-responses/store.ts': 'x',
+  'src/resources/users/routes.ts': 'a list of routes, read from top to bottom',
+  'src/store/engine.ts': 'x',
+  'src/store/job-worker.ts': 'x',
+  'src/store/server.ts': 'x',
+};
+
 export default defineConfig({
   options: { typeAware: true, reportUnusedDisableDirectives: 'error' },
   plugins: ['typescript', 'unicorn', 'oxc', 'import', 'promise', 'node', 'vitest'],
@@ -48,6 +74,8 @@ export default defineConfig({
     {
       files: ['src/**/*.ts'],
       rules: {
+        'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
+        'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
         'node/no-process-env': 'error', // config reads the environment, nobody else
         'typescript/no-unsafe-argument': 'error',
         'typescript/no-unsafe-assignment': 'error',
@@ -68,8 +96,11 @@ export default defineConfig({
         'typescript/no-unsafe-assignment': 'off',
         'typescript/no-unsafe-call': 'off',
         'typescript/no-unsafe-member-access': 'off',
+        'max-lines': 'off',
+        'max-lines-per-function': 'off',
       },
     },
+    { files: Object.keys(longFunctions), rules: { 'max-lines-per-function': 'off' } },
     ...walls(import.meta.dirname),
   ],
 });

@@ -1,6 +1,6 @@
-import { readSettings, runningOllama, watchSettings, type SettingsArgs } from '#config/index';
+import { readSettings, runningOllama, watchSettings, type Reading, type SettingsArgs } from '#config/index';
 import { greeting } from './greeting.ts';
-import { causeOf, openLog } from '#telemetry/log';
+import { causeOf, openLog, type Log } from '#telemetry/log';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
 import { stopOnSignals } from '#process/signals';
@@ -38,12 +38,16 @@ export async function run(args: SettingsArgs): Promise<void> {
     console.log('Stopped.');
   }, endSeconds);
   const server = await starting;
+  warnOfSettings(log, start);
   const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.');
   const watched = watchSettings({
     start,
     read,
     changed({ reading, changed, restart }) {
-      const said = () => log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+      const said = () => {
+        log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+        warnOfSettings(log, reading);
+      };
       const changing = server.change(reading.settings);
       if (changing) return changing.then(said);
       said();
@@ -63,4 +67,9 @@ export async function run(args: SettingsArgs): Promise<void> {
       hasProvider: Object.keys(settings.providers).length > 0,
     }),
   );
+}
+
+/** One line that names the settings which somebody set and which do nothing yet. */
+function warnOfSettings(log: Log, { notInEffect }: Reading): void {
+  if (notInEffect.length > 0) log.warn({ settings: notInEffect }, 'These settings are accepted but not yet in effect.');
 }

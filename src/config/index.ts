@@ -11,6 +11,7 @@ import { ruleAt } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
 import type { Trouble } from './sense/trouble.ts';
+import { notInEffect } from './not-in-effect.ts';
 import type { Reading } from './reading.ts';
 import { settled } from './settled.ts';
 import { fileForm, form, shaped } from './shape.ts';
@@ -51,7 +52,13 @@ export function readSettings({ args = {}, env = process.env, cwd = process.cwd()
   const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
   refuse(Array.from(troubles(settings), (trouble) => told(trouble, bestFirst, settings)));
-  return { settings, ...(file === undefined ? {} : { file }), path, sources: sourcesOf(settings, bestFirst) };
+  return {
+    settings,
+    ...(file === undefined ? {} : { file }),
+    path,
+    sources: sourcesOf(settings, bestFirst),
+    notInEffect: notInEffect(fileForm, written?.value),
+  };
 }
 
 /** Where the file is looked for; one that was named must be there. */

@@ -9,4 +9,6 @@ export interface Reading {
   /** Where that file is, or would be. */
   readonly path: string;
   readonly sources: Sources;
+  /** The settings in the file that are accepted and not yet in effect, by their names. */
+  readonly notInEffect: readonly string[];
 }

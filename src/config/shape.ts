@@ -4,12 +4,13 @@ import type { BadSetting } from './bad-settings.ts';
 import { loosened, membersOf, pruned, ruleAt, type Rule } from './form.ts';
 import type { Layer } from './layer.ts';
 import { nearest } from './near.ts';
+import { withNotes } from './not-in-effect.ts';
 import { fieldOf, pathOf, valueAt, type Path } from './path.ts';
 import { allSettings, fileSettings } from './schema/index.ts';
 import { shown } from './shown.ts';
 
 /** What a file may say, and what the environment and the command line may say. */
-export const fileForm = loosened(fileSettings);
+export const fileForm = withNotes(loosened(fileSettings));
 export const form = loosened(allSettings);
 
 /** The layer's settings, or the first thing in it that does not have the form of a setting. */

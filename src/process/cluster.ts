@@ -51,7 +51,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     source: accounting.source,
     settledOf: accounting.settledOf,
     takeSettled: accounting.takeSettled,
-    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds, settings.limits.agentSeconds),
+    longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });

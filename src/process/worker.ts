@@ -4,7 +4,7 @@
  */
 import cluster from 'node:cluster';
 import { bareThroughout } from '#config/bare';
-import { toldContact } from '#ledger/admission/contact';
+import { reportedContact } from '#ledger/admission/contact';
 import { openChannel } from '#kit/ipc/channel';
 import { systemClock } from '#kit/async/clock';
 import { causeOf, openLog } from '#telemetry/log';
@@ -23,7 +23,7 @@ let serving: ServingProcess | undefined;
 let isEmployed = false;
 let hasErred = false;
 const recalled = new Set<(account: Account) => void>();
-const contact = toldContact(systemClock);
+const contact = reportedContact(systemClock);
 
 const answers: WorkerAnswers = {
   async start({ settings: sent, localToken, journal }) {
@@ -65,7 +65,7 @@ const answers: WorkerAnswers = {
   recall: (account) => {
     for (const listen of recalled) listen(account);
   },
-  reached: ({ goodMilliseconds, lapsed }) => contact.told(goodMilliseconds, lapsed),
+  reached: ({ goodMilliseconds, lapsed }) => contact.reported(goodMilliseconds, lapsed),
   async drain(graceSeconds) {
     await (await server).close(graceSeconds);
     setImmediate(() => process.exit(0)); // the answer goes out first

@@ -11,7 +11,7 @@ import { openHealth } from '../../src/gateway/routing/health.ts';
 import { ResponseCache } from '#gateway/rules/response-cache';
 import { openPipeline } from '../../src/gateway/pipeline.ts';
 import { adoptJournals } from '../../src/ledger/shipping/adopt.ts';
-import { keepContact, toldContact } from '../../src/ledger/admission/contact.ts';
+import { keepContact, reportedContact } from '../../src/ledger/admission/contact.ts';
 import type { Disk } from '../../src/ledger/journal/disk.ts';
 import { openLedger, type Ledger } from '../../src/ledger/index.ts';
 import { openJournal, type CallJournal, type Journal } from '../../src/ledger/journal/journal.ts';
@@ -268,12 +268,12 @@ export class Machine {
       await open.journal?.close();
       life.clock.after(0, () => life.end()); // the answer goes out first
     };
-    const contact = this.parts.streamSeconds === undefined ? undefined : toldContact(life.clock);
+    const contact = this.parts.streamSeconds === undefined ? undefined : reportedContact(life.clock);
     const parent = openChannel<ParentAnswers>(
       wire,
       {
         recall: (account: Account) => recalled.forEach((listen) => listen(account)),
-        reached: ({ goodMilliseconds, lapsed }: Reached) => contact?.told(goodMilliseconds, lapsed),
+        reached: ({ goodMilliseconds, lapsed }: Reached) => contact?.reported(goodMilliseconds, lapsed),
         drain,
       },
       refusals,

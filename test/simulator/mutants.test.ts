@@ -150,7 +150,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['forgets that an answer was lost', 24, () => reads(LocalLease.prototype, 'isUnheard', () => false)],
+  ['forgets that an answer was lost', 24, () => reads(LocalLease.prototype, 'isUnacknowledged', () => false)],
   [
     'spends what it gave back',
     3,
@@ -200,10 +200,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       const back = [
         replaced(
           CostEstimate.prototype,
-          'tell',
-          (tell) =>
+          'setAmounts',
+          (setAmounts) =>
             function (this: CostEstimate, claims, now) {
-              tell.call(this, claims, now);
+              setAmounts.call(this, claims, now);
               if (this.isUnwatched) for (const claim of claims) claim.most = Math.max(claim.least, Math.min(claim.most, claim.step));
             },
         ),
@@ -467,10 +467,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
     () =>
       replaced(
         MachineLease.prototype,
-        'told',
-        (told) =>
+        'reported',
+        (reported) =>
           function (this: MachineLease, worker, one, now) {
-            told.call(this, worker, { ...one, amount: one.amount * 2 }, now);
+            reported.call(this, worker, { ...one, amount: one.amount * 2 }, now);
           },
       ),
   ],

@@ -34,7 +34,7 @@ const mistakes: readonly (readonly [what: string, from: number, planted: { reado
         (lapse) =>
           function (this: LocalLease, isTakenBack) {
             lapse.call(this, isTakenBack);
-            this.minute?.told(this.minute.untoldCount);
+            this.minute?.acknowledge(this.minute.unreportedCount);
           },
       ),
   ],
@@ -49,7 +49,7 @@ const mistakes: readonly (readonly [what: string, from: number, planted: { reado
           function (this: MachineLease, now) {
             lapse.call(this, now);
             this.returns(now);
-            this.heard();
+            this.acknowledge();
           },
       ),
   ],

@@ -6,7 +6,7 @@ import { defaults, models } from './models.ts';
 import { alerts, blobs, mcp, otel, outbound, rerank, search } from './outside.ts';
 import { charge, newUsers, plans } from './plans.ts';
 import { providers } from './providers.ts';
-import { later, list, oneOf, text, word } from './shapes.ts';
+import { list, oneOf, text, word } from './shapes.ts';
 
 /** Every setting of the file, in the order of the file. A member with a `default` may be left out of it and is always there in `Settings`. */
 export const fileSettings = Type.Object(
@@ -17,7 +17,7 @@ export const fileSettings = Type.Object(
     databaseUrl: Type.Optional(word('PostgreSQL 15 or newer, as postgres://…; absent: the embedded database.', { examples: ['${DATABASE_URL}'] })),
     workers: Type.Integer({ minimum: 1, maximum: 1024, description: 'Processes on this machine; more than 1 need databaseUrl.', default: 1 }),
     logLevel: oneOf('What is logged: this and worse.', logLevels, { default: 'info' }),
-    publicUrl: later('access tokens, callbacks and the console', text('The address that clients see; empty: made from host and port.')),
+    publicUrl: text('The address that clients see, as /openapi.json names it; empty: made from host and port.'),
     trustedProxies: list('Addresses or networks that may say X-Forwarded-*.', word('An address, or a network as 10.0.0.0/8.')),
     providers,
     models,

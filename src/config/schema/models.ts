@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { catalogueDate } from '#core/catalogue-date';
 import { abilities } from '#core/target';
-import { amount, count, later, list, named, oneOf, record, word } from './shapes.ts';
+import { amount, count, list, named, oneOf, record, word } from './shapes.ts';
 
 const rates = {
   input: amount('A million tokens of the prompt', 'US dollars'),
@@ -107,11 +107,11 @@ export const models = named(
 
 export const defaults = Type.Object(
   {
-    chat: Type.Optional(word('For a chat that names no model.')),
+    chat: Type.Optional(word('What gencompat and followUp are where they are left out.')),
     embedding: Type.Optional(word('For an embedding name that nobody knows.')),
     gencompat: Type.Optional(word('The first choice of its tier, for a Gemini-style name without a model of its own.')),
-    speech: Type.Optional(later('speech', word('For speech.'))),
-    followUp: Type.Optional(later('follow-up questions', word('For follow-up questions.'))),
+    speech: Type.Optional(word('For speech.')),
+    followUp: Type.Optional(word('For follow-up questions.')),
   },
   {
     additionalProperties: false,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { group, later, list, named, oneOf, record, text, word } from './shapes.ts';
+import { group, list, named, oneOf, record, text, word } from './shapes.ts';
 
 /** What Dragoman talks with besides clients and providers. */
 export const search = group('Where the web is searched.', {
@@ -15,30 +15,24 @@ export const search = group('Where the web is searched.', {
 });
 
 export const rerank = group('Who sorts passages again.', {
-  url: later('datasets', text('Its address; empty: nobody.')),
-  apiKey: later('datasets', text('Its API key.')),
-  model: later('datasets', text('The model.')),
+  url: text('Its address; empty: nobody.'),
+  apiKey: text('Its API key.'),
+  model: text('The model.'),
 });
 
 export const mcp = group('MCP servers.', {
-  mode: later('MCP', oneOf('May users add servers of their own (open), or only use those of the whitelist?', ['open', 'whitelist'], { default: 'open' })),
-  whitelist: later(
-    'MCP',
-    list('Servers by address.', record('A server.', { name: word('Its name.'), url: word('Its address.') }), {
-      examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
+  mode: oneOf('May users add servers of their own (open), or only use those of the whitelist?', ['open', 'whitelist'], { default: 'open' }),
+  whitelist: list('Servers by address.', record('A server.', { name: word('Its name.'), url: word('Its address.') }), {
+    examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
+  }),
+  stdio: list(
+    'Servers that are started as programs; only here, never by a user.',
+    record('A program.', {
+      name: word('Its name.'),
+      command: word('The program, as an absolute path; no shell reads it.'),
+      args: list('Its arguments.', Type.String()),
+      env: named('Its whole environment.', Type.String()),
     }),
-  ),
-  stdio: later(
-    'MCP',
-    list(
-      'Servers that are started as programs; only here, never by a user.',
-      record('A program.', {
-        name: word('Its name.'),
-        command: word('The program, as an absolute path; no shell reads it.'),
-        args: list('Its arguments.', Type.String()),
-        env: named('Its whole environment.', Type.String()),
-      }),
-    ),
   ),
 });
 
@@ -54,21 +48,18 @@ export const outbound = group('Connections to the outside.', {
 });
 
 export const alerts = group('Who is told when something needs an operator.', {
-  url: later('alerts', text('Address that a JSON message is posted to; empty: nobody.')),
-  secret: later('alerts', text('Signs the messages.')),
+  url: text('Address that a JSON message is posted to; empty: nobody.'),
+  secret: text('Signs the messages.'),
 });
 
 export const blobs = group('Where files are kept.', {
-  s3: later(
-    'the bucket store',
-    group('An S3-compatible bucket; empty: the data folder.', {
-      endpoint: text('Address of the store.'),
-      region: text('Its region.'),
-      bucket: text('The bucket.'),
-      accessKeyId: text('Name of the key.'),
-      secretAccessKey: text('The key.'),
-    }),
-  ),
+  s3: group('An S3-compatible bucket; empty: the data folder.', {
+    endpoint: text('Address of the store.'),
+    region: text('Its region.'),
+    bucket: text('The bucket.'),
+    accessKeyId: text('Name of the key.'),
+    secretAccessKey: text('The key.'),
+  }),
 });
 
-export const otel = group('OpenTelemetry.', { endpoint: later('tracing', text('OTLP address; empty: off.')) });
+export const otel = group('OpenTelemetry.', { endpoint: text('OTLP address; empty: off.') });

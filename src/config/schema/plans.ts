@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { amount, count, group, later, list, named, oneOf, record, word, yes } from './shapes.ts';
+import { amount, count, group, list, named, oneOf, record, word, yes } from './shapes.ts';
 
 const plan = record('What its users may use.', {
   monthlyTokens: Type.Optional(count('Inference in a calendar month, UTC', 'plan tokens', 0)),
-  monthlyTrainTokens: Type.Optional(later('training', count('Training in a calendar month, UTC', 'plan tokens', 0))),
+  monthlyTrainTokens: Type.Optional(count('Training in a calendar month, UTC, and embeddings where `charge.embeddings` says train', 'plan tokens', 0)),
   requestsPerMinute: Type.Optional(count('Requests in a minute', 'requests', 0)),
   concurrentStreams: Type.Optional(count('Streams at a time', 'streams', 0)),
   monthlyUsd: Type.Optional(amount('Spending in a calendar month, UTC; models without a price are then refused', 'US dollars')),
@@ -27,10 +27,10 @@ export const plans = named(
   },
 );
 
-export const newUsers = group('Users that are added without a word about it.', {
+export const newUsers = group('What a new user gets that is added without it.', {
   plan: Type.Optional(word('Their plan; absent: `free` if there is a plan of that name, else `unlimited`.', { examples: ['free'] })),
-  signup: later('the console', yes('May people register themselves?', false)),
-  domains: later('the console', list('Who registers must have an e-mail address in one of these domains; empty: in any.', word('A domain.'))),
+  signup: yes('May people register themselves?', false),
+  domains: list('Who registers must have an e-mail address in one of these domains; empty: in any.', word('A domain.')),
 });
 
 export const charge = group('From which balance things are paid.', {

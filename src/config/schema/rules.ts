@@ -1,6 +1,6 @@
 import { entities } from '#kit/patterns/entities';
 import { Type } from 'typebox';
-import { count, group, later, list, named, oneOf, record, text, word, yes } from './shapes.ts';
+import { count, group, list, named, oneOf, record, text, word, yes } from './shapes.ts';
 
 const any = 'empty: all';
 
@@ -35,18 +35,15 @@ export const responses = group('Stored answers of the responses interface.', {
   }),
 });
 
-export const bodies = later(
-  'the prompt log',
-  oneOf(
-    'What is kept of prompts: own (the first 2,000 characters each of prompt and answer, sealed, shown only to the user), all (also to administrators) or none.',
-    ['own', 'all', 'none'],
-    { default: 'own' },
-  ),
+export const bodies = oneOf(
+  'What is kept of prompts: own (the first 2,000 characters each of prompt and answer, sealed, shown only to the user), all (also to administrators) or none.',
+  ['own', 'all', 'none'],
+  { default: 'own' },
 );
 
 export const retention = group('How long the books are kept.', {
   usageMonths: count('Usage rows, the present month counted', 'months', 1, { default: 13 }),
-  bodiesDays: later('the prompt log', count('Prompts', 'days', 1, { default: 30 })),
+  bodiesDays: count('Prompts', 'days', 1, { default: 30 }),
 });
 
 export const cache = named(
@@ -65,14 +62,11 @@ export const guard = group('What may be said.', {
 
 export const auth = group('Who may come in.', {
   keyInQuery: yes('Is ?key= taken as a credential?', false),
-  oidc: later(
-    'the console',
-    group('Sign-in through an OpenID provider; empty: none.', {
-      issuer: text('Its address.'),
-      clientId: text('Our name there.'),
-      clientSecret: text('Our secret there.'),
-    }),
-  ),
+  oidc: group('Sign-in through an OpenID provider; empty: none.', {
+    issuer: text('Its address.'),
+    clientId: text('Our name there.'),
+    clientSecret: text('Our secret there.'),
+  }),
 });
 
 export const cors = group('Browsers.', {
@@ -80,12 +74,7 @@ export const cors = group('Browsers.', {
 });
 
 export const compat = group('Habits of older servers that some clients need.', {
-  nativeErrors: later(
-    'the native interface',
-    oneOf('http: errors have their real status; envelope: 200 with the status in the body.', ['http', 'envelope'], {
-      default: 'http',
-    }),
-  ),
-  vendorNames: later('the native interface', yes('Are the model names of other servers understood?', true)),
-  leadingNewlines: later('the native interface', yes('Does an answer start with two newlines?', false)),
+  nativeErrors: oneOf('http: errors have their real status; envelope: 200 with the status in the body.', ['http', 'envelope'], { default: 'http' }),
+  vendorNames: yes('Are the model names of other servers understood?', true),
+  leadingNewlines: yes('Does an answer start with two newlines?', false),
 });

@@ -47,9 +47,3 @@ export const count = (description: string, unit: string, minimum: number, option
 
 export const amount = (description: string, unit: string, options: Options = {}) =>
   Type.Number({ minimum: 0, description: `${description} (${unit}).`, ...options });
-
-/** Accepted already, and without effect so far. */
-export const later = <Schema extends TSchema>(feature: string, schema: Schema): Schema => ({
-  ...schema,
-  description: `${(schema as Options).description} Used by ${feature}, not yet in this version.`,
-});

@@ -3,7 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import { Fault, faultOf } from '#core/fault';
 import type { LeaseRequest, LeaseGrant, LeaseSource, PermitKind } from '#core/lease';
 import { monthOf } from '#core/plan';
-import { askOf, mayStock } from './lease-request.ts';
+import { leaseRequest, mayStock } from './lease-request.ts';
 import { drift, first, LocalLease, type Hold, type Growth, type Lack, type MessageNumbers } from './local-lease.ts';
 
 export interface AccountsDeps {
@@ -12,32 +12,32 @@ export interface AccountsDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Milliseconds between two asks for what others hold. */
+/** Milliseconds between two requests for what others hold. */
 export const pollMilliseconds = 150;
 /** Milliseconds after which an account that nobody uses is given back and forgotten. */
 const idleMilliseconds = 60_000;
 const sweepMilliseconds = 10_000;
 /** Milliseconds for which freed amounts go back at once after a recall. */
 const recallMilliseconds = 5000;
-/** Milliseconds without asks for stock after one has failed. */
+/** Milliseconds without requests for stock after one has failed. */
 const quietMilliseconds = 1000;
 /** Longer than a call takes from its arrival to its place in line. */
 const soonMilliseconds = 5000;
-/** Accounts in memory above which those not in use are given back sooner. */
+/** Number of accounts in memory above which idle ones are given back sooner. */
 const manyAccounts = 50_000;
 const returnsAtOnce = 500;
 
-/** The limited accounts this process spends from, each with the part of it that it may spend without asking. */
+/** The limited accounts that this process spends from, each with its lease. */
 export class Accounts {
   readonly #source: LeaseSource;
   readonly #clock: Clock;
   readonly #log: AccountsDeps['log'];
-  readonly #holdings = new Map<string, LocalLease>();
-  /** Those that have something to tell the source at the end of this tick. */
-  readonly #telling = new Set<LocalLease>();
-  readonly #turns: MessageNumbers = { last: 0 };
+  readonly #leases = new Map<string, LocalLease>();
+  /** Leases for the next message to the source, which goes at the end of this tick. */
+  readonly #unsent = new Set<LocalLease>();
+  readonly #numbers: MessageNumbers = { last: 0 };
   #lastOrder = 0;
-  #isTalkPlanned = false;
+  #isMessagePlanned = false;
   #isSweepPlanned = false;
   #sweepAt = manyAccounts;
   #closed: Fault | undefined;
@@ -50,21 +50,21 @@ export class Accounts {
     source.contact?.onReached((lapsed) => lapsed.length > 0 && this.#lapse(lapsed, source.contact!.isSourcesWord));
   }
 
-  /** Why nothing may be spent here any more: what this process held is in other hands. */
+  /** Why nothing may be spent here any more: the leases of this process belong to another one. */
   get closed(): Fault | undefined {
     return this.#closed;
   }
 
   get size(): number {
-    return this.#holdings.size;
+    return this.#leases.size;
   }
 
   find(account: Account, limit: number, now: number): LocalLease {
     const name = accountName(account);
-    let lease = this.#holdings.get(name);
+    let lease = this.#leases.get(name);
     if (!lease) {
-      lease = new LocalLease(account, name, this.#turns, this.#source.contact);
-      this.#holdings.set(name, lease);
+      lease = new LocalLease(account, name, this.#numbers, this.#source.contact);
+      this.#leases.set(name, lease);
       this.#planSweep();
     }
     lease.left += limit - lease.limit; // a plan may change
@@ -73,7 +73,7 @@ export class Accounts {
     return lease;
   }
 
-  /** Takes what all claims want, or nothing of any. @returns the claim that stands most in the way, and why */
+  /** Takes all holds, or none of them. @returns the hold with the gravest lack, where one cannot be taken */
   take(holds: readonly Hold[]): { readonly hold: Hold; readonly lack: Lack } | undefined {
     const now = this.#clock.monotonic();
     let worst: { hold: Hold; lack: Lack } | undefined;
@@ -85,21 +85,21 @@ export class Accounts {
     for (const hold of holds) {
       const { lease } = hold;
       lease.take(hold, now);
-      if (lease.free < lease.level / 2 && mayStock(lease, now)) this.#tell(lease);
+      if (lease.free < lease.level / 2 && mayStock(lease, now)) this.#plan(lease);
     }
     return undefined;
   }
 
   /**
-   * Gives a call its place among those that wait. Were it first in one line and behind in another, two could each hold up the other: they would give way in
-   * turns without end.
+   * Gives a call its place among those that wait, the same in every line. With different places, two calls that are each first in one line would give way to
+   * one another without end.
    */
   enter(holds: readonly Hold[]): void {
     const order = ++this.#lastOrder;
     for (const hold of holds) hold.order = order;
   }
 
-  /** Puts the claims that lack something in line, and asks for what may be had. Those that lack nothing keep no place from others. */
+  /** Puts the holds that lack something in line, and requests what can be had. A hold that lacks nothing leaves its line. */
   queue(holds: readonly Hold[], wake: () => void, fail: (fault: Fault) => void): void {
     const now = this.#clock.monotonic();
     for (const hold of holds) {
@@ -117,39 +117,39 @@ export class Accounts {
       if (hold.lackedAt < 0) hold.lackedAt = lease.sent;
       if (lack !== 'elsewhere') continue;
       if (lease.isAnswered(hold)) this.#poll(lease);
-      else this.#tell(lease);
+      else this.#plan(lease);
     }
   }
 
-  /** Gives up the places in line, served or not. */
+  /** Leaves all lines, served or not. */
   leave(holds: readonly Hold[]): void {
     for (const hold of holds) this.#leave(hold);
   }
 
-  /** Books the cost of a call, in the unit of the claim's account. */
+  /** Books the cost of a call, in the unit of the hold's account. */
   settle(hold: Hold, cost: number): void {
     const { lease } = hold;
     const now = this.#clock.monotonic();
     lease.settle(hold, cost, now);
     this.#move(lease);
-    if (now < lease.recalledUntil) this.#tell(lease);
+    if (now < lease.recalledUntil) this.#plan(lease);
   }
 
-  /** Frees what is set aside for a call beyond so much. */
+  /** Frees what is set aside for a call beyond `amount`. */
   trim(hold: Hold, amount: number): void {
     if (amount >= hold.held) return;
     hold.lease.grow(hold, amount);
     this.#move(hold.lease);
   }
 
-  /** A running answer wants so much more: the source is asked. */
+  /** Requests more from the source for a running answer. */
   grow(lease: LocalLease, { least, most }: Growth): void {
     const { growth } = lease;
     lease.growth = growth ? { least: Math.min(growth.least, least), most: growth.most + most } : { least, most };
-    this.#tell(lease);
+    this.#plan(lease);
   }
 
-  /** The same, until the source has answered. @throws Fault `overloaded` while it is away */
+  /** As `grow`, and resolves when the source has answered. @throws Fault `overloaded` while it is away */
   grown(lease: LocalLease, growth: Growth): Promise<void> {
     this.grow(lease, growth);
     return new Promise((resolve, reject) => lease.listeners.push((fault) => (fault ? reject(fault) : resolve())));
@@ -159,7 +159,7 @@ export class Accounts {
   async close(): Promise<void> {
     const now = this.#clock.monotonic();
     await this.#giveBack(
-      [...this.#holdings.values()].filter((lease) => !lease.talking && lease.hasReturns),
+      [...this.#leases.values()].filter((lease) => !lease.isSending && lease.hasReturns),
       now,
     );
   }
@@ -168,60 +168,60 @@ export class Accounts {
     if (hold.lease.line.delete(hold)) this.#move(hold.lease);
   }
 
-  /** Something was freed: the first in line tries again. */
+  /** Something was freed: the first call in line tries again. */
   #move(lease: LocalLease): void {
     first(lease.line)?.wake?.();
   }
 
-  #tell(lease: LocalLease): void {
-    this.#telling.add(lease);
-    if (this.#isTalkPlanned) return;
-    this.#isTalkPlanned = true;
+  #plan(lease: LocalLease): void {
+    this.#unsent.add(lease);
+    if (this.#isMessagePlanned) return;
+    this.#isMessagePlanned = true;
     queueMicrotask(() => {
-      this.#isTalkPlanned = false;
-      void this.#talk();
+      this.#isMessagePlanned = false;
+      void this.#sendMessage();
     });
   }
 
-  /** One message for all that came together in this tick. An account that waits for an answer speaks again when it is there. */
-  async #talk(): Promise<void> {
+  /** Sends one message for all leases that were planned in this tick. A lease that waits for an answer is sent again when it is there. */
+  async #sendMessage(): Promise<void> {
     const now = this.#clock.monotonic();
     const asking: LocalLease[] = [];
-    const asks: LeaseRequest[] = [];
+    const requests: LeaseRequest[] = [];
     const returning: LocalLease[] = [];
-    const telling = [...this.#telling]; // some have more to say, and stay
-    for (const lease of telling) {
-      if (lease.talking) continue;
-      this.#telling.delete(lease);
-      // What does not do for the first in line here may do for somebody elsewhere: nobody sits on half of what two wait for.
+    const unsent = [...this.#unsent]; // some are added again, for the message after this one
+    for (const lease of unsent) {
+      if (lease.isSending) continue;
+      this.#unsent.delete(lease);
+      // What is too little for the first in line here may be enough for another holder: two that wait must not each keep half of it.
       if (now < lease.recalledUntil && lease.free > 0 && lease.free < (first(lease.line)?.least ?? Infinity)) {
         returning.push(lease);
-        if (lease.line.size > 0 || lease.growth) this.#telling.add(lease);
+        if (lease.line.size > 0 || lease.growth) this.#unsent.add(lease);
         continue;
       }
-      const ask = askOf(lease, now);
-      if (!ask) {
+      const request = leaseRequest(lease, now);
+      if (!request) {
         if (lease.owes) returning.push(lease);
         else this.#answer(lease);
         continue;
       }
       asking.push(lease);
-      asks.push(ask);
+      requests.push(request);
     }
-    await Promise.all([asks.length > 0 ? this.#lease(asking, asks) : undefined, this.#giveBack(returning, now)]);
+    await Promise.all([requests.length > 0 ? this.#lease(asking, requests) : undefined, this.#giveBack(returning, now)]);
   }
 
-  async #lease(asking: readonly LocalLease[], asks: readonly LeaseRequest[]): Promise<void> {
-    const told = asking.map((lease) => this.#speaks(lease));
+  async #lease(asking: readonly LocalLease[], requests: readonly LeaseRequest[]): Promise<void> {
+    const reported = asking.map((lease) => this.#markSent(lease));
     let grants: readonly LeaseGrant[];
     try {
-      grants = await this.#source.lease(asks);
+      grants = await this.#source.lease(requests);
     } catch (error) {
       const fault = this.#failed(error);
       for (const lease of asking) {
         lease.quietUntil = this.#clock.monotonic() + quietMilliseconds;
-        this.#heard(lease, fault);
-        // Who can do with what is here is served from it.
+        this.#finished(lease, fault);
+        // A hold that is content with what is here is served from it.
         for (const hold of lease.line)
           if (hold.isPatient && lease.free + drift >= hold.least) hold.wake?.();
           else hold.fail?.(fault);
@@ -230,9 +230,9 @@ export class Accounts {
     }
     for (const [place, lease] of asking.entries()) {
       const { granted, spent, left } = grants[place]!;
-      lease.heard(told[place]!);
+      lease.acknowledge(reported[place]!);
       lease.receive(granted, spent, left);
-      this.#heard(lease);
+      this.#finished(lease);
       this.#move(lease);
     }
   }
@@ -241,7 +241,7 @@ export class Accounts {
     for (let start = 0; start < leases.length; start += returnsAtOnce) {
       const some = leases.slice(start, start + returnsAtOnce);
       const returns = some.map((lease) => lease.returns(now));
-      const told = some.map((lease) => this.#speaks(lease));
+      const reported = some.map((lease) => this.#markSent(lease));
       let error: unknown;
       try {
         await this.#source.giveBack(returns);
@@ -250,8 +250,8 @@ export class Accounts {
         this.#failed(thrown);
       }
       for (const [place, lease] of some.entries()) {
-        if (error === undefined) lease.heard(told[place]!);
-        this.#heard(lease);
+        if (error === undefined) lease.acknowledge(reported[place]!);
+        this.#finished(lease);
         if (error === undefined) this.#forget(lease);
         this.#move(lease);
       }
@@ -259,24 +259,24 @@ export class Accounts {
     }
   }
 
-  /** @returns how many requests the source is being told of */
-  #speaks(lease: LocalLease): number {
-    lease.talking = true;
+  /** @returns how many used requests the message reports */
+  #markSent(lease: LocalLease): number {
+    lease.isSending = true;
     lease.sent++;
-    return lease.minute?.untoldCount ?? 0;
+    return lease.minute?.unreportedCount ?? 0;
   }
 
-  #heard(lease: LocalLease, fault?: Fault): void {
-    lease.talking = false;
+  #finished(lease: LocalLease, fault?: Fault): void {
+    lease.isSending = false;
     this.#answer(lease, fault);
-    if (this.#telling.has(lease)) this.#tell(lease);
+    if (this.#unsent.has(lease)) this.#plan(lease);
   }
 
   #answer(lease: LocalLease, fault?: Fault): void {
     for (const listener of lease.listeners.splice(0)) listener(fault);
   }
 
-  /** @returns the failure as it may be told to a client */
+  /** @returns the fault for clients */
   #failed(error: unknown): Fault {
     const fault = faultOf(error);
     if (fault.code === 'conflict') {
@@ -284,57 +284,57 @@ export class Accounts {
       return (this.#closed ??= new Fault('overloaded', 'This server no longer keeps the books: please try again.', { retryAfter: 1, cause: fault }));
     }
     if (fault.code !== 'overloaded') this.#log('The source of leases failed.', error);
-    return this.away(fault.details.retryAfter, error);
+    return this.awayFault(fault.details.retryAfter, error);
   }
 
-  /** The refusal while the source is away. @param retryAfter seconds */
-  away(retryAfter = 1, cause?: unknown): Fault {
+  /** The fault while the source is away. @param retryAfter seconds */
+  awayFault(retryAfter = 1, cause?: unknown): Fault {
     return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter, cause });
   }
 
   #poll(lease: LocalLease): void {
-    if (lease.pollArmed || lease.talking) return;
+    if (lease.pollArmed || lease.isSending) return;
     lease.pollArmed = true;
     this.#clock.after(pollMilliseconds, () => {
       lease.pollArmed = false;
-      if (lease.line.size > 0) this.#tell(lease);
+      if (lease.line.size > 0) this.#plan(lease);
     });
   }
 
   #recalled(account: Account): void {
-    const lease = this.#holdings.get(accountName(account));
+    const lease = this.#leases.get(accountName(account));
     if (!lease) return;
     lease.recalledUntil = this.#clock.monotonic() + recallMilliseconds;
-    if (lease.free > 0 || lease.owes) this.#tell(lease); // two who wait for one another do not ask without end
+    if (lease.free > 0 || lease.owes) this.#plan(lease); // two holders that wait for one another do not ask without end
   }
 
   #lapse(lapsed: readonly PermitKind[], isTakenBack: boolean): void {
-    for (const lease of this.#holdings.values()) {
+    for (const lease of this.#leases.values()) {
       if (!lapsed.some((kind) => kind === lease.account.kind)) continue;
       lease.lapse(isTakenBack);
-      if (lease.owes) this.#tell(lease);
+      if (lease.owes) this.#plan(lease);
     }
   }
 
   #planSweep(): void {
-    if (this.#holdings.size >= this.#sweepAt) {
-      this.#sweepAt = 2 * this.#holdings.size; // until the sweep below has said how many remain
-      queueMicrotask(() => void this.#sweep(soonMilliseconds).then(() => (this.#sweepAt = Math.max(manyAccounts, 2 * this.#holdings.size))));
+    if (this.#leases.size >= this.#sweepAt) {
+      this.#sweepAt = 2 * this.#leases.size; // until the sweep below has said how many remain
+      queueMicrotask(() => void this.#sweep(soonMilliseconds).then(() => (this.#sweepAt = Math.max(manyAccounts, 2 * this.#leases.size))));
     }
     if (this.#isSweepPlanned) return;
     this.#isSweepPlanned = true;
     this.#clock.after(sweepMilliseconds, () => {
       this.#isSweepPlanned = false;
-      void this.#sweep(idleMilliseconds).then(() => this.#holdings.size > 0 && this.#planSweep());
+      void this.#sweep(idleMilliseconds).then(() => this.#leases.size > 0 && this.#planSweep());
     });
   }
 
-  /** Gives back what nobody has used for so long, and what is left of earlier months. */
+  /** Gives back what has been idle for so many milliseconds, and what is left of earlier months. */
   async #sweep(milliseconds: number): Promise<void> {
     const now = this.#clock.monotonic();
     const month = monthOf(this.#clock.now());
     const returning: LocalLease[] = [];
-    for (const lease of this.#holdings.values()) {
+    for (const lease of this.#leases.values()) {
       const isPast = lease.account.month !== '' && lease.account.month < month;
       if (!lease.isIdle || now - lease.usedAt < (isPast ? soonMilliseconds : milliseconds)) continue;
       if (lease.hasReturns) returning.push(lease);
@@ -343,13 +343,13 @@ export class Accounts {
     await this.#giveBack(returning, now);
   }
 
-  /** Lets go of an account of which nothing is held. One with more billed than granted is remembered for its month: that is still to be covered. */
+  /** Forgets an account of which nothing is held. One with more billed than granted is kept for its month: a grant has yet to cover that. */
   #forget(lease: LocalLease): void {
     const { account, free, usedAt } = lease;
     const isPast = account.month !== '' && account.month < monthOf(this.#clock.now());
     const isEmpty = Math.abs(free) < drift || (isPast && free < 0);
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
-    if (isEmpty && !isRecent && !lease.minute?.untoldCount && !lease.owes && lease.isIdle) this.#holdings.delete(lease.name);
+    if (isEmpty && !isRecent && !lease.minute?.unreportedCount && !lease.owes && lease.isIdle) this.#leases.delete(lease.name);
   }
 }
 

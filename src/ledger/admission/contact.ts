@@ -2,26 +2,26 @@ import type { Clock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
 import { permits, type Contact, type PermitKind } from '#core/lease';
 
-/** Milliseconds from one sign of life to the next. */
-const aliveMilliseconds = 10_000;
-/** After one that did not come through. */
-const sorryMilliseconds = 1000;
-/** Clocks do not run equally fast: what may be ended so much later by the database's is taken as ended here. */
-const doubtMilliseconds = 5000;
+/** Milliseconds between two heartbeats. */
+const beatMilliseconds = 10_000;
+/** Milliseconds until the next heartbeat after one that failed. */
+const retryMilliseconds = 1000;
+/** Milliseconds by which permits lapse here before the database may end them: clocks do not run equally fast. */
+const driftMilliseconds = 5000;
 
 export interface ContactDeps {
-  /** Tells the database that this holder lives, and for how many seconds a stream of it may run. @throws Fault `conflict` when somebody else has closed it */
+  /** Heartbeat: records in the database that this holder lives, and for how many seconds its streams may run. @throws Fault `conflict` when the holder was closed */
   readonly seen: (streamSeconds: number) => Promise<void>;
-  /** How long a stream may take. */
+  /** The longest that a stream may take. */
   readonly streamSeconds: () => number;
   readonly clock: Clock;
-  /** Somebody else has closed it. */
+  /** The holder was closed by another process. */
   readonly lost: (cause: unknown) => void;
 }
 
 /**
- * Says now and then that this holder lives, and knows what follows where that does not come through: after `useMilliseconds` its permits are not used any more,
- * since the database ends those of a silent holder some time later; and when it is heard again after so long, what it had is no longer its own.
+ * Sends the heartbeat of this holder, and says what follows where it fails. `useMilliseconds` after the last one the holder uses no more permits, since the
+ * database ends those of a silent holder some time later. When the database is reached again after so long, the permits of before have lapsed.
  *
  * @param enteredAt when the holder was entered, or a moment before (monotonic milliseconds)
  */
@@ -31,29 +31,29 @@ export function keepContact({ seen, streamSeconds, clock, lost }: ContactDeps, e
   let longest = 0;
   let isEnded = false;
   let cancel = () => {};
-  const say = async () => {
+  const beat = async () => {
     const askedAt = clock.monotonic();
     longest = Math.max(longest, streamSeconds()); // streams that began under another setting still run
-    let pause = aliveMilliseconds;
+    let pause = beatMilliseconds;
     try {
       await seen(longest);
       reached(askedAt);
     } catch (error) {
       if (isEnded) return;
       if (error instanceof Fault && error.code === 'conflict') return lost(error);
-      pause = sorryMilliseconds; // the database is away
+      pause = retryMilliseconds; // the database is away
     }
-    if (!isEnded) cancel = clock.after(pause, () => void say());
+    if (!isEnded) cancel = clock.after(pause, () => void beat());
   };
   const reached = (askedAt: number) => {
-    const silence = clock.monotonic() - reachedAt + doubtMilliseconds;
+    const silence = clock.monotonic() - reachedAt + driftMilliseconds;
     reachedAt = askedAt;
     const lapsed: PermitKind[] = [];
     if (silence >= permits.requestsSilentSeconds * 1000) lapsed.push('requests');
     if (silence >= (longest + permits.streamsSilentSeconds) * 1000) lapsed.push('streams');
     for (const listen of listeners) listen(lapsed);
   };
-  void say();
+  void beat();
   return {
     get goodUntil() {
       return reachedAt + permits.useMilliseconds;
@@ -67,13 +67,13 @@ export function keepContact({ seen, streamSeconds, clock, lost }: ContactDeps, e
   };
 }
 
-/** The contact of a worker with its parent, which has that with the database. */
-export interface ToldContact extends Contact {
-  /** The parent's contact is good for so many milliseconds from now on; these kinds of permits have lapsed, and the parent has taken them back. */
-  told(goodMilliseconds: number, lapsed: readonly PermitKind[]): void;
+/** The contact of a worker, as its parent reports it: the parent has the contact with the database. */
+export interface ReportedContact extends Contact {
+  /** The parent's contact is good for so many milliseconds from now on. Permits of these kinds have lapsed, and the parent has taken them back. */
+  reported(goodMilliseconds: number, lapsed: readonly PermitKind[]): void;
 }
 
-export function toldContact(clock: Pick<Clock, 'monotonic'>): ToldContact {
+export function reportedContact(clock: Pick<Clock, 'monotonic'>): ReportedContact {
   const listeners: ((lapsed: readonly PermitKind[]) => void)[] = [];
   let goodUntil = -Infinity;
   return {
@@ -82,7 +82,7 @@ export function toldContact(clock: Pick<Clock, 'monotonic'>): ToldContact {
     },
     isSourcesWord: true,
     onReached: (listen) => void listeners.push(listen),
-    told(goodMilliseconds, lapsed) {
+    reported(goodMilliseconds, lapsed) {
       goodUntil = clock.monotonic() + goodMilliseconds;
       for (const listen of listeners) listen(lapsed);
     },

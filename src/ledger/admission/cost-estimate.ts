@@ -9,11 +9,11 @@ import type { RoutedCall } from '#core/routed-call';
 import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
 
-/** Calls' worth of room below which the prompt is counted and not bounded. */
+/** With room for fewer calls than this, the prompt is counted and not only bounded. */
 const fewReservations = 16;
-/** Steps that an answer may have which cannot be ended while it runs, where its model's limit is not known: with 2,048 tokens a step, what every model takes as a maximum. */
+/** Steps set aside for an answer that cannot be ended while it runs, where its model's limit is not known: with 2,048 tokens a step, a maximum that every model accepts. */
 const unknownSteps = 4;
-/** An answer that cannot be ended is not cut short to less than this part of a step where it has only to wait for more. */
+/** An answer that cannot be ended waits for at least this part of a step, unless less is unspent. */
 const usefulPart = 4;
 
 /** Bytes of o200k's longest token. */
@@ -21,20 +21,20 @@ const longestToken = 128;
 
 const free = { input: 0, output: 0 };
 
-/** How much a call needs set aside: its prompt and the answer it may give. */
+/** What a call needs to set aside of each account: its prompt and the answer that it may get. */
 export class CostEstimate {
-  /** About as many tokens as the prompt has: English text has four bytes a token. Exact when it was counted. */
+  /** Tokens of the prompt. Exact when they were counted; else an estimate, by four bytes a token as in English text. */
   promptTokens: number;
   readonly #call: RoutedCall;
   readonly #step: number;
   readonly #candidates: number;
   readonly #most: Most;
-  /** Is it seen how long the answer is while it comes? */
+  /** Is the length of the answer known while it arrives? */
   readonly #isSeen: boolean;
-  /** Output tokens of all candidates, set aside at a time where the call names no maximum: a step each. */
+  /** Output tokens of all candidates that are set aside at a time where the call names no maximum: a step each. */
   readonly #atOnce: number;
   #prompt: number;
-  /** Of the prompt, at least. */
+  /** The fewest tokens that the prompt can have. */
   readonly #fewest: number;
   #isCounted = false;
 
@@ -60,23 +60,23 @@ export class CostEstimate {
     return this.#isCounted;
   }
 
-  /** Are its headers on their way before it is settled? */
+  /** Are the answer's headers sent before the call is settled? */
   get isStream(): boolean {
     return this.#call.stream;
   }
 
-  /** Must somebody listen to the answer, because it may have to be ended? */
+  /** Must the answer be watched, because it may have to be ended? */
   get isOpen(): boolean {
     return !this.#most.isWhole && this.#isSeen;
   }
 
-  /** Can nobody end the answer in time, as it comes whole or its thoughts are not seen, and is it without a maximum? Then it gets one, of what is set aside. */
+  /** Has the call no maximum, and can its answer not be ended in time, since it comes whole or with hidden thoughts? Then what is set aside becomes its maximum. */
   get isUnwatched(): boolean {
     return !this.#most.isWhole && !this.#isSeen;
   }
 
-  /** Says to each claim what it needs: `least` must fit, `most` is taken if it is there, `step` is what such calls take at a time. */
-  tell(holds: readonly Hold[], now: number): void {
+  /** Sets the amounts of each hold: `least` must fit, `most` is taken if it is there, `step` is what such calls take at a time. */
+  setAmounts(holds: readonly Hold[], now: number): void {
     const { isWhole, output = unknownSteps * this.#step } = this.#most;
     const all = this.#candidates * output;
     const atOnce = isWhole ? all : this.#atOnce;
@@ -98,8 +98,8 @@ export class CostEstimate {
   }
 
   /**
-   * Output tokens for an answer that nobody can end: all that its model can say where that is there, else half of what is there but at least a step, so
-   * that the calls beside it get something too. Less than a part of a step does only where no more is unspent.
+   * Output tokens for an answer that cannot be ended: all that its model can say where that is there, else half of what is there but at least a step, so that
+   * the calls beside it get something too. Less than `usefulPart` of a step is enough only where no more is unspent.
    */
   #portion(holds: readonly Hold[], all: number, now: number): readonly [least: number, most: number] {
     let [reach, unspent] = [Infinity, Infinity];
@@ -113,12 +113,12 @@ export class CostEstimate {
     return [least, reach >= all ? all : Math.max(least, Math.min(all, Math.max(this.#atOnce, Math.floor(reach / 2))))];
   }
 
-  /** Is so little left that a bound of the prompt will not do? */
+  /** Is so little left that the prompt must be counted, and not only bounded? */
   isNear(holds: readonly Hold[], now: number): boolean {
     return holds.some(({ lease, step }) => isSpent(lease.account.kind) && lease.answered > 0 && step * fewReservations > lease.reach(now));
   }
 
-  /** Counts the prompt, which was only bounded. */
+  /** Counts the prompt, which has only been bounded. */
   async count(countTokens: CountTokens, context: Context): Promise<void> {
     const counted = await promptTokens(this.#call, countTokens, context);
     this.#prompt = counted - this.#most.likely + this.#most.fixed;
@@ -126,14 +126,14 @@ export class CostEstimate {
     this.#isCounted = true;
   }
 
-  /** What the prompt and so many output tokens take of an account. */
+  /** What the prompt and so many output tokens cost, in the account's unit. */
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
     if (kind === 'usd') return mostUsd(price, input, output) + this.#most.usd;
     return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
   }
 
-  /** Output tokens of all candidates that so much of an account covers. */
+  /** Output tokens of all candidates that an amount of an account covers, after the prompt. */
   output(kind: AccountKind, amount: number): number {
     if (!isSpent(kind)) return Infinity;
     const rates = kind === 'usd' ? ratesOf(this.#call.route.price ?? free, this.#prompt) : this.#call.route.rate;
@@ -144,7 +144,7 @@ export class CostEstimate {
       : Math.floor((amount - this.#prompt * input) / output);
   }
 
-  /** The maximum of output tokens for each candidate of an answer that nobody can end. @param output tokens set aside; nothing where all is that its model can say */
+  /** The maximum of output tokens of each candidate, for an answer that cannot be ended. @param output tokens set aside @returns undefined where that is all its model can say */
   bound(output: number): number | undefined {
     if (!this.isUnwatched || output === Infinity) return undefined;
     const each = Math.max(1, Math.floor(output / this.#candidates));
@@ -152,8 +152,8 @@ export class CostEstimate {
     return isLimit && each >= most ? undefined : Math.min(each, most);
   }
 
-  /** Why the call does not fit into what is not spent of an account. `retryAfter` in seconds. */
-  refusal({ lease: local, least }: Hold, retryAfter: number): Fault {
+  /** Why the call does not fit into what is unspent of an account. @param retryAfter seconds */
+  spentFault({ lease: local, least }: Hold, retryAfter: number): Fault {
     const { kind, owner } = local.account;
     const left = Math.max(0, local.limit - local.spent);
     const whose = owner.startsWith('team:') ? "your team's plan" : 'your plan';
@@ -176,10 +176,10 @@ export class CostEstimate {
   }
 }
 
-/** Of a token: dollars are sums of fractions. */
+/** A part of a token, for rounding: dollars are sums of fractions. */
 const slack = 1e-6;
 
-/** Is an account of this kind used up by what was said? */
+/** Is an account of this kind used up by tokens? */
 const isSpent = (kind: AccountKind) => kind !== 'requests' && kind !== 'streams';
 
 const dollars = (usd: number) => `US$ ${usd.toPrecision(3)}`;

@@ -1,11 +1,11 @@
 import type { LeaseRequest } from '#core/lease';
 import { drift, first, type LocalLease } from './local-lease.ts';
 
-/** Stock is asked for only while a call's worth is a small part of what is left. */
+/** Stock is requested only while what is left is more than so many calls' worth. */
 const plenty = 16;
 
-/** What to ask of an account now: for those in line, for answers that grow, for the stock. */
-export function askOf(lease: LocalLease, now: number): LeaseRequest | undefined {
+/** What to request of an account: for the calls in line, for running answers, for the stock. */
+export function leaseRequest(lease: LocalLease, now: number): LeaseRequest | undefined {
   const { free, line, limit, growth } = lease;
   const head = first(line);
   const room = lease.room(now);
@@ -23,13 +23,13 @@ export function askOf(lease: LocalLease, now: number): LeaseRequest | undefined 
   }
   const most = Math.min(waiting, room);
   const wish = isRecalled ? most : Math.min(waiting + lease.stock(now), room);
-  least = Math.min(least, room) - free - drift; // sums of parts drift: what fits but for that would be waited for in vain
+  least = Math.min(least, room) - free - drift; // sums drift: what fits but for that would be waited for in vain
   if (!isNew && least <= 0 && most <= free && wish <= free) return undefined;
-  const ask = { ...lease.report(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
-  return lease.debt > 0 ? { ...ask, debt: lease.debt } : ask;
+  const request = { ...lease.report(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
+  return lease.debt > 0 ? { ...request, debt: lease.debt } : request;
 }
 
-/** Is it time for a stock, and enough left for one? */
+/** May stock be requested now, and is enough left for it? */
 export function mayStock(lease: LocalLease, now: number): boolean {
-  return !lease.talking && now >= lease.quietUntil && now >= lease.recalledUntil && lease.left > plenty * lease.step;
+  return !lease.isSending && now >= lease.quietUntil && now >= lease.recalledUntil && lease.left > plenty * lease.step;
 }

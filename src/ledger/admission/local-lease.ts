@@ -9,7 +9,7 @@ export const drift = 1e-9;
 /** Milliseconds over which recent use is averaged. */
 const recently = 60_000;
 
-/** What a call needs of one account: `least` must be there, up to `most` is taken. `step` is what such calls take at a time, for the stock. */
+/** What a call sets aside of one account: `least` must be there, up to `most` is taken. `step` is what such calls take at a time, for the stock. */
 export class Hold {
   readonly lease: LocalLease;
   least = 0;
@@ -17,15 +17,15 @@ export class Hold {
   step = 0;
   /** Less than `most` is taken only where the source has no more. */
   isPatient = false;
-  /** Another step of its request has taken it. */
+  /** Another step of the same request has taken it. */
   isTaken = false;
   /** What is set aside for the call. */
   held = 0;
-  /** The place of its call among all that have waited, the same in every line it stands in. One that has none yet comes last. */
+  /** The place of its call among all that have waited, the same in every line. A call without a place comes last. */
   order = Infinity;
-  /** How many asks had been sent when it first lacked something; below 0: it has not. */
+  /** How many requests had been sent when it first lacked something; below 0: it has not. */
   lackedAt = -1;
-  /** Of the call that waits in line. */
+  /** Callbacks of the call that waits in line. */
   wake: (() => void) | undefined;
   fail: ((fault: Fault) => void) | undefined;
 
@@ -34,13 +34,16 @@ export class Hold {
   }
 }
 
-/** How much more a running answer must have to go on, and should. */
+/** How much more a running answer must have to go on (`least`), and should have (`most`). */
 export interface Growth {
   readonly least: number;
   readonly most: number;
 }
 
-/** What stands in a claim's way: it is spent for good; the minute is full, or nothing is allowed ever; running calls or those that came before hold it; it lies with the source or other holders. */
+/**
+ * Why a hold cannot be taken. `spent`: the account is used up for its period. `minute`: the last minute is full, or the limit is 0. `here`: running or earlier
+ * calls of this process hold it. `elsewhere`: the source or other holders have it.
+ */
 export type Lack = 'spent' | 'minute' | 'here' | 'elsewhere';
 
 /** Numbers the messages of this process to the source. */
@@ -48,7 +51,7 @@ export interface MessageNumbers {
   last: number;
 }
 
-/** What this process may spend of one account without asking, and what it knows about the rest. */
+/** The lease of this process on one account: what it may spend without asking, and what it knows about the rest. */
 export class LocalLease {
   readonly account: Account;
   readonly name: string;
@@ -58,19 +61,19 @@ export class LocalLease {
   reserved = 0;
   /** Calls with something set aside. */
   running = 0;
-  /** Of a request account: the uses themselves. */
+  /** The times of use, for an account of requests. */
   readonly minute: SlidingWindow | undefined;
-  /** Claims that lack this account, first come first. */
+  /** Holds that wait for this account, first come first. */
   readonly line = new Set<Hold>();
   /** What running answers want more. */
   growth: Growth | undefined;
-  /** Called with the next answer, or with why there is none. */
+  /** Called at the next answer, or with why there is none. */
   readonly listeners: ((fault?: Fault) => void)[] = [];
-  /** Asks sent and answered. */
+  /** Requests sent and answered. */
   sent = 0;
   answered = 0;
-  /** Something is under way to the source: one at a time, so that what it hears is in order. */
-  talking = false;
+  /** A message about it is under way to the source: one at a time, so that the source gets them in order. */
+  isSending = false;
   /** Neither spent nor leased at the last answer. */
   left = 0;
   /** What was free after the last answer. */
@@ -78,21 +81,21 @@ export class LocalLease {
   /** What a call takes at a time. */
   step = 0;
   usedAt = 0;
-  /** Monotonic milliseconds until which others stand before the empty account: what is not needed goes back at once. */
+  /** Monotonic milliseconds until which another holder waits for this account: what is not needed goes back at once. */
   recalledUntil = -Infinity;
-  /** No stock is asked for before. */
+  /** Monotonic milliseconds before which no stock is requested. */
   quietUntil = -Infinity;
   pollArmed = false;
-  /** What was given back since the last answer: it is out of our hands, wherever it is. */
+  /** What was given back since the last answer: it is no longer this holder's, whether or not the source has it. */
   #owed = 0;
-  /** What of that the message under way speaks of. */
+  /** What of that the message under way reports. */
   #owedUnderWay = 0;
-  /** The greatest order that was ever in line. */
+  /** The greatest order that has been in line. */
   #newest = 0;
   readonly #contact: Pick<Contact, 'goodUntil'> | undefined;
-  readonly #turns: MessageNumbers;
+  readonly #numbers: MessageNumbers;
   #turn: number;
-  #heard: number;
+  #acknowledged: number;
   /** Requests of the last minute, of all holders, when the source last answered. */
   #lastUsed = 0;
   #firstSpent = 0;
@@ -100,17 +103,17 @@ export class LocalLease {
   #recent = 0;
   #recentAt = 0;
 
-  /** @param contact of permits: while it is not good none is used */
-  constructor(account: Account, name: string, turns: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
+  /** @param contact for accounts of permits: while it is not good, no permit is used */
+  constructor(account: Account, name: string, numbers: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
     this.account = account;
     this.name = name;
     this.#contact = account.month === '' ? contact : undefined;
-    this.#turns = turns;
-    this.#turn = this.#heard = turns.last;
+    this.#numbers = numbers;
+    this.#turn = this.#acknowledged = numbers.last;
     this.minute = account.kind === 'requests' ? new SlidingWindow() : undefined;
   }
 
-  /** May be set aside without asking. Below 0 where more was billed than was granted. */
+  /** What may be set aside without asking. Negative where more was billed than was granted. */
   get free(): number {
     return this.granted - this.settled - this.reserved;
   }
@@ -120,7 +123,7 @@ export class LocalLease {
     return Math.max(0, this.settled - this.granted);
   }
 
-  /** Spent for good, at least: others may have spent what has not been shipped yet. */
+  /** What is known to be spent; other holders may have spent more that has not been shipped yet. */
   get spent(): number {
     return this.account.month === '' ? 0 : Math.max(this.#lastSpent, this.#firstSpent + this.settled);
   }
@@ -130,12 +133,12 @@ export class LocalLease {
     return this.limit - (this.minute ? this.minute.used(now) : this.spent + this.reserved);
   }
 
-  /** What is or may be had, as far as it is known: while the source is away what is here. */
+  /** What can be had, as far as is known; while the source is away, what is here. */
   reach(now: number): number {
     return Math.min(this.room(now), now < this.quietUntil ? this.free : this.left + this.free);
   }
 
-  /** What stands in the way of this claim, if anything does. */
+  /** Why the hold cannot be taken now; undefined where it can. */
   lack(hold: Hold, now: number): Lack | undefined {
     if (hold.isTaken) return undefined;
     const { least, most } = hold;
@@ -153,12 +156,12 @@ export class LocalLease {
     return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
   }
 
-  /** Has the source said since what it has for this claim? What is left of a share is granted first, and the patient ask for the rest. */
+  /** Has the source answered since the hold first lacked something? The rest of a lease is granted first, so a patient hold waits for a second answer. */
   isAnswered({ lackedAt, isPatient }: Hold): boolean {
     return lackedAt >= 0 && this.answered > lackedAt + (isPatient && this.left > drift ? 1 : 0);
   }
 
-  /** Puts the claim in line, in the order of the calls: one that comes back to a line is not behind those that came later. */
+  /** Puts the hold in line, in the order of the calls: one that comes back to a line goes before those that came later. */
   queue(hold: Hold): void {
     if (this.line.has(hold)) return;
     this.line.add(hold);
@@ -172,7 +175,7 @@ export class LocalLease {
     }
   }
 
-  /** Sets aside what the claim wants, as far as it is there. */
+  /** Sets aside what the hold wants, as far as it is there. */
   take(hold: Hold, now: number): void {
     this.running++;
     this.step = hold.step;
@@ -187,7 +190,7 @@ export class LocalLease {
     this.reserved += hold.held;
   }
 
-  /** Makes what is set aside for a claim larger, or smaller. */
+  /** Changes what is set aside for a hold. */
   grow(hold: Hold, amount: number): void {
     this.reserved += amount - hold.held;
     hold.held = amount;
@@ -205,7 +208,7 @@ export class LocalLease {
     this.#recentAt = now;
   }
 
-  /** What the source granted, and what it knows. */
+  /** Takes a grant of the source, and what the source knows. */
   receive(granted: number, spent: number, left: number): void {
     if (this.answered === 0) this.#firstSpent = spent;
     this.#lastSpent = Math.max(this.#lastSpent, spent);
@@ -222,26 +225,26 @@ export class LocalLease {
     return Math.max(64 * this.step, 180_000 * pace);
   }
 
-  /** Has it anything that the source should have? */
+  /** Is there anything to give back or to report? */
   get hasReturns(): boolean {
-    return this.free > 0 || (this.minute?.untoldCount ?? 0) > 0 || this.owes;
+    return this.free > 0 || (this.minute?.unreportedCount ?? 0) > 0 || this.owes;
   }
 
-  /** May the source not have heard of something that it should know? */
+  /** May there be something that the source does not know and should? */
   get owes(): boolean {
-    return this.isUnheard || this.#owed > 0;
+    return this.isUnacknowledged || this.#owed > 0;
   }
 
-  /** Are these permits of which the source may believe that their holder is gone? */
+  /** Are these permits whose holder the source may believe to be gone? */
   isOutOfContact(now: number): boolean {
     return this.#contact !== undefined && now >= this.#contact.goodUntil;
   }
 
   /**
-   * Lets go of all permits, those of streams that run too: the source may have ended them. It is still told of those that were used: where it has ended
-   * nothing, they would be leased for good.
+   * Lets go of all permits, those of running streams too: the source may have ended them. Those that were used are still reported: where the source has ended
+   * nothing, they would stay leased for good.
    *
-   * @param isTakenBack it has taken them back, and is not to be told
+   * @param isTakenBack the source has taken them back, so there is nothing to report
    */
   lapse(isTakenBack: boolean): void {
     const all = this.granted - this.settled;
@@ -250,8 +253,8 @@ export class LocalLease {
   }
 
   /** The last answer was lost: the source may have granted what we do not know of. */
-  get isUnheard(): boolean {
-    return this.#turn > this.#heard;
+  get isUnacknowledged(): boolean {
+    return this.#turn > this.#acknowledged;
   }
 
   /** A message with which all that is free goes back. */
@@ -262,26 +265,26 @@ export class LocalLease {
     return this.report(now);
   }
 
-  /** What every message says of it. */
+  /** The report that every message carries. */
   report(now: number): LeaseReturn {
     const { account, minute } = this;
-    this.#turn = ++this.#turns.last;
+    this.#turn = ++this.#numbers.last;
     this.#owedUnderWay = this.#owed;
-    const told = { account, turn: this.#turn, heard: this.#heard, amount: this.#owed };
-    return minute ? { ...told, used: minute.untold(now) } : told;
+    const report = { account, turn: this.#turn, heard: this.#acknowledged, amount: this.#owed };
+    return minute ? { ...report, used: minute.unreported(now) } : report;
   }
 
-  /** The answer came. `told`: requests that its message spoke of. */
-  heard(told: number): void {
-    this.minute?.told(told);
+  /** The source has answered the last message. @param reported requests that the message reported as used */
+  acknowledge(reported: number): void {
+    this.minute?.acknowledge(reported);
     this.left += this.#owedUnderWay;
     this.#owed = Math.max(0, this.#owed - this.#owedUnderWay);
-    this.#heard = this.#turn;
+    this.#acknowledged = this.#turn;
   }
 
   /** Is nothing of it in use? */
   get isIdle(): boolean {
-    return this.running === 0 && this.line.size === 0 && !this.talking && !this.growth;
+    return this.running === 0 && this.line.size === 0 && !this.isSending && !this.growth;
   }
 }
 

@@ -3,25 +3,25 @@ import { promptSize } from '#core/measure';
 import { costOfCounts, hasCountRates, tokensOfCounts } from '#core/price';
 import type { RoutedCall } from '#core/routed-call';
 
-/** What a call may cost at most: in tokens, and what costs by another unit. */
+/** What a call may cost at most: tokens, and what is priced by another unit. */
 export interface Most {
   /** Tokens beside the prompt's text, at most. */
   readonly fixed: number;
   /** The same, as they are estimated. */
   readonly likely: number;
-  /** Of the prompt's text, UTF-8. */
+  /** Bytes of the prompt's text, UTF-8. */
   readonly bytes: number;
-  /** Output tokens of one candidate; undefined: nobody knows how much the model can say. */
+  /** Output tokens of one candidate; undefined: the model's limit is not known. */
   readonly output: number | undefined;
   /** Can the model not say more than that, whichever of its targets answers? */
   readonly isLimit: boolean;
   /** US dollars for pictures, seconds and characters, beside the tokens. */
   readonly usd: number;
-  /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is there. */
+  /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is available. */
   readonly isWhole: boolean;
 }
 
-/** The one place that says what a call may cost at most: a conversation its prompt and its maximum or all that its model can say, a task what it tells of itself. */
+/** What a call may cost at most: for a conversation its prompt, and its maximum or all that its model can say; for a task what the task declares. */
 export function mostOf(call: RoutedCall): Most {
   const { fixed, bytes } = promptSize(call);
   const { route } = call;

@@ -10,7 +10,7 @@ import type { Hold, Growth } from './local-lease.ts';
 import type { CallJournal } from '../journal/journal.ts';
 import type { CostEstimate } from './cost-estimate.ts';
 
-/** Milliseconds for which an answer that may go on stops, while others are asked to give back what they do not need. */
+/** Milliseconds that an answer pauses for while other holders are asked to give back what they do not need. */
 const growPatience = 450;
 
 export interface ReservationDeps {
@@ -23,30 +23,30 @@ export interface ReservationDeps {
 export class Reservation {
   /** When the call was let in, milliseconds since 1970: its costs belong to this month. */
   readonly at: number;
-  /** Of the prompt: exact where little was left, else about. */
+  /** Tokens of the prompt: exact where little was left, else an estimate. */
   readonly promptTokens: number;
-  /** Milliseconds spent waiting for it. */
+  /** Milliseconds that the call waited to be let in. */
   readonly waited: number;
-  /** Output tokens a candidate at most, for a call that nobody could stop. */
+  /** The maximum of output tokens of each candidate, for a call that could not be stopped. */
   readonly bound: number | undefined;
-  /** Somebody must listen to the answer: it may have to be ended. */
+  /** The answer must be watched: it may have to be ended. */
   readonly isOpen: boolean;
   /** Output tokens of all candidates that are covered. */
   output = Infinity;
-  /** An open answer with more output tokens than this should ask for more. */
+  /** Above so many output tokens an open answer should ask for more. */
   comfort = Infinity;
-  readonly #parts: ReservationDeps;
+  readonly #deps: ReservationDeps;
   readonly #context: Context;
-  readonly #wants: CostEstimate;
-  readonly #claims: readonly Hold[];
+  readonly #estimate: CostEstimate;
+  readonly #holds: readonly Hold[];
   #isSettled = false;
 
-  /** @param holds what is set aside, of each account that is limited */
-  constructor(parts: ReservationDeps, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number) {
-    this.#parts = parts;
+  /** @param holds what is set aside of each limited account */
+  constructor(deps: ReservationDeps, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number) {
+    this.#deps = deps;
     this.#context = context;
-    this.#wants = estimate;
-    this.#claims = holds;
+    this.#estimate = estimate;
+    this.#holds = holds;
     this.at = at;
     this.waited = waited;
     this.promptTokens = estimate.promptTokens;
@@ -56,27 +56,27 @@ export class Reservation {
     this.#cover();
     this.bound = estimate.bound(this.output);
     if (estimate.isUnwatched && this.output !== Infinity)
-      for (const hold of holds) if (isGrowing(hold)) parts.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
+      for (const hold of holds) if (isGrowing(hold)) deps.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
     this.isOpen = estimate.isOpen && this.output !== Infinity;
   }
 
-  /** For an answer that has so many output tokens and goes on: sets more aside, and asks for it before it is needed. @returns false when nothing is left */
-  grow(said: number): boolean | Promise<boolean> {
-    const lacking = this.#extend(said);
-    if (said <= this.output) {
+  /** Sets more aside for an answer that has so many output tokens and goes on, before it is needed. @returns false when nothing is left */
+  grow(outputTokens: number): boolean | Promise<boolean> {
+    const lacking = this.#extend(outputTokens);
+    if (outputTokens <= this.output) {
       if (lacking) {
-        this.comfort = this.output; // asked once; the answer comes in time, or is waited for
-        for (const hold of this.#claims) if (isGrowing(hold)) this.#parts.accounts.grow(hold.lease, this.#growth(hold, said));
+        this.comfort = this.output; // asked once: the grant comes in time, or is waited for
+        for (const hold of this.#holds) if (isGrowing(hold)) this.#deps.accounts.grow(hold.lease, this.#growth(hold, outputTokens));
       }
       return true;
     }
-    return this.#growLater(said);
+    return this.#growLater(outputTokens);
   }
 
-  /** So many output tokens have been said: should this process die, at least they are booked. */
+  /** Writes down how many output tokens the answer has: should this process die, at least they are booked. */
   spoke(outputTokens: number): void {
     const { requestId, step } = this.#context;
-    if (!this.#isSettled) this.#parts.journal.spoke(requestId, step, outputTokens);
+    if (!this.#isSettled) this.#deps.journal.spoke(requestId, step, outputTokens);
   }
 
   /** Books the call and frees the rest. Only the first time counts. */
@@ -84,47 +84,47 @@ export class Reservation {
     if (this.#isSettled) return;
     this.#isSettled = true;
     try {
-      this.#parts.journal.settled(row);
+      this.#deps.journal.settled(row);
     } finally {
       const { permits } = this.#context.progress;
-      for (const hold of this.#claims) {
-        if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#parts.accounts, hold));
-        else this.#parts.accounts.settle(hold, costOf(hold, row));
+      for (const hold of this.#holds) {
+        if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#deps.accounts, hold));
+        else this.#deps.accounts.settle(hold, costOf(hold, row));
       }
-      if (this.#claims.length > 0 && !this.#wants.isStream) noteAllowances(this.#context.progress, this.#claims, this.#parts.clock);
+      if (this.#holds.length > 0 && !this.#estimate.isStream) noteAllowances(this.#context.progress, this.#holds, this.#deps.clock);
     }
   }
 
-  /** Takes what is there up to a step beyond what was said. @returns whether less was there */
-  #extend(said: number): boolean {
-    const now = this.#parts.clock.monotonic();
-    const wanted = said + this.#wants.step;
+  /** Takes what is there, up to a step beyond what was outputTokens. @returns whether less was there */
+  #extend(outputTokens: number): boolean {
+    const now = this.#deps.clock.monotonic();
+    const wanted = outputTokens + this.#estimate.step;
     let reach = wanted;
-    for (const { lease, held } of this.#claims) {
+    for (const { lease, held } of this.#holds) {
       const more = Math.max(0, Math.min(lease.free, lease.room(now)));
-      reach = Math.min(reach, this.#wants.output(lease.account.kind, held + more));
+      reach = Math.min(reach, this.#estimate.output(lease.account.kind, held + more));
     }
     if (reach > this.output)
-      for (const hold of this.#claims) {
-        const amount = this.#wants.amount(hold.lease.account.kind, reach);
+      for (const hold of this.#holds) {
+        const amount = this.#estimate.amount(hold.lease.account.kind, reach);
         if (amount > hold.held && isGrowing(hold)) hold.lease.grow(hold, amount);
       }
     this.#cover();
     return reach < wanted;
   }
 
-  /** Where nothing is here, the source is asked, and a little later once more. */
-  async #growLater(said: number): Promise<boolean> {
-    const { clock, accounts } = this.#parts;
+  /** Asks the source, and polls it until the patience is over. */
+  async #growLater(outputTokens: number): Promise<boolean> {
+    const { clock, accounts } = this.#deps;
     const until = clock.monotonic() + growPatience;
     for (;;) {
       const now = clock.monotonic();
-      const lacking = this.#claims.filter((hold) => isGrowing(hold) && this.#growth(hold, said).least > 0);
-      if (lacking.some((hold) => this.#growth(hold, said).least > hold.lease.room(now))) return false;
+      const lacking = this.#holds.filter((hold) => isGrowing(hold) && this.#growth(hold, outputTokens).least > 0);
+      if (lacking.some((hold) => this.#growth(hold, outputTokens).least > hold.lease.room(now))) return false;
       let away: Fault | undefined;
-      await Promise.all(lacking.map((hold) => accounts.grown(hold.lease, this.#growth(hold, said)))).catch((fault: Fault) => (away = fault));
-      this.#extend(said);
-      if (said <= this.output) return true;
+      await Promise.all(lacking.map((hold) => accounts.grown(hold.lease, this.#growth(hold, outputTokens)))).catch((fault: Fault) => (away = fault));
+      this.#extend(outputTokens);
+      if (outputTokens <= this.output) return true;
       if (clock.monotonic() >= until) {
         if (away) throw away;
         return false;
@@ -133,46 +133,46 @@ export class Reservation {
     }
   }
 
-  /** What an account must and should have more, for an answer that has so many output tokens and goes on. */
-  #growth({ lease: local, held }: Hold, said: number): Growth {
-    const { kind } = local.account;
-    return { least: this.#wants.amount(kind, said) - held, most: this.#wants.amount(kind, said + this.#wants.step) - held };
+  /** What an answer that has so many output tokens and goes on needs more of an account. */
+  #growth({ lease, held }: Hold, outputTokens: number): Growth {
+    const { kind } = lease.account;
+    return { least: this.#estimate.amount(kind, outputTokens) - held, most: this.#estimate.amount(kind, outputTokens + this.#estimate.step) - held };
   }
 
   #cover(): void {
     let output = Infinity;
-    for (const { lease, held } of this.#claims) output = Math.min(output, this.#wants.output(lease.account.kind, held));
+    for (const { lease, held } of this.#holds) output = Math.min(output, this.#estimate.output(lease.account.kind, held));
     this.output = output;
-    // An answer that has its maximum is ended by that: how many tokens it has so far is only guessed at.
-    this.comfort = this.#wants.isOpen ? output - this.#wants.step / 2 : Infinity;
+    // The provider ends an answer that has a maximum: its tokens so far are only an estimate.
+    this.comfort = this.#estimate.isOpen ? output - this.#estimate.step / 2 : Infinity;
   }
 }
 
-/** One of the streams at a time that an owner is allowed. */
+/** A permit for one of an owner's concurrent streams. */
 class StreamPermit implements Permit {
   readonly #accounts: Accounts;
-  readonly #claim: Hold;
+  readonly #hold: Hold;
 
   constructor(accounts: Accounts, hold: Hold) {
     this.#accounts = accounts;
-    this.#claim = hold;
+    this.#hold = hold;
   }
 
   get owner(): Owner {
-    return this.#claim.lease.account.owner;
+    return this.#hold.lease.account.owner;
   }
 
   giveBack(): void {
-    this.#accounts.settle(this.#claim, 0);
+    this.#accounts.settle(this.#hold, 0);
   }
 }
 
-/** Does it cost more the longer the answer is? */
-const isGrowing = ({ lease: holding }: Hold) => holding.account.month !== '';
+/** Does the account pay more the longer the answer is? */
+const isGrowing = ({ lease }: Hold) => lease.account.month !== '';
 
-/** In the unit of the claim's account. */
-function costOf({ lease: holding }: Hold, row: UsageRow): number {
-  switch (holding.account.kind) {
+/** In the unit of the hold's account. */
+function costOf({ lease }: Hold, row: UsageRow): number {
+  switch (lease.account.kind) {
     case 'inference':
     case 'train':
       return row.planTokens;
@@ -182,6 +182,6 @@ function costOf({ lease: holding }: Hold, row: UsageRow): number {
     case 'streams':
       return 0;
     default:
-      return holding.account.kind satisfies never;
+      return lease.account.kind satisfies never;
   }
 }

@@ -41,10 +41,10 @@ test('what is told is told once, with ages that are never too great', () => {
         minute.add(now);
         times.push(now);
         if (!tells) continue;
-        const told = minute.untold(now).flatMap(({ count, ageSeconds }) => Array.from({ length: count }, () => now - ageSeconds * 1000));
+        const told = minute.unreported(now).flatMap(({ count, ageSeconds }) => Array.from({ length: count }, () => now - ageSeconds * 1000));
         expect(told).toHaveLength(times.length);
         for (const [place, at] of told.entries()) expect(at - times[place]!).toBeGreaterThanOrEqual(-1e-6);
-        minute.told(minute.untoldCount);
+        minute.acknowledge(minute.unreportedCount);
         times.length = 0;
       }
     }),
@@ -55,9 +55,9 @@ test('a long queue is cut, and still right', () => {
   const minute = new SlidingWindow();
   for (let now = 0; now < 200_000; now += 10) {
     minute.add(now);
-    if (now % 1000 === 0) minute.told(minute.untoldCount);
+    if (now % 1000 === 0) minute.acknowledge(minute.unreportedCount);
     minute.used(now);
   }
   expect(minute.used(199_990)).toBe(6000);
-  expect(minute.untold(199_990).reduce((sum, { count }) => sum + count, 0)).toBe(minute.untoldCount);
+  expect(minute.unreported(199_990).reduce((sum, { count }) => sum + count, 0)).toBe(minute.unreportedCount);
 });

@@ -2,15 +2,15 @@ import type { LeaseRequest } from '#core/lease';
 
 const minute = 60_000;
 
-/** Milliseconds: requests that are told to the source together count as the last of them. */
+/** Milliseconds within which requests are reported to the source together, with the age of the last of them. */
 const together = 50;
 
 /** Requests of the last 60 seconds, whichever 60 seconds: a queue of their times, on a clock that never jumps. */
 export class SlidingWindow {
   #times: number[] = [];
   #first = 0;
-  /** Requests before this place in the queue have been told to the source. */
-  #told = 0;
+  /** Requests before this place in the queue have been reported to the source. */
+  #reported = 0;
 
   /** How many requests there were in the minute before `now`. */
   used(now: number): number {
@@ -34,33 +34,33 @@ export class SlidingWindow {
     return oldest === undefined ? 0 : Math.ceil((oldest + minute - now) / 1000);
   }
 
-  /** What the source has not been told yet, with ages. */
-  untold(now: number): NonNullable<LeaseRequest['used']> {
-    const told: { count: number; ageSeconds: number }[] = [];
-    for (let place = this.#told; place < this.#times.length;) {
+  /** The requests that the source does not know yet, with their ages. */
+  unreported(now: number): NonNullable<LeaseRequest['used']> {
+    const report: { count: number; ageSeconds: number }[] = [];
+    for (let place = this.#reported; place < this.#times.length;) {
       const start = place;
       while (place < this.#times.length && this.#times[place]! - this.#times[start]! <= together) place++;
-      told.push({ count: place - start, ageSeconds: (now - this.#times[place - 1]!) / 1000 });
+      report.push({ count: place - start, ageSeconds: (now - this.#times[place - 1]!) / 1000 });
     }
-    return told;
+    return report;
   }
 
-  get untoldCount(): number {
-    return this.#times.length - this.#told;
+  get unreportedCount(): number {
+    return this.#times.length - this.#reported;
   }
 
-  /** The source has been told of so many more. */
-  told(count: number): void {
-    this.#told += count;
+  /** The source knows of `count` more. */
+  acknowledge(count: number): void {
+    this.#reported += count;
   }
 
   #forget(before: number): void {
     while (this.#first < this.#times.length && this.#times[this.#first]! <= before) this.#first++;
-    const gone = Math.min(this.#first, this.#told);
+    const gone = Math.min(this.#first, this.#reported);
     if (gone > 1024 && gone * 2 > this.#times.length) {
       this.#times = this.#times.slice(gone);
       this.#first -= gone;
-      this.#told -= gone;
+      this.#reported -= gone;
     }
   }
 }

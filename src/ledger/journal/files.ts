@@ -1,7 +1,7 @@
 import type { Disk, DiskFile } from './disk.ts';
 import { segmentPath } from './segments.ts';
 
-/** A file being written, and its bytes in memory: records are made there, and what a sync loses can be written again. */
+/** A file of a journal, and its bytes in memory: records are made there, and what a sync loses can be written again. */
 export interface Segment {
   readonly number: number;
   readonly file: DiskFile;
@@ -11,15 +11,15 @@ export interface Segment {
   synced: number;
 }
 
-/** The files of a journal in the making: one is always ready, written ahead with zeros, so that what runs can settle on a full disk. */
+/** The files of a journal that is being written. The next one is always ready, filled with zeros ahead, so that running calls can settle on a full disk. */
 export interface Segments {
-  /** The next file, with room for so many bytes. `undefined`: the disk gives none */
+  /** The next file, with room for so many bytes. @returns undefined where the disk gives none */
   next(bytes: number): Segment | undefined;
-  /** Is one ready? */
+  /** Is the next file ready? */
   readonly isReady: boolean;
-  /** Nothing is written to it any more, and all of it is synced or saved elsewhere. An empty one is removed. */
+  /** Closes a file that is full, and is synced or saved elsewhere. An empty one is removed. */
   leave(segment: Segment): void;
-  /** Looks at the room on the disk, and makes the next file if it is missing. */
+  /** Checks the room on the disk, and makes the next file if it is missing. */
   look(): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,90 +36,111 @@ export interface SegmentsDeps {
 
 const little = 'there is too little room on the disk';
 const missing = 'no file can be made ready';
-/** Buffers of files that were left, for files to come. */
+/** Buffers of closed files that are kept for files to come. */
 const spareBuffers = 2;
 
-export function openSegments({ disk, folder, writer, minFreeBytes, segmentBytes, failed, mended }: SegmentsDeps): Segments {
-  const buffers: Buffer[] = [];
-  let count = 0;
-  let newest = -1;
-  let spare: Segment | undefined;
-  let making: Promise<void> | undefined;
-  let closed = false;
+export const openSegments = (deps: SegmentsDeps): Segments => new SegmentFiles(deps);
 
-  const create = (bytes: number): Segment => {
-    const number = count++;
+class SegmentFiles implements Segments {
+  readonly #deps: SegmentsDeps;
+  readonly #buffers: Buffer[] = [];
+  #count = 0;
+  #newest = -1;
+  #spare: Segment | undefined;
+  #making: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(deps: SegmentsDeps) {
+    this.#deps = deps;
+  }
+
+  get isReady(): boolean {
+    return this.#spare !== undefined;
+  }
+
+  next(bytes: number): Segment | undefined {
+    let segment = this.#spare && this.#spare.bytes.length >= bytes ? this.#spare : undefined;
+    if (segment) this.#spare = undefined;
+    try {
+      segment ??= this.#create(bytes);
+    } catch (error) {
+      this.#deps.failed(missing, error);
+      return undefined;
+    }
+    this.#newest = segment.number;
+    if (this.#spare && this.#spare.number < this.#newest) {
+      void this.#discard(this.#spare);
+      this.#spare = undefined;
+    }
+    if (!this.#isClosed) void this.look();
+    return segment;
+  }
+
+  leave(segment: Segment): void {
+    if (segment.used > 0) this.#release(segment);
+    else void this.#discard(segment);
+  }
+
+  look(): Promise<void> {
+    return (this.#making ??= this.#make().finally(() => (this.#making = undefined)));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#making;
+    if (this.#spare) await this.#discard(this.#spare);
+  }
+
+  #create(bytes: number): Segment {
+    const { disk, folder, writer, segmentBytes } = this.#deps;
+    const number = this.#count++;
     const file = disk.create(segmentPath(folder, writer, number));
     return {
       number,
       file,
-      bytes: bytes === segmentBytes ? (buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes),
+      bytes: bytes === segmentBytes ? (this.#buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes),
       used: 0,
       synced: 0,
     };
-  };
-  const release = (segment: Segment) => {
+  }
+
+  #release(segment: Segment): void {
     segment.file.close();
-    if (segment.bytes.length === segmentBytes && buffers.length < spareBuffers) buffers.push(segment.bytes);
-  };
-  const discard = async (segment: Segment) => {
-    release(segment);
-    await disk.remove(segmentPath(folder, writer, segment.number)).catch(() => {}); // empty: it harms nobody
-  };
-  const roomy = async (): Promise<boolean> => {
+    if (segment.bytes.length === this.#deps.segmentBytes && this.#buffers.length < spareBuffers) this.#buffers.push(segment.bytes);
+  }
+
+  async #discard(segment: Segment): Promise<void> {
+    const { disk, folder, writer } = this.#deps;
+    this.#release(segment);
+    await disk.remove(segmentPath(folder, writer, segment.number)).catch(() => {}); // an empty file that stays does no harm
+  }
+
+  async #isRoomy(): Promise<boolean> {
+    const { disk, folder, minFreeBytes, failed, mended } = this.#deps;
     const least = minFreeBytes();
     const isRoomy = least === 0 || (await disk.free(folder)) >= least;
     if (isRoomy) mended(little);
     else failed(little, undefined);
     return isRoomy;
-  };
-  const make = async () => {
+  }
+
+  async #make(): Promise<void> {
+    const { segmentBytes, failed, mended } = this.#deps;
     let made: Segment | undefined;
     try {
-      if (!(await roomy()) || closed) return;
-      if (spare) return mended(missing);
-      made = create(segmentBytes);
+      if (!(await this.#isRoomy()) || this.#isClosed) return;
+      if (this.#spare) return mended(missing);
+      made = this.#create(segmentBytes);
       await made.file.fill(segmentBytes);
-      if (made.number < newest) {
-        await discard(made); // overtaken meanwhile, and numbers are used in order
-        return await make();
+      if (made.number < this.#newest) {
+        await this.#discard(made); // overtaken meanwhile, and numbers are used in order
+        return await this.#make();
       }
-      spare = made;
+      this.#spare = made;
       mended(missing);
     } catch (error) {
       failed(missing, error);
-      if (made) await discard(made);
+      if (made) await this.#discard(made);
     }
-  };
-  const makeOnce = () => (making ??= make().finally(() => (making = undefined)));
-
-  return {
-    leave: (segment) => (segment.used > 0 ? release(segment) : void discard(segment)),
-    get isReady() {
-      return spare !== undefined;
-    },
-    next(bytes) {
-      let segment = spare && spare.bytes.length >= bytes ? spare : undefined;
-      if (segment) spare = undefined;
-      try {
-        segment ??= create(bytes);
-      } catch (error) {
-        failed(missing, error);
-        return undefined;
-      }
-      newest = segment.number;
-      if (spare && spare.number < newest) {
-        void discard(spare);
-        spare = undefined;
-      }
-      if (!closed) void makeOnce();
-      return segment;
-    },
-    look: makeOnce,
-    async close() {
-      closed = true;
-      await making;
-      if (spare) await discard(spare);
-    },
-  };
+  }
 }

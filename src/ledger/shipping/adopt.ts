@@ -8,33 +8,33 @@ import { segmentsOf } from '../journal/segments.ts';
 export interface AdoptDeps {
   readonly sink: UsageSink;
   readonly disk: Disk;
-  /** Where the holders' folders lie: `data/journal`. */
+  /** The folder with a folder of each holder: `data/journal`. */
   readonly folder: string;
-  /** The file for rows that no database takes: `data/journal/refused.jsonl`, of this machine. */
+  /** The file for rows that the database refuses: `data/journal/refused.jsonl` of this machine. */
   readonly refused: string;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
 export interface Adopted {
   readonly holder: string;
-  /** Rows that came into the books by this. */
+  /** Rows that were booked. */
   readonly rows: number;
 }
 
 /**
- * Brings the journals of another machine, which is gone for good, into the books, and frees what it had leased. Its files stay as they are; a second time changes nothing.
+ * Books the journals of another machine, which is gone for good, and frees what it had leased. Its files stay as they are; a second time changes nothing.
  *
- * @param hold makes sure that nobody writes there while we read, and answers what lets go of it. @throws Fault `conflict` while its server runs
- * @throws Fault `not-found` where there is no journal; what the books throw, after which it may be tried again
+ * @param hold keeps other processes from writing there meanwhile, and returns what releases it. @throws Fault `conflict` while its server runs
+ * @throws Fault `not-found` where there is no journal; what the database throws, after which it may be tried again
  */
-export async function adoptJournals(parts: AdoptDeps, hold: () => () => void): Promise<readonly Adopted[]> {
+export async function adoptJournals(deps: AdoptDeps, hold: () => () => void): Promise<readonly Adopted[]> {
   const release = hold();
   try {
-    const holders = await holdersIn(parts.disk, parts.folder);
+    const holders = await holdersIn(deps.disk, deps.folder);
     const adopted: Adopted[] = [];
     // One whose folder is empty may still hold leases: its workers had closed their journals, and all that was in them is in the books.
-    for (const holder of holders) adopted.push({ holder, rows: await shipHolder({ ...parts, removing: false }, holder) });
-    if (adopted.length === 0) throw new Fault('not-found', `There is no journal in ${parts.folder}.`);
+    for (const holder of holders) adopted.push({ holder, rows: await shipHolder({ ...deps, removing: false }, holder) });
+    if (adopted.length === 0) throw new Fault('not-found', `There is no journal in ${deps.folder}.`);
     return adopted;
   } finally {
     release();
@@ -47,20 +47,20 @@ export async function holdersIn(disk: Disk, folder: string): Promise<readonly st
 }
 
 /**
- * Ships all that a holder who is gone has left, books those who died with it, closes it, and removes its folder where asked to. May be broken off anywhere and done again.
+ * Ships all that a holder which is gone has left, books the calls that died with it, closes it, and removes its folder where asked to. Safe to break off anywhere and to repeat.
  *
- * @returns rows that came into the books by this
+ * @returns rows that were booked
  */
-export async function shipHolder(parts: AdoptDeps & { readonly removing: boolean }, holder: string): Promise<number> {
-  const { sink, disk, removing } = parts;
-  const folder = join(parts.folder, holder);
+export async function shipHolder(deps: AdoptDeps & { readonly removing: boolean }, holder: string): Promise<number> {
+  const { sink, disk, removing } = deps;
+  const folder = join(deps.folder, holder);
   const writers = [...segmentsOf(await disk.list(folder)).keys()];
-  const consignments = writers.map((writer) => new JournalShipment({ ...parts, folder, holder, writer, counting: false }));
-  for (const shipment of consignments) while (!shipment.done) await shipment.ship(true);
-  const shipped = consignments.reduce((sum, { rows }) => sum + rows, 0);
+  const shipments = writers.map((writer) => new JournalShipment({ ...deps, folder, holder, writer, counting: false }));
+  for (const shipment of shipments) while (!shipment.done) await shipment.ship(true);
+  const shipped = shipments.reduce((sum, { rows }) => sum + rows, 0);
   await sink.close(holder, shipped);
   if (removing) {
-    for (const shipment of consignments) await shipment.remove();
+    for (const shipment of shipments) await shipment.remove();
     await disk.remove(folder);
   }
   return shipped;

@@ -7,60 +7,60 @@ import { placeOf, segmentOf, segmentPath } from '../journal/segments.ts';
 import { Replay } from '../journal/replay.ts';
 import { Tail, type Entry } from '../journal/tail.ts';
 
-export interface ConsignmentDeps {
+export interface JournalShipmentDeps {
   readonly sink: UsageSink;
   readonly disk: Disk;
   /** The folder of the holder's journals. */
   readonly folder: string;
   readonly holder: string;
   readonly writer: string;
-  /** The file for rows that no database takes. */
+  /** The file for rows that the database refuses. */
   readonly refused: string;
-  /** Is somebody going to ask what was settled? */
+  /** Are settled amounts summed for `takeBooked`? */
   readonly counting: boolean;
-  /** Do the files go when all in them is in the books? */
+  /** Are files removed when all in them is booked? */
   readonly removing: boolean;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** What is shipped at once of the calls that died. */
+/** Calls that died are shipped so many at once. */
 const deathsAtOnce = 500;
 
-/** One journal on its way into the books. */
+/** Ships one journal into the database. */
 export class JournalShipment {
-  readonly #parts: ConsignmentDeps;
+  readonly #deps: JournalShipmentDeps;
   readonly #journal: string;
   readonly #bookings: Bookings | undefined;
   #tail: Tail;
   #replay: Replay;
-  /** The place up to which the database has it; unknown at first and after a quarrel. */
+  /** The place up to which the database has it; unknown at first and after a conflict. */
   #stored: number | undefined;
-  /** Read, not yet in the books. */
+  /** Read, not yet booked. */
   #waiting: readonly Entry[] = [];
   #dying = false;
   /** The file that was being read when others were last removed. */
   #tidied = 0;
-  /** Rows that are in the books or refused by them. */
+  /** Rows that are booked or refused. */
   rows = 0;
   /** All that was written when it was last looked at has been read. */
   isCaughtUp = false;
-  /** The writer is gone, and all is in the books. */
+  /** The writer is gone, and all is booked. */
   done = false;
 
-  constructor(parts: ConsignmentDeps) {
-    this.#parts = parts;
-    this.#journal = `${parts.holder}/${parts.writer}`;
-    this.#bookings = parts.counting ? new Bookings() : undefined;
-    this.#tail = new Tail(parts);
+  constructor(deps: JournalShipmentDeps) {
+    this.#deps = deps;
+    this.#journal = `${deps.holder}/${deps.writer}`;
+    this.#bookings = deps.counting ? new Bookings() : undefined;
+    this.#tail = new Tail(deps);
     this.#replay = new Replay(this.#bookings);
   }
 
-  /** Rows that were read and are not in the books yet. */
+  /** Rows that were read and are not booked yet. */
   get waitingRows(): number {
     return this.#waiting.filter(({ kind }) => kind === 'settled').length;
   }
 
-  /** What was settled in this journal, as far as it was read, and not taken before. */
+  /** What was settled in this journal since the last call, as far as it was read. */
   takeBooked(): readonly Booked[] {
     return this.#bookings?.take() ?? [];
   }
@@ -68,9 +68,9 @@ export class JournalShipment {
   /**
    * Ships the next rows.
    *
-   * @param ended the writer is gone: what ran is booked as died when all else is in the books
+   * @param ended the writer is gone: calls that ran are booked as died when all else is booked
    * @returns true while there may be more
-   * @throws what the books threw, and then goes on from where it was
+   * @throws what the database throws; the next call goes on from there
    */
   async ship(ended: boolean): Promise<boolean> {
     if (this.#stored === undefined) await this.#begin();
@@ -87,19 +87,19 @@ export class JournalShipment {
 
   /** Removes the files of a journal that is done. */
   async remove(): Promise<void> {
-    const { disk, folder, writer } = this.#parts;
+    const { disk, folder, writer } = this.#deps;
     for (const segment of await this.#tail.segments()) await disk.remove(segmentPath(folder, writer, segment));
   }
 
   async #begin(): Promise<void> {
-    const stored = await this.#parts.sink.position(this.#journal);
+    const stored = await this.#deps.sink.position(this.#journal);
     if (this.#tail.place > 0) this.#restart();
     this.#stored = stored;
   }
 
-  /** The database does not know what it knew, or more: all that is still there is read again. */
+  /** The position in the database is not the one that was stored: all that is still there is read again. */
   #restart(): void {
-    this.#tail = new Tail(this.#parts);
+    this.#tail = new Tail(this.#deps);
     this.#replay = new Replay(this.#bookings);
     this.#waiting = [];
     this.#dying = false;
@@ -112,7 +112,7 @@ export class JournalShipment {
     for (const entry of this.#waiting) this.#replay.note(entry);
   }
 
-  /** The last rows stand behind the last file. They are the same whenever they are made, so that half of them may be there already. */
+  /** The rows of calls that died have places after the last file. They are the same whenever they are made, so half of them may be booked already. */
   async #die(): Promise<void> {
     if (this.#dying) {
       this.done = true;
@@ -125,12 +125,12 @@ export class JournalShipment {
     if (deaths.length === 0) this.done = true;
   }
 
-  /** One row that can never be written holds up no other: halves are tried until it stands alone, and it is let go. */
+  /** A row that can never be written must not hold up others: halves are tried until it is alone, and it is left out. */
   async #shipped(entries: readonly Entry[], to: number): Promise<void> {
     const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
     let leftOut: readonly number[];
     try {
-      leftOut = await this.#parts.sink.ship({ holder: this.#parts.holder, journal: this.#journal, from: this.#stored!, to, rows });
+      leftOut = await this.#deps.sink.ship({ holder: this.#deps.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;
@@ -144,28 +144,28 @@ export class JournalShipment {
     for (const place of leftOut) await this.#leaveOut(entries[place]!);
   }
 
-  /** Two rows of one key: somebody numbered two steps alike. */
+  /** Two rows of one key: two steps have the same number, which is a bug. */
   async #leaveOut({ json }: Entry): Promise<void> {
     const { requestId, step } = JSON.parse(json.toString()) as UsageRow;
-    const { refused, log } = this.#parts;
+    const { refused, log } = this.#deps;
     log(`Another row is booked under the request ${requestId} and its step ${step}: this one is left out, and kept in ${refused}.`, undefined);
     await this.#keep(json);
   }
 
   async #refuse({ json }: Entry, to: number, why: Fault): Promise<void> {
     await this.#keep(json);
-    this.#parts.log(`A row cannot be written and is left out: it is kept in ${this.#parts.refused}.`, why);
+    this.#deps.log(`A row cannot be written and is left out: it is kept in ${this.#deps.refused}.`, why);
     this.rows++;
     await this.#shipped([], to);
   }
 
   async #keep(json: Buffer): Promise<void> {
-    await this.#parts.disk.append(this.#parts.refused, `${json.toString()}\n`);
+    await this.#deps.disk.append(this.#deps.refused, `${json.toString()}\n`);
   }
 
-  /** A file goes when all that is settled in it is in the books and nothing that began in it is running. */
+  /** Removes a file when all that is settled in it is booked and no call that began in it runs. */
   async #tidy(): Promise<void> {
-    const { disk, folder, writer, removing } = this.#parts;
+    const { disk, folder, writer, removing } = this.#deps;
     if (!removing || this.#waiting.length > 0 || segmentOf(this.#tail.place) === this.#tidied) return;
     const first = Math.min(segmentOf(this.#tail.place), this.#replay.oldest);
     const over = (await this.#tail.segments()).filter((segment) => segment < first);

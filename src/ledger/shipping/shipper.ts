@@ -1,27 +1,28 @@
 import { join } from 'node:path';
-import type { Clock } from '#kit/async/clock';
 import { holdersIn, shipHolder, type AdoptDeps } from './adopt.ts';
+import { Backoff, type BackoffDeps } from './backoff.ts';
+import type { Clock } from '#kit/async/clock';
 import type { Booked } from '../journal/bookings.ts';
 import { JournalShipment } from './journal-shipment.ts';
 import type { Journal } from '../journal/journal.ts';
 import { segmentsOf } from '../journal/segments.ts';
 
-/** Brings the journals of this machine into the database: those being written, and those that earlier processes left. One a machine. */
+/** Brings the journals of this machine into the database: those being written, and those that earlier processes left. There is one a machine. */
 export interface Shipper {
-  /** Rows that are not in the database yet: all of this process, and of its workers those that were read from their journals. */
+  /** Rows that are not in the database yet: all of this process, and those that were read from the journals of its workers. */
   readonly pendingRows: number;
   /**
-   * A worker is dead: books what ran in it, and forgets its journal when all is shipped.
+   * A worker is dead: books the calls that ran in it, and removes its journal when all is shipped.
    *
-   * @returns what it settled of each account and was not taken before, when that is in the database
+   * @returns what it settled of each account and `takeSettled` has not returned, once that is in the database
    */
   adoptWriter(writer: string): Promise<readonly Booked[]>;
-  /** What the workers have settled since this was last called. */
+  /** What the workers have settled since the last call. */
   takeSettled(): readonly WriterSettled[];
   /**
-   * Ships everything and gives back the leases; for the end, when the journals are closed. What does not get there in time is shipped by the next start.
+   * Ships everything and gives back the leases; for the end, when the journals are closed. What is not shipped in time is shipped by the next start.
    *
-   * @returns false when there was not enough time
+   * @returns false when the time was too short
    */
   flush(milliseconds: number): Promise<boolean>;
 }
@@ -33,136 +34,144 @@ export interface WriterSettled {
   readonly isAll: boolean;
 }
 
-export interface ShipperDeps extends Omit<AdoptDeps, 'refused'> {
-  readonly clock: Clock;
-  /** Told when what was a problem is none any more. */
-  readonly mended: (what: string) => void;
-  /** This boot: all other holders with a folder here are dead, for a data folder has one process at a time. */
+export interface ShipperDeps extends Omit<AdoptDeps, 'refused'>, BackoffDeps {
+  /** The holder of this start. All other holders with a folder here are dead, since a data folder has one process at a time. */
   readonly holder: string;
-  /** Milliseconds for which workers of a parent that was killed may still write: only then are the journals of earlier starts read to their end. */
+  /** Milliseconds for which workers of a parent that was killed may still write: only after them are the journals of earlier starts read to their end. */
   readonly orphanMilliseconds?: number;
   /** The journal that this process writes itself, if it does. */
   readonly own?: Pick<Journal, 'writer' | 'rows'>;
 }
 
 const pauseMilliseconds = 200;
-const longestPause = 10_000;
 /** Batches of one journal before the others have their turn. */
 const batchesInTurn = 16;
 
-export function openShipper(given: ShipperDeps): Shipper {
-  const { clock, disk, holder, own, log, mended } = given;
-  const parts = { ...given, refused: join(given.folder, 'refused.jsonl'), removing: true };
-  const folder = join(given.folder, holder);
-  const consignments = new Map<string, JournalShipment>();
-  const adopting = new Map<string, (booked: readonly Booked[]) => void>();
-  const failing = new Map<string, { times: number; until: number }>();
-  let stopped = false;
-  let cancelRound: () => void = () => {};
+export const openShipper = (deps: ShipperDeps): Shipper => new MachineShipper(deps);
 
-  /** Does a piece of work, and leaves it alone for a while when it failed. One line a change. */
-  const patiently = async (name: string, work: () => Promise<void>) => {
-    const failure = failing.get(name);
-    if (failure && clock.monotonic() < failure.until) return;
-    try {
-      await work();
-      if (failing.delete(name)) mended(`The journal ${name} is shipped again.`);
-    } catch (error) {
-      if (!failure) log(`The journal ${name} cannot be shipped; it waits.`, error);
-      const times = (failure?.times ?? 0) + 1;
-      failing.set(name, { times, until: clock.monotonic() + Math.min(pauseMilliseconds * 2 ** times, longestPause) });
+class MachineShipper implements Shipper {
+  readonly #deps: ShipperDeps & AdoptDeps & { readonly removing: true };
+  readonly #backoff: Backoff;
+  /** The folder of this holder's journals. */
+  readonly #folder: string;
+  readonly #shipments = new Map<string, JournalShipment>();
+  /** Dead workers whose journals are being adopted. */
+  readonly #adopting = new Map<string, (booked: readonly Booked[]) => void>();
+  /** Holders of earlier starts that are in the books. */
+  readonly #shippedHolders = new Set<string>();
+  #isStopped = false;
+  #cancelRound: () => void = () => {};
+  #cancelEarlier: () => void = () => {};
+  #round: Promise<void>;
+  #earlier: Promise<void> = Promise.resolve();
+
+  constructor(deps: ShipperDeps) {
+    this.#deps = { ...deps, refused: join(deps.folder, 'refused.jsonl'), removing: true };
+    this.#backoff = new Backoff(deps);
+    this.#folder = join(deps.folder, deps.holder);
+    this.#round = this.#shipRound();
+    if (deps.orphanMilliseconds) this.#cancelEarlier = deps.clock.after(deps.orphanMilliseconds, () => this.#startEarlier());
+    else this.#startEarlier();
+  }
+
+  get pendingRows(): number {
+    const { own } = this.#deps;
+    const shipped = own ? (this.#shipments.get(own.writer)?.rows ?? 0) : 0;
+    const read = [...this.#shipments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
+    return read + Math.max(0, (own?.rows ?? 0) - shipped);
+  }
+
+  adoptWriter(writer: string): Promise<readonly Booked[]> {
+    return new Promise((resolve) => this.#adopting.set(writer, resolve));
+  }
+
+  takeSettled(): readonly WriterSettled[] {
+    return Array.from(this.#shipments)
+      .filter(([writer]) => writer !== this.#deps.own?.writer)
+      .map(([writer, one]) => ({ writer, settled: one.takeBooked(), isAll: one.isCaughtUp && one.waitingRows === 0 }));
+  }
+
+  async flush(milliseconds: number): Promise<boolean> {
+    const { clock, holder, log } = this.#deps;
+    this.#isStopped = true;
+    this.#cancelRound();
+    this.#cancelEarlier();
+    const until = clock.monotonic() + milliseconds;
+    await Promise.race([Promise.all([this.#round, this.#earlier]), clock.sleep(milliseconds)]);
+    for (;;) {
+      try {
+        await Promise.race([shipHolder(this.#deps, holder), timeout(clock, until - clock.monotonic())]);
+        return true;
+      } catch (error) {
+        if (clock.monotonic() >= until) {
+          log('The journal could not be shipped before the end: the next start does it.', error);
+          return false;
+        }
+        await clock.sleep(pauseMilliseconds);
+      }
     }
-  };
+  }
 
-  const consignmentOf = (writer: string) => {
-    let one = consignments.get(writer);
-    if (!one) consignments.set(writer, (one = new JournalShipment({ ...parts, folder, writer, counting: writer !== own?.writer })));
-    return one;
-  };
-
-  /** @returns true while there is more to ship at once */
-  const living = async (): Promise<boolean> => {
+  async #shipRound(): Promise<void> {
     let more = false;
-    const writers = new Set([...segmentsOf(await disk.list(folder)).keys(), ...adopting.keys()]);
+    await this.#backoff.attempt('here', async () => {
+      more = await this.#shipWriters();
+    });
+    if (!this.#isStopped) this.#cancelRound = this.#deps.clock.after(more ? 0 : pauseMilliseconds, () => void (this.#round = this.#shipRound()));
+  }
+
+  /** Ships the journals of this holder. @returns true while there is more to ship at once */
+  async #shipWriters(): Promise<boolean> {
+    const { disk, holder } = this.#deps;
+    let more = false;
+    const writers = new Set([...segmentsOf(await disk.list(this.#folder)).keys(), ...this.#adopting.keys()]);
     for (const writer of writers) {
-      const shipment = consignmentOf(writer);
-      await patiently(`${holder}/${writer}`, async () => {
-        const adopted = adopting.get(writer);
+      const shipment = this.#shipmentOf(writer);
+      await this.#backoff.attempt(`${holder}/${writer}`, async () => {
+        const adopted = this.#adopting.get(writer);
         let left = true;
-        for (let batch = 0; left && !stopped && batch < batchesInTurn; batch++) left = await shipment.ship(adopted !== undefined);
+        for (let batch = 0; left && !this.#isStopped && batch < batchesInTurn; batch++) left = await shipment.ship(adopted !== undefined);
         more ||= left;
         if (!adopted || !shipment.done) return;
         await shipment.remove();
-        consignments.delete(writer);
-        adopting.delete(writer);
+        this.#shipments.delete(writer);
+        this.#adopting.delete(writer);
         adopted(shipment.takeBooked());
       });
     }
     return more;
-  };
-  const goRound = async () => {
-    let more = false;
-    await patiently('here', async () => {
-      more = await living();
-    });
-    if (!stopped) cancelRound = clock.after(more ? 0 : pauseMilliseconds, nextRound);
-  };
-  /** Until none is left: later ones cannot come. */
-  const bury = async () => {
+  }
+
+  #shipmentOf(writer: string): JournalShipment {
+    let one = this.#shipments.get(writer);
+    if (!one) {
+      one = new JournalShipment({ ...this.#deps, folder: this.#folder, writer, counting: writer !== this.#deps.own?.writer });
+      this.#shipments.set(writer, one);
+    }
+    return one;
+  }
+
+  #startEarlier(): void {
+    this.#earlier = this.#shipEarlier();
+  }
+
+  /** Ships what the holders of earlier starts left, until none is left: no more of them can come. */
+  async #shipEarlier(): Promise<void> {
+    const { disk, folder, holder, clock } = this.#deps;
     let left = 1;
-    await patiently('of earlier starts', async () => {
-      const others = (await holdersIn(disk, given.folder)).filter((name) => name !== holder && !buried.has(name));
+    await this.#backoff.attempt('of earlier starts', async () => {
+      const others = (await holdersIn(disk, folder)).filter((name) => name !== holder && !this.#shippedHolders.has(name));
       left = others.length;
       for (const other of others)
-        if (!stopped)
-          await patiently(other, async () => {
-            await shipHolder(parts, other);
-            buried.add(other);
+        if (!this.#isStopped)
+          await this.#backoff.attempt(other, async () => {
+            await shipHolder(this.#deps, other);
+            this.#shippedHolders.add(other);
             left--;
           });
     });
-    if (left > 0 && !stopped) cancelBurial = clock.after(pauseMilliseconds, nextBurial);
-  };
-  const buried = new Set<string>();
-  let cancelBurial: () => void = () => {};
-  const nextRound = () => void (round = goRound());
-  const nextBurial = () => void (burial = bury());
-  let round: Promise<void> = goRound();
-  let burial: Promise<void> = Promise.resolve();
-  if (given.orphanMilliseconds) cancelBurial = clock.after(given.orphanMilliseconds, nextBurial);
-  else nextBurial();
-
-  return {
-    get pendingRows() {
-      const shipped = own ? (consignments.get(own.writer)?.rows ?? 0) : 0;
-      const read = [...consignments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
-      return read + Math.max(0, (own?.rows ?? 0) - shipped);
-    },
-    adoptWriter: (writer) => new Promise((resolve) => adopting.set(writer, resolve)),
-    takeSettled: () =>
-      Array.from(consignments)
-        .filter(([writer]) => writer !== own?.writer)
-        .map(([writer, one]) => ({ writer, settled: one.takeBooked(), isAll: one.isCaughtUp && one.waitingRows === 0 })),
-    async flush(milliseconds) {
-      stopped = true;
-      cancelRound();
-      cancelBurial();
-      const until = clock.monotonic() + milliseconds;
-      await Promise.race([Promise.all([round, burial]), clock.sleep(milliseconds)]);
-      for (;;) {
-        try {
-          await Promise.race([shipHolder(parts, holder), timeout(clock, until - clock.monotonic())]);
-          return true;
-        } catch (error) {
-          if (clock.monotonic() >= until) {
-            log('The journal could not be shipped before the end: the next start does it.', error);
-            return false;
-          }
-          await clock.sleep(pauseMilliseconds);
-        }
-      }
-    },
-  };
+    if (left > 0 && !this.#isStopped) this.#cancelEarlier = clock.after(pauseMilliseconds, () => this.#startEarlier());
+  }
 }
 
 async function timeout(clock: Clock, milliseconds: number): Promise<never> {

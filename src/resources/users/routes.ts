@@ -32,7 +32,11 @@ const email = Type.String({
   expected: 'must be an e-mail address such as ada@example.org, in ASCII',
 });
 
-const password = Type.String({ minLength: 8, maxLength: 256, description: 'Kept as a salted hash, and never shown.' });
+const password = Type.String({
+  minLength: 8,
+  maxLength: 256,
+  description: 'Kept as a salted hash, and never shown. Not yet in effect: nothing takes a password yet.',
+});
 
 const NewUser = Type.Object(
   { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(password) },

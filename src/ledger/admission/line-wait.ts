@@ -3,7 +3,7 @@ import type { Fault } from '#core/fault';
 import type { Accounts } from './accounts.ts';
 import type { Hold } from './local-lease.ts';
 
-/** The waiting of one call for its turn in line, for so many milliseconds or until its caller leaves. */
+/** How one call waits for its turn in line: for so many milliseconds at most, or until its caller leaves. */
 export class LineWait {
   isOver = false;
   readonly #signal: AbortSignal;
@@ -21,7 +21,7 @@ export class LineWait {
     signal.addEventListener('abort', this.#left);
   }
 
-  /** Resolves when its turn may have come or its time is over. @throws what the source throws; why its caller left */
+  /** Resolves when the call may be served or its time is over. @throws what the source throws, or the reason of the caller's signal */
   next(holds: readonly Hold[], accounts: Accounts): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#wake = resolve;

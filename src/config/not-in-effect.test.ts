@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import type { Rule } from './form.ts';
+import { readSettings, settingsSchema } from './index.ts';
+import { folderWith } from '../../test/support/settings-folder.ts';
+
+const reading = (yaml: string) => readSettings({ cwd: folderWith(yaml), env: {} });
+
+test('names the settings of the file that are not yet in effect, and no others', () => {
+  const { notInEffect } = reading(`
+trustedProxies: [10.0.0.0/8]
+limits: { bodyBytes: 1000, fileBytes: 1000 }
+newUsers: { signup: true }
+compat: { leadingNewlines: true }
+models: { vectors: { kind: embedding, targets: [{ provider: built-in }], dimensions: 512 } }
+`);
+  expect(notInEffect).toEqual(['trustedProxies', 'limits.fileBytes', 'newUsers.signup', 'compat', 'models.vectors.dimensions']);
+});
+
+test('names none where none is set', () => {
+  expect(reading('publicUrl: https://ai.example\nlimits: { bodyBytes: 1000 }\n').notInEffect).toEqual([]);
+  expect(readSettings({ cwd: folderWith(), env: {} }).notInEffect).toEqual([]);
+});
+
+test('each has a note in the schema, with all that is in it, and no other setting has one', () => {
+  const { properties } = settingsSchema() as { properties: Readonly<Record<string, Rule>> };
+  const noted = (rule: Rule | undefined) => rule?.description?.endsWith('Not yet in effect.');
+  expect(noted(properties['alerts'])).toBe(true);
+  expect(noted(properties['alerts']?.properties?.['url'])).toBe(true);
+  expect(noted(properties['auth'])).toBe(false);
+  expect(noted(properties['auth']?.properties?.['oidc']?.properties?.['issuer'])).toBe(true);
+  expect(noted(properties['auth']?.properties?.['keyInQuery'])).toBe(false);
+  expect(noted((properties['models']?.additionalProperties as Rule).properties?.['dimensions'])).toBe(true);
+});

@@ -1,0 +1,51 @@
+import type { Rule } from './form.ts';
+
+/** Settings that are accepted because the contract names them, and that nothing reads yet. `*` is any name. Whoever gives one its effect takes its line out. */
+const table: ReadonlySet<string> = new Set([
+  'alerts', // no alerts are sent
+  'auth.oidc', // no sign-in
+  'blobs', // files are in the data folder
+  'bodies', // no prompt log
+  'compat', // no native interface
+  'cors', // no preflight is answered
+  'defaults.followUp', // no follow-up questions
+  'defaults.speech', // speech goes by the name of its model alone
+  'limits.agentSeconds', // no agents
+  'limits.fileBytes', // no uploads but the recordings of a request, which bodyBytes bounds
+  'mcp', // no MCP
+  'models.*.dimensions', // embeddings have the length that a request or the model says
+  'newUsers.domains', // no sign-up
+  'newUsers.signup',
+  'otel', // no traces
+  'rerank', // no datasets
+  'retention.bodiesDays', // no prompt log
+  'trustedProxies', // the client is the peer of the connection
+]);
+
+const note = 'Not yet in effect.';
+
+/** The form with a note in the description of these settings and of all that is in them: what editors and `dragoman init` show. */
+export function withNotes(rule: Rule, field = '', isNoted = false): Rule {
+  const { description, properties, additionalProperties } = rule;
+  const inEffect = !isNoted && !table.has(field);
+  const inner = (one: Rule, name: string) => withNotes(one, field === '' ? name : `${field}.${name}`, !inEffect);
+  return {
+    ...rule,
+    ...(inEffect || description === undefined ? {} : { description: `${description} ${note}` }),
+    ...(properties ? { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, inner(one, name)])) } : {}),
+    ...(typeof additionalProperties === 'object' ? { additionalProperties: inner(additionalProperties, '*') } : {}),
+  };
+}
+
+/** The names of these settings in what a file says: `models.my-model.dimensions`. */
+export function notInEffect(rule: Rule, value: unknown, name = '', field = ''): readonly string[] {
+  if (table.has(field)) return [name];
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
+  const { properties = {}, additionalProperties } = rule;
+  return Object.entries(value).flatMap(([member, inner]) => {
+    const declared = Object.hasOwn(properties, member);
+    const one = declared ? properties[member] : typeof additionalProperties === 'object' ? additionalProperties : undefined;
+    const below = (parent: string, step: string) => (parent === '' ? step : `${parent}.${step}`);
+    return one ? notInEffect(one, inner, below(name, member), below(field, declared ? member : '*')) : [];
+  });
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '#kit/async/clock';
+import type { Context } from '#core/context';
+import { Fault } from '#core/fault';
+import type { CountTokens } from '#core/measure';
+import { secondsToNextMonth } from '#core/plan';
+import type { Accounts } from './accounts.ts';
+import { noteAllowances } from './allowances.ts';
+import type { CostEstimate } from './cost-estimate.ts';
+import { LineWait } from './line-wait.ts';
+import type { Hold, Lack } from './local-lease.ts';
+
+export interface WaitingLineDeps {
+  /** Exact. @throws Fault `rate-limited`, `overloaded` where too much is being counted; the signal's reason */
+  readonly countTokens: CountTokens;
+  readonly clock: Clock;
+}
+
+/** Milliseconds that a call waits where only running calls or other holders stand in its way. */
+const patience = 2000;
+
+/** Takes the holds of calls that cannot have them at once, in the order of the calls. */
+export class WaitingLine {
+  readonly #deps: WaitingLineDeps;
+  readonly #accounts: Accounts;
+
+  constructor(deps: WaitingLineDeps, accounts: Accounts) {
+    this.#deps = deps;
+    this.#accounts = accounts;
+  }
+
+  /**
+   * Takes all holds of a call when it is its turn. Near the edge of an account its prompt is counted first.
+   *
+   * @throws Fault `quota-spent`, `rate-limited`, `overloaded`; the reason of the caller's signal
+   */
+  async take(context: Context, estimate: CostEstimate, holds: readonly Hold[]): Promise<void> {
+    const { clock } = this.#deps;
+    const accounts = this.#accounts;
+    const wait = new LineWait(clock, context.signal, patience);
+    accounts.enter(holds);
+    try {
+      for (;;) {
+        const now = clock.monotonic();
+        if (!estimate.isCounted && estimate.isNear(holds, now)) await this.#count(estimate, holds, context);
+        else if (estimate.isUnwatched) estimate.setAmounts(holds, now); // they follow what is available
+        let obstacle = accounts.take(holds);
+        if (obstacle?.lack === 'spent' && !estimate.isCounted) {
+          await this.#count(estimate, holds, context);
+          obstacle = accounts.take(holds);
+        }
+        if (!obstacle) break;
+        noteAllowances(context.progress, holds, clock);
+        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle.hold, obstacle.lack, estimate);
+        await wait.next(holds, accounts);
+      }
+    } finally {
+      wait.end();
+      accounts.leave(holds);
+    }
+  }
+
+  /**
+   * Counts the prompt. A caller who cannot pay however many tokens it has is refused before that. Meanwhile the call keeps its order but leaves its lines:
+   * counting may take long, and others spend from the same accounts.
+   */
+  async #count(estimate: CostEstimate, holds: readonly Hold[], context: Context): Promise<void> {
+    const { clock, countTokens } = this.#deps;
+    const now = clock.monotonic();
+    for (const hold of holds) {
+      const lack = hold.lease.lack(hold, now);
+      if (lack !== 'minute' && (lack !== 'spent' || !estimate.isBeyond(hold))) continue;
+      noteAllowances(context.progress, holds, clock);
+      throw this.#limitFault(hold, lack, estimate);
+    }
+    this.#accounts.leave(holds);
+    await estimate.count(countTokens, context);
+    estimate.setAmounts(holds, clock.monotonic());
+  }
+
+  /** The fault of a call that a limit keeps out. */
+  #limitFault(hold: Hold, lack: Lack, estimate: CostEstimate): Fault {
+    const { clock } = this.#deps;
+    const { account, limit, minute } = hold.lease;
+    const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
+    if (lack === 'spent') return estimate.spentFault(hold, secondsToNextMonth(clock.now()));
+    if (hold.lease.isOutOfContact(clock.monotonic())) return this.#accounts.awayFault();
+    if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
+    return new Fault(
+      'rate-limited',
+      account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests hold what is left of ${whose.toLowerCase()}.`,
+      { retryAfter: 1 },
+    );
+  }
+}
