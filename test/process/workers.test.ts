@@ -107,10 +107,10 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       const statuses = () => Promise.all(clients.map(status));
       await writeFile(settingsFile(server.folder), 'plans: { unlimited: { monthlyTokens: 0 } }\n');
       process.kill(server.parent, 'SIGHUP');
-      await until(() => server.errors().includes('New settings hold'));
+      await until(() => server.errors().includes('New settings are in effect'));
       expect(await statuses()).toEqual([429, 429]);
       await writeFile(settingsFile(server.folder), 'plans: [\n');
-      await until(() => server.errors().includes('the old ones hold'));
+      await until(() => server.errors().includes('the old ones stay in effect'));
       expect(await statuses()).toEqual([429, 429]);
       await writeFile(settingsFile(server.folder), 'plans: {}\n');
       await until(async () => (await statuses()).every((one) => one === 200));

@@ -191,12 +191,12 @@ models:
     expect([code, errors]).toEqual([1, '']);
     expect(out.split('\n')).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, the server at ${server.url}$`)),
-        expect.stringMatching(/^ {2}✓ server +answers, and is ready\. \([\d.]+ ms\)$/),
+        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, server at ${server.url}$`)),
+        expect.stringMatching(/^ {2}✓ server +responds and is ready\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✓ provider openai +answers with each of its 2 keys\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✗ provider gone +cannot be reached \(ECONNREFUSED\)\.$/),
         expect.stringMatching(/^ {2}- provider unasked +No model/),
-        expect.stringMatching(/^2 of 16 failed/),
+        expect.stringMatching(/^2 of 16 checks failed/),
       ]),
     );
     const json = await doctor(home, ['--json']);
@@ -231,7 +231,7 @@ describe('where no server runs', () => {
     expect(fresh).toMatchObject({
       code: 0,
       errors: '',
-      out: expect.stringMatching(/- database +The first start makes it[^]*(All is well|Nothing failed)/) as string,
+      out: expect.stringMatching(/- database +The first start makes it[^]*(All checks passed|No check failed)/) as string,
     });
     expect(await readdir(home)).toEqual([]);
 
