@@ -9,7 +9,7 @@ import type { Ongoing } from '#resources/api-keys/rights';
 import type { Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
 import { openAccounting, openJournalOf, type Accounting, type BooksDeps } from './accounting.ts';
-import { openCalls, type Calls } from './calls.ts';
+import { openCalls } from './calls.ts';
 import { openDatabase } from './database.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { registerGauges } from './gauges.ts';
@@ -68,15 +68,16 @@ const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, memory = heldBytes, lost = () => {} } = deps;
-  let calls: Calls | undefined;
-  const settings = () => calls?.runtime().settings ?? first;
+  let currentSettings = () => first;
+  const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
   const { identity, administration, rights } = await openIdentities({ database, settings, clock, log, ongoing: () => ongoing() });
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
-  calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside });
+  const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside });
+  currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const metrics = openMetrics();
   const budget = new ByteBudget(memory);

@@ -39,10 +39,7 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
   const { settings } = readSettings({ args });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
-    throw new CliError(
-      `${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`,
-      404,
-    );
+    throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);
   const { localAdmin } = await import('./local-admin.ts'); // loads the database, which a client of a server does not need
   return localAdmin(settings);
 }

@@ -19,10 +19,7 @@ interface AdminCommand<Options> {
 }
 
 /** Adds a command that works through an `AdminClient`, with the options that all of them share. */
-export function adminCommand<Options extends AdminOptions>(
-  parent: Command,
-  { name, description, needs, takes, creates, run }: AdminCommand<Options>,
-): void {
+export function adminCommand<Options extends AdminOptions>(parent: Command, { name, description, needs, takes, creates, run }: AdminCommand<Options>): void {
   const command = parent.command(name).description(description);
   for (const [flags, meaning] of Object.entries(needs ?? {})) command.requiredOption(flags, meaning);
   for (const [flags, meaning] of Object.entries(takes ?? {})) command.option(flags, meaning);

@@ -105,6 +105,10 @@ function report(url: string | undefined, checks: readonly Check[]): string {
   const [failed, warned] = [count('failed'), count('warning')];
   const warnings = `${warned} ${warned === 1 ? 'warning' : 'warnings'}`;
   const summary =
-    failed > 0 ? `${failed} of ${checks.length} checks failed${warned > 0 ? `, ${warnings}` : ''}.` : warned > 0 ? `No check failed, ${warnings}.` : 'All checks passed.';
+    failed > 0
+      ? `${failed} of ${checks.length} checks failed${warned > 0 ? `, ${warnings}` : ''}.`
+      : warned > 0
+        ? `No check failed, ${warnings}.`
+        : 'All checks passed.';
   return `\nDragoman ${version}, ${url === undefined ? 'no server is running on this data folder' : `server at ${plain(url)}`}\n\n${lines.join('\n')}\n\n${summary}\n`;
 }

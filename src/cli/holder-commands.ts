@@ -14,7 +14,7 @@ interface ShownHolder {
 
 /** `dragoman holder …` */
 export function holderCommands(program: Command): void {
-  const holder = program.command('holder').description('List the servers that hold leases on quota, and write off one that is lost.');
+  const holder = program.command('holder').description('List the servers that hold leases on quota, and write off a lost one.');
 
   adminCommand<AdminOptions>(holder, {
     name: 'list',
@@ -30,7 +30,7 @@ export function holderCommands(program: Command): void {
   adminCommand<AdminOptions & { id: string }>(holder, {
     name: 'write-off',
     description:
-      'Free the leases of a server that is lost together with its data folder. Usage it had not booked is lost. If the data folder still exists, use `dragoman journal adopt` instead.',
+      'Free the leases of a server that is lost together with its data folder. Usage that it had not recorded is lost. If the data folder still exists, use `dragoman journal adopt` instead.',
     needs: { '--id <id>': 'ID of the holder, from `dragoman holder list`.' },
     async run(admin, { json, id }) {
       const gone = (await admin.ask('POST', `/server/admin/holders/${encodeURIComponent(id)}/write-off`)) as ShownHolder;

@@ -21,9 +21,7 @@ export function journalCommand(program: Command): void {
     .command('journal')
     .description('Recover the journal of a lost machine.')
     .command('adopt <folder>')
-    .description(
-      "Book the usage in the journals of another machine's data folder, and free the leases of that machine. Its server must never run again.",
-    )
+    .description("Record the usage in the journals of a lost machine's data folder, and free the quota that the machine had leased. Its server must never run again.")
     .option('--json', 'Print one JSON object per holder.')
     .option('--config <file>', 'Settings file. Default: ./dragoman.yaml, if it exists.')
     .option('--data <folder>', "This machine's data folder. Default: ./data, unless set elsewhere.")
@@ -39,7 +37,8 @@ async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<v
   const foreign = resolve(folder);
   if (!existsSync(journalsIn(foreign))) throw new CliError(`${foreign} is not a data folder: it has no journal.`, 400);
   const { settings } = readSettings({ args });
-  if (resolve(settings.data) === foreign) throw new CliError("This is this machine's own data folder. Its server books the journal by itself when it starts.", 400);
+  if (resolve(settings.data) === foreign)
+    throw new CliError("This is this machine's own data folder. Its server books the journal by itself when it starts.", 400);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
   try {
@@ -54,10 +53,7 @@ async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<v
       },
       () => {
         if (!isReadOnly(foreign)) return lockFolder(foreign);
-        log.warn(
-          { folder: foreign },
-          'This folder is read-only, so it cannot be locked: make sure that no server is using it.',
-        );
+        log.warn({ folder: foreign }, 'This folder is read-only, so it cannot be locked: make sure that no server is using it.');
         return () => {};
       },
     );

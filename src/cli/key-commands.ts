@@ -21,7 +21,8 @@ export function keyCommands(program: Command): void {
     description: 'Create an API key for a user. The key is shown only once.',
     needs: { '--email <address>': "The user's e-mail address.", '--name <name>': 'A name for the key, such as where it is used.' },
     takes: {
-      '--scopes <names>': 'What the key may be used for, separated by commas: query, datasets, passthrough, agent_builder, mcp, plugins, admin. Default: everything.',
+      '--scopes <names>':
+        'What the key may be used for, separated by commas: query, datasets, passthrough, agent_builder, mcp, plugins, admin. Default: everything.',
       '--models <names>': 'The models that the key may use, separated by commas. Default: all.',
       '--expires <time>': 'When the key expires, in ISO 8601: 2027-01-31T12:00:00Z. Default: never.',
     },
