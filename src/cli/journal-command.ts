@@ -21,7 +21,9 @@ export function journalCommand(program: Command): void {
     .command('journal')
     .description('Recover the journal of a lost machine.')
     .command('adopt <folder>')
-    .description("Record the usage in the journals of a lost machine's data folder, and free the quota that the machine had leased. Its server must never run again.")
+    .description(
+      "Record the usage in the journals of a lost machine's data folder, and free the quota that the machine had leased. Its server must never run again.",
+    )
     .option('--json', 'Print one JSON object per holder.')
     .option('--config <file>', 'Settings file. Default: ./dragoman.yaml, if it exists.')
     .option('--data <folder>', "This machine's data folder. Default: ./data, unless set elsewhere.")

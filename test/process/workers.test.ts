@@ -49,7 +49,7 @@ describe.skipIf(!address)('two workers', () => {
       expect(await figure(server, 'dragoman_requests_total')).toBe(before + 10);
       expect(await figure(server, 'dragoman_request_seconds_count')).toBe(before + 10);
       const text = await (await server.get('/metrics')).text();
-      expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
+      expect(text).toContain('# HELP dragoman_requests_total Requests answered. Sum over all processes.');
       for (let turn = 0; turn < 6; turn++) expect(await (await server.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
       expect((await server.get('/healthz')).status).toBe(200);
     },
