@@ -141,7 +141,7 @@ describe('npm start', () => {
     60_000,
   );
 
-  test('when it is killed the server notices, and nothing holds the port', async () => {
+  test('the server ends when npm start is killed, and frees the port', async () => {
     const { child } = await npmStart();
     await until(() => serverPid() !== undefined);
     const pid = serverPid()!;
@@ -151,7 +151,7 @@ describe('npm start', () => {
 });
 
 describe('bad settings', () => {
-  test('end it with 2 and say the line', async () => {
+  test('end it with 2 and name the line', async () => {
     await writeFile(join(home, 'dragoman.yaml'), 'limits:\n  bodyBites: 5\n');
     await expect(npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml') })).rejects.toThrow(/ended with 2: .*dragoman\.yaml:2:3: .*bodyBites/s);
   });
