@@ -1,6 +1,6 @@
 const sentence = 'Please summarise the following text in two sentences and name the people in it. ';
 
-/** JSON of a request for 256 embeddings, as floats. */
+/** A request for 256 embeddings as floats. */
 export const embeddingsBody = JSON.stringify({
   model: 'text-embedding-3-small',
   encoding_format: 'float',
@@ -9,7 +9,7 @@ export const embeddingsBody = JSON.stringify({
 
 const proseOf = (bytes: number) => sentence.repeat(Math.ceil(bytes / sentence.length)).slice(0, bytes - 150);
 
-/** JSON of a chat request of about so many bytes, always the same. */
+/** A chat request of about `bytes` bytes of JSON, always the same. */
 export function chatBody({ bytes, stream = false, model = 'gpt-4o-mini' }: { bytes: number; stream?: boolean; model?: string }): string {
   const messages = [
     { role: 'system', content: 'You are a helpful assistant.' },
@@ -18,12 +18,12 @@ export function chatBody({ bytes, stream = false, model = 'gpt-4o-mini' }: { byt
   return JSON.stringify({ model, messages, temperature: 0.7, ...(stream && { stream }) });
 }
 
-/** JSON of a request for a response, of about 1 KB. `store` as the client says it, or does not. */
+/** A request for a response, of about 1 KB. @param store as the client sends it; absent: not sent */
 export function responseBody({ stream = false, store }: { stream?: boolean; store?: boolean }): string {
   return JSON.stringify({ model: 'gpt-4o', instructions: 'You are a helpful assistant.', input: proseOf(1000), temperature: 0.7, stream, store });
 }
 
-/** JSON of a request for content, of about 1 KB. */
+/** A Gemini request for content, of about 1 KB. */
 export const contentBody = JSON.stringify({
   systemInstruction: { parts: [{ text: 'You are a helpful assistant.' }] },
   contents: [{ role: 'user', parts: [{ text: proseOf(1000) }] }],

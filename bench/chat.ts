@@ -1,4 +1,4 @@
-/** What one chat completion costs, not streamed, OpenAI's dialect on both sides. */
+/** CPU time of a chat completion, not streamed, with OpenAI's dialect on both sides. */
 import { chatBody } from './bodies.ts';
 import { costRows, type CostBars } from './cost-rows.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
@@ -26,7 +26,7 @@ export const chat: Question = {
   name: 'chat',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, {}, async (contestants) => {
+    return rig.withContestants(names, {}, async (contestants) => {
       const rows: Row[] = [];
       for (const { what, bytes, bars } of kinds) rows.push(...costRows(what, await costs(rig, contestants, { body: chatBody({ bytes }), clients: 32 }), bars));
       return rows;

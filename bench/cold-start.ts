@@ -1,5 +1,5 @@
-/** How long from the start of the command to the first answer, on a data folder that was used before. Nothing is pinned: nobody does so at home. */
-import { open } from './contestants.ts';
+/** Time from the start of the command to the first answer, on a data folder used before. Nothing is pinned, as in everyday use. */
+import { open } from './contestants/index.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
 import { median } from './rounds.ts';
 
@@ -12,7 +12,7 @@ export const coldStart: Question = {
         const databaseUrl = name === 'dragoman' ? await rig.postgres?.database() : undefined;
         const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres, unpinned: true, ...(databaseUrl && { databaseUrl }) };
         const seconds: number[] = [];
-        for (let starts = 0; starts <= rig.wishes.rounds; starts++) {
+        for (let starts = 0; starts <= rig.options.rounds; starts++) {
           const begun = performance.now();
           const contestant = await open(name, place);
           seconds.push((performance.now() - begun) / 1000);

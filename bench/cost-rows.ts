@@ -1,7 +1,7 @@
 import { atMost, stretch, type Bar, type Row } from './question.ts';
 import { median, ratio, type Cost } from './rounds.ts';
 
-/** How many times the CPU time of each of the others; `undefined` for one that was not measured. */
+/** CPU time as a multiple of each other contestant's; `undefined` for one that was not measured. */
 export interface Ratios {
   readonly floor: number | undefined;
   readonly nginx: number | undefined;
@@ -10,7 +10,7 @@ export interface Ratios {
 
 export type CostBars = (ratios: Ratios) => readonly Bar[];
 
-/** Costs as rows. The bars are for PostgreSQL; the embedded database has one of its own: microseconds above the floor, its worker's CPU counted. */
+/** Costs as rows. The bars are for Dragoman with PostgreSQL. With the embedded database, whose worker thread counts, the bar is microseconds above the floor. */
 export function costRows(what: string, costs: readonly Cost[], bars: CostBars): Row[] {
   const of = (name: string) => costs.find((cost) => cost.name === name)?.cpu;
   const floor = of('floor');

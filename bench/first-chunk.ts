@@ -1,4 +1,4 @@
-/** How long clients wait for their first chunk, beyond what the provider itself takes: 32 at once, each at its own pace, and 32 in the very same moment. */
+/** Time to the first chunk that the gateway adds: for 32 clients each at its own pace, and for 32 that all ask in the same moment. */
 import { chatBody } from './bodies.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
 import { added, waits } from './rounds.ts';
@@ -9,7 +9,7 @@ export const firstChunk: Question = {
   name: 'first-chunk',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman']);
-    return rig.withDoors(names, { chunks, pause: 10_000 }, async (contestants, upstreamPort) => {
+    return rig.withContestants(names, { chunks, pause: 10_000 }, async (contestants, upstreamPort) => {
       const rows: Row[] = [];
       for (const together of [false, true]) {
         const load = { body: chatBody({ bytes: 1000, stream: true }), clients: 32, together };

@@ -1,4 +1,4 @@
-/** What a record of the journal costs the thread that writes it, beside the bare write of as many bytes. On the disk of the temporary folder. */
+/** CPU time of a journal record for the thread that writes it, beside a bare write of as many bytes. On the disk of the temporary folder. */
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { atMost, type Question, type Row } from './question.ts';
 
 const callsInTurn = 500;
 const turns = 100;
-/** About the bytes of a settled row. */
+/** About the size of a settled record. */
 const rowBytes = 620;
 
 export const journal: Question = {

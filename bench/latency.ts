@@ -1,4 +1,4 @@
-/** What a single client waits longer because of the gateway. */
+/** Latency that the gateway adds for a single client. */
 import { chatBody } from './bodies.ts';
 import { atMost, stretch, type Question } from './question.ts';
 import { added, waits } from './rounds.ts';
@@ -7,7 +7,7 @@ export const latency: Question = {
   name: 'latency',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, {}, async (contestants, upstreamPort) => {
+    return rig.withContestants(names, {}, async (contestants, upstreamPort) => {
       const found = await waits(rig, contestants, upstreamPort, { body: chatBody({ bytes: 1000 }), clients: 1 });
       return found.flatMap((one) => {
         const p50 = added(one, ({ whole }) => whole.p50);

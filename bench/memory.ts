@@ -1,6 +1,6 @@
-/** What a gateway that has answered once and then rests keeps in memory. */
+/** Memory of an idle gateway that has answered once. */
 import { setTimeout } from 'node:timers/promises';
-import { open, type Name } from './contestants.ts';
+import { open, type Name } from './contestants/index.ts';
 import { residentMegabytes } from './processes.ts';
 import { atMost, type Bar, type Question, type Row } from './question.ts';
 

@@ -1,4 +1,4 @@
-/** A PostgreSQL of our own: Debian's programs, a temporary folder, its defaults (fsync on), gone afterwards. */
+/** A private PostgreSQL: Debian's programs in a temporary folder, with its defaults (fsync on), removed afterwards. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';

@@ -1,10 +1,10 @@
-/** Processes that we started, and nobody else's: each on a core of its own choosing, watched through /proc, ended by its id. */
+/** The processes that the bench starts: pinned to cores, measured through /proc, ended by their ids. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
-/** The gateway under test has a core to itself; clients, provider and database share the other. `any`: as somebody starts it who pins nothing. */
+/** The gateway under test has a core to itself; clients, provider and database share the other. `any`: not pinned. */
 export const cores = { gateway: '1', others: '0', any: '0-1' } as const;
 
 export type Cores = (typeof cores)[keyof typeof cores];
@@ -15,9 +15,9 @@ export interface Command {
   readonly core: Cores;
   readonly folder: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Where its output goes: to a file, so that nobody has to read along. */
+  /** The file for its output. */
   readonly log: string;
-  /** Asks it to end. */
+  /** The signal that asks it to end; absent: SIGTERM. */
   readonly ending?: NodeJS.Signals;
 }
 
@@ -32,7 +32,7 @@ export interface Running {
 
 const started = new Map<ChildProcess, NodeJS.Signals>();
 
-/** However this process ends, what it started ends with it, those below (a worker, a server behind `runuser`) included. */
+/** However this process ends, all processes that it started end with it, including their children (a worker, a server behind `runuser`). */
 process.on('exit', () => {
   const left = Array.from(started, ([child, ending]) => family(child.pid ?? 0).map((pid) => ({ pid, ending }))).flat();
   for (const { pid, ending } of left) signal(pid, ending);
@@ -71,9 +71,9 @@ export function start({ program, words, core, folder, environment = {}, log, end
     lastWords: () => readFileSync(log, 'utf8').slice(-1500),
     async stop() {
       if (alive()) child.kill(ending);
-      const patience = new AbortController();
-      await Promise.race([ended, setTimeout(15_000, undefined, { signal: patience.signal }).then(() => child.kill('SIGKILL'))]);
-      patience.abort();
+      const timeout = new AbortController();
+      await Promise.race([ended, setTimeout(15_000, undefined, { signal: timeout.signal }).then(() => child.kill('SIGKILL'))]);
+      timeout.abort();
       await ended;
     },
   };
@@ -124,11 +124,11 @@ function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return ''; // it has ended meanwhile
+    return ''; // it has ended
   }
 }
 
-/** A port of 127.0.0.1 that nobody listens on now. */
+/** A free port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -138,9 +138,9 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Asks again and again until the answer is something.
+ * Asks again until there is an answer.
  *
- * @throws Error with `what` when the seconds are over or `alive` says no
+ * @throws Error with `what` after these seconds, or when `alive` returns false
  */
 export async function until<Answer>(
   ask: () => Promise<Answer | undefined>,

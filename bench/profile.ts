@@ -1,7 +1,7 @@
-/** Where Dragoman's time goes: V8's own profiler over a stretch of load, after a warm-up. `npm run bench -- --profile [chat|stream|embeddings]` */
+/** Where Dragoman's time goes: V8's sampling profiler under load, after a warm-up. `npm run bench -- --profile [chat|stream|embeddings]` */
 import { basename, relative } from 'node:path';
 import { chatBody, embeddingsBody } from './bodies.ts';
-import type { Contestant } from './contestants.ts';
+import type { Contestant } from './contestants/index.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
 
@@ -16,10 +16,10 @@ const loads: readonly { question: string; what: string; load: Omit<Load, 'second
   { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
 ];
 
-/** Prints the functions with the most time of their own, in microseconds a request. Only the main thread; the profiler itself costs a few per cent. */
+/** Prints the functions with the most self time, in microseconds per request. Main thread only; the profiler itself costs a few per cent. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
-  const names = rig.present(rig.wishes.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
-  await rig.withDoors(names, { inspected: true }, async (contestants) => {
+  const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
+  await rig.withContestants(names, { inspected: true }, async (contestants) => {
     for (const { question, what, load, operation = 'chat/completions' } of loads)
       for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
         await show(rig, { ...contestant, path: contestant.path.replace('chat/completions', operation) }, what, load);
@@ -44,7 +44,7 @@ async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<L
   for (const { place, microseconds } of ownTimes(profile).slice(0, entries)) console.log(`${each(microseconds).padStart(9)} µs  ${place}`);
 }
 
-/** What Chrome's DevTools protocol calls Profiler.Profile, as far as it is read here. */
+/** Profiler.Profile of Chrome's DevTools protocol, as far as it is read here. */
 interface Profile {
   readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number } }[];
   readonly samples: readonly number[];
@@ -52,7 +52,7 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/** Functions by the time spent in themselves, most first; waiting for work is left out. */
+/** Functions by self time, most first, without idle time. */
 function ownTimes({ nodes, samples, timeDeltas }: Profile): { place: string; microseconds: number }[] {
   const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
   const times = new Map<string, number>();
@@ -72,7 +72,7 @@ function placeOf({ functionName, url, lineNumber }: Profile['nodes'][number]['ca
   return `${name}  ${short}:${lineNumber + 1}`;
 }
 
-/** Speaks to Node's inspector. */
+/** Connects to Node's inspector. */
 async function connect(port: number) {
   const [{ webSocketDebuggerUrl }] = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as [{ webSocketDebuggerUrl: string }];
   const socket = new WebSocket(webSocketDebuggerUrl);
@@ -85,13 +85,13 @@ async function connect(port: number) {
     ask: (method: string, params: object = {}) =>
       new Promise<unknown>((resolve) => {
         const id = ++asked;
-        const hear = ({ data }: MessageEvent) => {
+        const onMessage = ({ data }: MessageEvent) => {
           const answer = JSON.parse(String(data)) as { id?: number; result?: unknown };
           if (answer.id !== id) return;
-          socket.removeEventListener('message', hear);
+          socket.removeEventListener('message', onMessage);
           resolve(answer.result);
         };
-        socket.addEventListener('message', hear);
+        socket.addEventListener('message', onMessage);
         socket.send(JSON.stringify({ id, method, params }));
       }),
     close: () => socket.close(),

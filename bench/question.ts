@@ -1,6 +1,6 @@
 import type { Rig } from './rig.ts';
 
-/** One thing to find out. A file each; runnable alone: `npm run bench -- chat`. */
+/** One thing to measure: one file, which can be run alone (`npm run bench -- chat`). README.md explains each. */
 export interface Question {
   readonly name: string;
   ask(rig: Rig): Promise<Row[]>;
@@ -14,31 +14,31 @@ export interface Row {
   readonly value: number;
   readonly timesFloor?: number | undefined;
   readonly timesNginx?: number | undefined;
-  /** Microseconds of PostgreSQL's own CPU a request. */
+  /** CPU time of PostgreSQL, in microseconds per request. */
   readonly database?: number | undefined;
   readonly note?: string;
   readonly bars?: readonly Bar[];
 }
 
-/** A figure that a row is held to. */
+/** A limit that a row is held to. */
 export interface Bar {
   readonly says: string;
-  /** `undefined`: what it is compared with was not measured. */
+  /** `undefined` if what it is compared with was not measured. */
   readonly held: boolean | undefined;
   readonly stretch?: true;
 }
 
-/** A bar that is held while the measured figure is at most so much. */
+/** A bar that is held if the measured figure is at most `limit`. */
 export function atMost(says: string, measured: number | undefined, limit: number): Bar {
   return { says, held: measured === undefined ? undefined : measured <= limit };
 }
 
-/** A bar that is held while the measured figure is at least so much. */
+/** A bar that is held if the measured figure is at least `limit`. */
 export function atLeast(says: string, measured: number | undefined, limit: number): Bar {
   return { says, held: measured === undefined ? undefined : measured >= limit };
 }
 
-/** A bar that nobody has to hold: as good as it could be. */
+/** A goal beyond the bars: missing it is not a failure. */
 export function stretch(says: string, measured: number | undefined, limit: number): Bar {
   return { ...atMost(says, measured, limit), stretch: true };
 }

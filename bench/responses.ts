@@ -1,4 +1,4 @@
-/** What a response costs, on the responses wire on both sides: kept, as clients have it by default, and not kept. */
+/** CPU time of a response with the Responses dialect on both sides: stored, which is the default, and not stored. */
 import { responseBody } from './bodies.ts';
 import { costRows, type CostBars } from './cost-rows.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
@@ -19,7 +19,7 @@ const kinds: readonly { what: string; body: string; lines?: number; bars: CostBa
 export const responses: Question = {
   name: 'responses',
   ask(rig) {
-    return rig.withDoors(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
+    return rig.withContestants(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
       const elsewhere = contestants.map((contestant) => ({ ...contestant, path: contestant.path.replace('chat/completions', 'responses') }));
       const rows: Row[] = [];
       for (const { what, body, lines, bars } of kinds) rows.push(...costRows(what, await costs(rig, elsewhere, { body, clients: 32 }, lines), bars));

@@ -1,4 +1,4 @@
-/** What every question needs: a folder, a provider, clients, PostgreSQL, contestants. */
+/** What every question needs: a temporary folder, a provider, clients, PostgreSQL, contestants. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,19 +6,19 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { missing, open, type Contestant, type Name } from './contestants.ts';
+import { missing, open, type Contestant, type Name } from './contestants/index.ts';
 import { makeTools } from './load/tools.ts';
 import { postgresPrograms, startPostgres } from './postgres.ts';
 import { cores, freePort, standAside, start, until } from './processes.ts';
 
-export interface Wishes {
+export interface BenchOptions {
   readonly rounds: number;
   readonly seconds: number;
   /** Only these contestants. */
   readonly who: readonly string[] | undefined;
 }
 
-/** What the clients of a round saw. Milliseconds. */
+/** What the clients of one turn measured. Times in milliseconds. */
 export interface Seen {
   readonly requests: number;
   readonly failed: number;
@@ -51,7 +51,7 @@ export interface Upstream {
 export type Rig = Awaited<ReturnType<typeof openRig>>;
 
 /** Opens the rig: a temporary folder, the tools, PostgreSQL where it is installed. `close` ends and removes all of it. */
-export async function openRig(wishes: Wishes) {
+export async function openRig(options: BenchOptions) {
   await beAlone();
   standAside();
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-bench-'));
@@ -71,18 +71,18 @@ export async function openRig(wishes: Wishes) {
     writeFileSync(files.body, load.body);
     writeFileSync(files.headers, contestant.headers.map((line) => `${line}\r\n`).join(''));
     const { clients, seconds, each = 0, ramp = 0, together = false } = load;
-    const options = { port: contestant.port, path: contestant.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
-    const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const flags = { port: contestant.port, path: contestant.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
+    const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const { stdout } = await promisify(execFile)(tools.load[0], [...tools.load.slice(1), ...words], { timeout: (seconds + ramp + 60) * 1000 });
     return JSON.parse(stdout) as Seen;
   };
 
   return {
-    wishes,
+    options,
     folder,
     postgres,
     clients,
-    /** Said under the table: what could not be measured, and what makes a figure doubtful. */
+    /** Printed under the table: what could not be measured, and what makes a figure doubtful. */
     remarks,
     place: () => join(folder, `place-${++places}`),
 
@@ -110,18 +110,18 @@ export async function openRig(wishes: Wishes) {
       }
     },
 
-    /** Those of the names that are here and wished for; of the others it is remarked why they are not. */
+    /** The contestants that were chosen and can be measured here. For each of the others a remark says why not. */
     present(names: readonly Name[]): Name[] {
-      const wished = names.filter((name) => wishes.who === undefined || wishes.who.some((one) => name.startsWith(one)));
-      return wished.filter((name) => {
+      const chosen = names.filter((name) => options.who === undefined || options.who.some((one) => name.startsWith(one)));
+      return chosen.filter((name) => {
         const why = missing(name, postgres);
         if (why) remarks.add(why);
         return why === undefined;
       });
     },
 
-    /** Starts a provider with the contestants in front of it, lets them be measured, stops them. */
-    withDoors<Result>(
+    /** Starts a provider and the contestants in front of it, for as long as the measuring takes. */
+    withContestants<Result>(
       names: readonly Name[],
       { inspected = false, ...upstream }: Upstream & { inspected?: boolean },
       measure: (contestants: readonly Contestant[], upstreamPort: number) => Promise<Result>,
@@ -145,7 +145,7 @@ export async function openRig(wishes: Wishes) {
   };
 }
 
-/** Two benches on one machine would measure each other. The name goes with the process. */
+/** Refuses a second bench on this machine: they would measure each other. The abstract socket's name is free when the process ends. */
 async function beAlone(): Promise<void> {
   const name = createServer().listen('\0dragoman-bench').unref();
   await once(name, 'listening').catch((cause: unknown) => {

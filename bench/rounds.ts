@@ -1,6 +1,6 @@
-/** Measuring in rounds in which each contestant has its turn, so that what else the machine does hits all alike. */
+/** Measures in rounds, in each of which every contestant has its turn, so that other load on the machine affects all alike. */
 import { setTimeout } from 'node:timers/promises';
-import type { Contestant, Name } from './contestants.ts';
+import type { Contestant, Name } from './contestants/index.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig, Seen } from './rig.ts';
 
@@ -12,9 +12,9 @@ export interface Cost {
   readonly database: number[];
 }
 
-/** CPU time a request costs each contestant. `lines`: how many a stream must have. */
+/** CPU time that a request costs each contestant. @param lines how many lines a stream must have */
 export async function costs(rig: Rig, contestants: readonly Contestant[], load: Omit<Load, 'seconds'>, lines = 0): Promise<Cost[]> {
-  const { rounds, seconds } = rig.wishes;
+  const { rounds, seconds } = rig.options;
   const found = contestants.map((contestant): Cost => ({ name: contestant.name, cpu: [], system: [], database: [] }));
   for (const contestant of contestants) await rig.clients(contestant, { ...load, seconds: warmUpSeconds });
   for (const contestant of contestants) await rest(contestant);
@@ -37,7 +37,7 @@ export async function costs(rig: Rig, contestants: readonly Contestant[], load: 
   return found;
 }
 
-/** What the clients of one contestant saw, and in the same rounds those that asked the provider directly. */
+/** What the clients of one contestant measured, and in the same rounds clients of the provider itself. */
 export interface Waits {
   readonly name: Name;
   readonly seen: Seen[];
@@ -46,7 +46,7 @@ export interface Waits {
 
 /** How long clients wait at each contestant, and at the provider itself. */
 export async function waits(rig: Rig, contestants: readonly Contestant[], upstreamPort: number, load: Omit<Load, 'seconds'>, lines = 0): Promise<Waits[]> {
-  const { rounds, seconds } = rig.wishes;
+  const { rounds, seconds } = rig.options;
   const direct: Seen[] = [];
   const found = contestants.map(({ name }): Waits => ({ name, seen: [], direct }));
   for (const contestant of contestants) await rig.clients(contestant, { ...load, clients: warmUpClients, together: false, seconds: warmUpSeconds });
@@ -67,10 +67,10 @@ export function added({ seen, direct }: Waits, milliseconds: (seen: Seen) => num
 }
 
 const warmUpSeconds = 4;
-/** Many, because streams that pause are few a second, and code is compiled by how often it runs. */
+/** Many, because paused streams are few a second and code is compiled by how often it runs. */
 const warmUpClients = 256;
 
-/** A failed request is no cheap request: it is said. So is a stream with a line too few. */
+/** Remarks failed requests and streams with lines missing: they would look cheap. */
 export function complain(rig: Rig, name: Name, seen: Seen, lines: number): void {
   if (seen.failed + seen.unfinished > 0)
     rig.remarks.add(`${name}: ${seen.failed} of ${seen.requests + seen.failed} requests failed, ${seen.unfinished} did not end.`);
@@ -87,7 +87,7 @@ const quietMilliseconds = 600;
 const longestRestMilliseconds = 20_000;
 const restlessMicroseconds = 20_000;
 
-/** Waits until a contestant and its database have written what they still had to write: that belongs to the requests that caused it. */
+/** Waits until a contestant and its database are idle: what they write afterwards belongs to the requests that caused it. */
 async function rest(contestant: Contestant): Promise<void> {
   const deadline = performance.now() + longestRestMilliseconds;
   for (let before = total(contestant); performance.now() < deadline;) {
@@ -106,7 +106,7 @@ export function median(values: readonly number[]): number {
   return sorted.length === 0 ? NaN : (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
 }
 
-/** Median of the ratios of rounds that were neighbours in time. */
+/** Median of the ratios within each round. */
 export function ratio(of: readonly number[], to: readonly number[] | undefined): number | undefined {
   return to && median(of.map((value, round) => value / to[round]!));
 }

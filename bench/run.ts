@@ -1,4 +1,4 @@
-/** `npm run bench`: asks the questions, prints one table. */
+/** `npm run bench`: measures the questions and prints one table. */
 import { spawnSync } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -25,14 +25,14 @@ const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]
 
-Questions: ${questions.map(({ name }) => name).join(', ')}. Without one, all of them.
+Questions: ${questions.map(({ name }) => name).join(', ')}. Default: all.
 
-  --rounds N     rounds in which each contestant has its turn (5)
-  --seconds N    seconds of load in a turn (3)
-  --who A,B      only these contestants: nginx, floor, portkey, dragoman
-  --json         prints JSON instead of the table
-  --profile      instead of measuring: where Dragoman's time goes under chat 1 KB, chat 20 KB and streams
-  --portkey      installs Portkey outside the project first
+  --rounds N     rounds, in each of which every contestant has a turn (5)
+  --seconds N    seconds of load per turn (3)
+  --who A,B      measure only these contestants: nginx, floor, portkey, dragoman
+  --json         print JSON instead of the table
+  --profile      profile instead of measuring: where Dragoman's CPU time goes
+  --portkey      install Portkey outside the project first
 `;
 
 const { values, positionals } = parseArgs({
@@ -54,7 +54,7 @@ if (values.help || unknown.length > 0) {
   process.exit(values.help ? 0 : 2);
 }
 if (process.platform !== 'linux') {
-  console.error('The bench reads /proc and pins with taskset: it runs on Linux.');
+  console.error('The bench runs on Linux only: it reads /proc and pins processes with taskset.');
   process.exit(1);
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1)); // what was started ends with this process
@@ -68,7 +68,7 @@ const rig = await openRig({ rounds: Number(values.rounds), seconds: Number(value
 });
 try {
   const busy = loadavg()[0]!;
-  if (busy > 0.5) rig.remarks.add(`The machine was busy before (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
+  if (busy > 0.5) rig.remarks.add(`The machine was busy before the bench started (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
   if (values.profile) await profile(rig, positionals);
   else await measure();
 } finally {

@@ -1,6 +1,6 @@
 /**
- * Do a million keys and ten million rows cost the request path anything? `node bin/run.js bench/scale.ts [MILLIONS OF ROWS]`, by hand: it takes minutes and
- * about 8 GB of disk. PostgreSQL is started for it and gone afterwards; what is measured includes the way to it and back.
+ * What a million keys and ten million usage rows cost the request path: `node bin/run.js bench/scale.ts [MILLIONS OF ROWS]`. Takes minutes and about 8 GB of
+ * disk. Starts a PostgreSQL of its own and removes it afterwards; times include the round trip to it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ import { postgresPrograms, startPostgres } from './postgres.ts';
 import { cpuTime } from './processes.ts';
 
 const rows = Number(process.argv[2] ?? 10) * 1e6;
-const people = rows / 10;
+const keyCount = rows / 10;
 const months = 13;
 const now = new Date();
 const monthAt = (back: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString().slice(0, 7);
@@ -53,11 +53,11 @@ try {
   await leave();
 }
 
-/** Rows as the server writes them, evenly over the months, a few users with many and many with few. */
+/** Rows as the server writes them, spread evenly over the months; a few users have many, most have few. */
 async function fill(store: Store, size: number): Promise<void> {
   const { db } = store.long(3600);
-  const users = Math.max(10, Math.floor((size * people) / rows));
-  const say = async (what: string, text: string) => {
+  const users = Math.max(10, Math.floor((size * keyCount) / rows));
+  const run = async (what: string, text: string) => {
     const since = performance.now();
     await sql.raw(text).execute(db);
     if (size > 10) console.error(`${what}: ${Math.round((performance.now() - since) / 1000)} s`);
@@ -66,17 +66,17 @@ async function fill(store: Store, size: number): Promise<void> {
     store,
     Array.from({ length: months }, (_, back) => monthAt(back)),
   );
-  await say('users', `insert into users (email, plan) select 'user' || n || '@example.org', 'free' from generate_series(1, ${users}) n`);
-  await say('keys', `insert into api_keys (user_id, name, digest, shown) select n, 'key', sha256(n::text::bytea), 'dgm_…' from generate_series(1, ${users}) n`);
+  await run('users', `insert into users (email, plan) select 'user' || n || '@example.org', 'free' from generate_series(1, ${users}) n`);
+  await run('keys', `insert into api_keys (user_id, name, digest, shown) select n, 'key', sha256(n::text::bytea), 'dgm_…' from generate_series(1, ${users}) n`);
   const indexes = (
     await sql<{ text: string; name: string }>`
     select replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ') as text, i.indexrelid::regclass::text as name from pg_index i where indrelid = 'usage'::regclass and not indisprimary`.execute(
       db,
     )
   ).rows;
-  for (const { name } of indexes) await say(`without ${name}`, `drop index ${name}`);
+  for (const { name } of indexes) await run(`without ${name}`, `drop index ${name}`);
   for (let back = 0; back < months; back++)
-    await say(
+    await run(
       `rows of ${monthAt(back)}`,
       `insert into usage select 'req_' || substr(md5(n || '-${back}'), 1, 22), 0, '${monthAt(back)}', at, user_id, '{}', user_id, 'app ' || n % 5, 'chatcompat', null, 'model-' || n % 20, 'model',
         'openai', '', '[{"provider":"openai","model":"model","milliseconds":212}]', case when n % 100 = 0 then 429 else 200 end, 'completed', 812, 97, 0, 0, 'provider', 909,
@@ -84,18 +84,18 @@ async function fill(store: Store, size: number): Promise<void> {
       from (select n, '${monthAt(back)}-01'::date::timestamptz + random() * (least('${monthAt(back)}-01'::date + interval '1 month', now()) - '${monthAt(back)}-01'::date) as at,
         1 + floor(${users} * random() ^ 3)::bigint as user_id from generate_series(1, ${Math.ceil(size / months)}) n) as made order by at`,
     );
-  for (const { name, text } of indexes) await say(name, text);
-  await say(
+  for (const { name, text } of indexes) await run(name, text);
+  await run(
     'spent',
     `insert into spent (owner, month, inference, usd, requests, input_tokens, output_tokens)
       select 'user:' || user_id, month, sum(plan_tokens), sum(cost_usd), count(*), sum(input_tokens), sum(output_tokens) from usage group by user_id, month`,
   );
-  await say(
+  await run(
     'sums of the hours of this month',
     `insert into usage_hour select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, '', count(*), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
       sum(cost_usd), count(*) filter (where status >= 400) from usage where month = '${monthAt(0)}' group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
   );
-  await say('vacuum', 'vacuum (analyze)');
+  await run('vacuum', 'vacuum (analyze)');
 }
 
 async function measure(store: Store, size: number): Promise<void> {

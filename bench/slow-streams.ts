@@ -1,6 +1,6 @@
-/** What 5,000 streams that speak once a second keep in memory, all open at the same time. */
+/** Memory of 5,000 streams that are open at the same time, with a chunk a second each. */
 import { chatBody } from './bodies.ts';
-import type { Contestant } from './contestants.ts';
+import type { Contestant } from './contestants/index.ts';
 import { residentMegabytes } from './processes.ts';
 import { atMost, stretch, type Question, type Row } from './question.ts';
 import type { Rig } from './rig.ts';
@@ -14,7 +14,7 @@ export const slowStreams: Question = {
   async ask(rig) {
     const rows: Row[] = [];
     for (const name of rig.present(['nginx', 'floor', 'portkey', 'dragoman']))
-      rows.push(await rig.withDoors([name], { chunks, pause: 1_000_000 }, ([contestant]) => held(rig, contestant!)));
+      rows.push(await rig.withContestants([name], { chunks, pause: 1_000_000 }, ([contestant]) => held(rig, contestant!)));
     return rows;
   },
 };

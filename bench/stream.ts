@@ -1,4 +1,4 @@
-/** What a stream of 200 chunks costs, OpenAI's dialect on both sides. */
+/** CPU time of a stream of 200 chunks, with OpenAI's dialect on both sides. */
 import { chatBody } from './bodies.ts';
 import { costRows } from './cost-rows.ts';
 import { atMost, stretch, type Question } from './question.ts';
@@ -10,7 +10,7 @@ export const stream: Question = {
   name: 'stream',
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
-    return rig.withDoors(names, { chunks }, async (contestants) => {
+    return rig.withContestants(names, { chunks }, async (contestants) => {
       const found = await costs(rig, contestants, { body: chatBody({ bytes: 1000, stream: true }), clients: 32 }, chunks + 2);
       return costRows('stream of 200 chunks, CPU µs', found, ({ floor }) => [atMost('≤ 1.6 × floor', floor, 1.6), stretch('the floor', floor, 1)]);
     });

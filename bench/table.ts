@@ -1,6 +1,6 @@
 import type { Bar, Row } from './question.ts';
 
-/** The rows as a table for people, in Markdown, so that it can be pasted into README.md. */
+/** The rows as a Markdown table, which can be pasted into README.md. */
 export function table(rows: readonly Row[]): string {
   const lines = [['what', 'who', 'measured', '× floor', '× nginx', 'database', 'bars'], ...rows.map(cells)];
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));

@@ -1,6 +1,6 @@
-/** What a stream of 200 chunks costs between dialects, and on Google's wire on both sides. */
+/** CPU time of a stream of 200 chunks between dialects, and with Google's dialect on both sides. */
 import { chatBody, contentBody } from './bodies.ts';
-import type { Contestant } from './contestants.ts';
+import type { Contestant } from './contestants/index.ts';
 import { costRows } from './cost-rows.ts';
 import { atMost, stretch, type Bar, type Question, type Row } from './question.ts';
 import { costs, median, type Cost } from './rounds.ts';
@@ -22,7 +22,7 @@ const kinds: readonly { what: string; path?: string; body: string; lines: number
 export const translated: Question = {
   name: 'translated',
   ask(rig) {
-    return rig.withDoors(rig.present(['dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
+    return rig.withContestants(rig.present(['dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
       const rows: Row[] = [];
       for (const { what, path, body, lines, bars } of kinds) {
         const found = await costs(

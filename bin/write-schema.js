@@ -1,4 +1,4 @@
-// node bin/run.js bin/write-schema.js: makes dragoman.schema.json, which editors complete dragoman.yaml with, from the settings.
+// node bin/run.js bin/write-schema.js: generates dragoman.schema.json, with which editors complete dragoman.yaml.
 import { writeFileSync } from 'node:fs';
 import { settingsSchema } from '#config/index';
 

@@ -15,31 +15,31 @@ import { version } from './app/version.ts';
 
 const isWrongUsage = (error: unknown) => (error instanceof CliError || error instanceof Fault) && error.status === 400;
 
-/** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad settings. */
+/** The command line. Exit codes: 0 success, 1 failure, 2 wrong usage or invalid settings. */
 async function main(): Promise<void> {
   const program = new Command('dragoman')
-    .description('One server that speaks several AI protocols to its clients and several to its providers.')
+    .description('AI gateway: OpenAI, Anthropic and Gemini APIs for your clients, any provider behind them.')
     .version(version)
-    .addHelpText('after', '\nThe options of the server: dragoman serve --help')
+    .addHelpText('after', '\nFor the options of the server: dragoman serve --help')
     .exitOverride();
 
   const serve = program
     .command('serve', { isDefault: true })
-    .description('Starts the server.')
-    .allowExcessArguments() // a misspelt command comes here too
+    .description('Start the server. This is the default command.')
+    .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
-      if (word !== undefined) program.error(`There is no command ${word}: see dragoman --help.`);
+      if (word !== undefined) program.error(`There is no command ${word}. Run dragoman --help for a list of commands.`);
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 
   program
     .command('init')
-    .description('Writes a commented dragoman.yaml into this folder.')
-    .option('--json', 'Prints a JSON object.')
+    .description('Write a commented dragoman.yaml to the current folder.')
+    .option('--json', 'Print JSON.')
     .action(({ json }: { json?: true }) => {
       const file = writeSettingsFile(process.cwd());
-      console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is a comment: uncomment what you need.`);
+      console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is commented out: uncomment what you need.`);
     });
 
   userCommands(program);

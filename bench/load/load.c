@@ -1,10 +1,10 @@
-// Clients that cost little: so many kept-alive connections that each send the same POST, wait for the whole answer and send the next. Prints one line
-// of JSON: requests answered, failures, `data:` lines, milliseconds to the first body byte and to the last.
+// Cheap clients: kept-alive connections that each send the same POST, wait for the whole answer and send the next. Prints one line of JSON: requests
+// answered, failures, `data:` lines, milliseconds to the first body byte and to the last.
 //
 //   load --port 8080 --path /v1/chat/completions --body FILE --headers FILE (lines that end in CRLF) --clients 32 --seconds 3
-//        --each 0       requests a client sends at most; 0 = until the seconds are over. What is in flight then is still waited for (30 s at most).
+//        --each 0       requests per client; 0 = until the seconds are over. Requests in flight are then waited for (30 s at most).
 //        --ramp 0       seconds over which the clients arrive
-//        --together 0   1: nobody sends its next request before all have their answer, then all at once
+//        --together 0   1: no client sends its next request before all have their answers; then all send at once
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/** The clients of `load.c` for machines without a C compiler: the same words on the command line, the same line of JSON, ten times the cost. */
+/** The clients of `load.c` for machines without a C compiler: the same options, the same line of JSON, ten times the cost. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { performance } from 'node:perf_hooks';

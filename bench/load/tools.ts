@@ -1,13 +1,13 @@
-/** The clients and the provider that a measurement needs: compiled where there is a C compiler, else in Node. */
+/** The clients and the provider of a measurement: compiled if there is a C compiler, else on Node. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { installed } from '../processes.ts';
 
 export interface Tools {
-  /** Program and first words, to be followed by the options. */
+  /** Program and first arguments; options follow. */
   readonly load: readonly [string, ...string[]];
   readonly upstream: readonly [string, ...string[]];
-  /** Said beside every figure when the tools themselves are slow. */
+  /** Printed under the table if the tools are slow. */
   readonly remark: string | undefined;
 }
 

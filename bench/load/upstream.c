@@ -1,8 +1,7 @@
-// A provider that costs nothing: answers any POST, from one thread, so that a gateway in front of it is what a measurement sees. A path that ends in
-// /responses is answered in the wire of OpenAI's responses, one with Content in it in Google's, every other in that of OpenAI's chat completions.
-// A body with "stream":true (Google: the path) gets so many chunks of about 215 bytes, then the end as the wire has it; without a pause they are written
-// in blocks of 16 KB, with one each chunk is a write of its own. A body with "input":[ on the path of embeddings gets 256 of 1,536 floats (5 MB).
-// Every other body gets about 1 KB of JSON.
+// A cheap provider: answers any POST, from one thread, so that a measurement shows the gateway in front of it. A path that ends in /responses is answered
+// in OpenAI's Responses dialect, one that contains Content in Google's, any other in OpenAI's chat completions. A body with "stream":true (Google: the
+// path) gets --chunks chunks of about 215 bytes, then the end of the dialect's stream; without a pause they are written in blocks of 16 KB, with one each
+// chunk is a write of its own. A body with "input":[ on the embeddings path gets 256 embeddings of 1,536 floats (5 MB). Any other gets 1 KB of JSON.
 //
 //   upstream --port 9700 --chunks 200 --pause 0 (microseconds between chunks) --life 3600 (seconds, then it ends by itself)
 #define _GNU_SOURCE

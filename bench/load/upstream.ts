@@ -1,4 +1,4 @@
-/** The provider of `upstream.c` for machines without a C compiler: the same words on the command line, the same answers, ten times the cost. */
+/** The provider of `upstream.c` for machines without a C compiler: the same options, the same answers, ten times the cost. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

@@ -7,16 +7,16 @@ import { openJournalOf } from './accounting.ts';
 import { systemClock } from '#kit/async/clock';
 import type { Log } from '#telemetry/log';
 
-test('too little room for the journal is logged as an error, and that there is room again as good news', async () => {
+test('too little disk space for the journal is logged as an error, and enough of it again as info', async () => {
   const data = mkdtempSync(join(tmpdir(), 'dragoman-'));
-  const told: string[] = [];
-  const say = (level: string) => (_: object, message: string) => void told.push(`${level}: ${message}`);
+  const logged: string[] = [];
+  const write = (level: string) => (_: object, message: string) => void logged.push(`${level}: ${message}`);
   const log: Log = {
-    debug: say('debug'),
-    info: say('info'),
-    warn: say('warn'),
-    error: say('error'),
-    fatal: say('fatal'),
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    fatal: write('fatal'),
     level: () => {},
     flush: async () => {},
   };
@@ -33,7 +33,7 @@ test('too little room for the journal is logged as an error, and that there is r
     await journal.close();
     rmSync(data, { recursive: true });
   });
-  expect(told).toEqual([expect.stringMatching(/^error: .*too little room/)]);
+  expect(logged).toEqual([expect.stringMatching(/^error: .*too little room/)]);
   minFreeBytes = 0;
-  await expect.poll(() => told.slice(1), { timeout: 10_000 }).toEqual(['info: The journal is well again.']);
+  await expect.poll(() => logged.slice(1), { timeout: 10_000 }).toEqual(['info: The journal is well again.']);
 });

@@ -28,53 +28,52 @@ import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { databaseNow } from '#store/database-clock';
 
-/** What a process that serves needs of the books. */
+/** What a serving process needs of the ledger. */
 export interface Accounting {
   readonly source: LeaseSource;
   readonly journal: Journal;
-  /** The name of this machine's boot. */
+  /** The name under which this start of the server holds leases. */
   readonly holder: string;
-  /** Rows that are not in the database yet. */
+  /** Usage rows not yet in the database. */
   readonly pending: number;
-  /** To be called when nothing is spent any more: brings what is left into the database. */
+  /** Ships what is left to the database. Called when nothing is spent any more. */
   close(): Promise<void>;
 }
 
-/** The books of a machine, in the one process that has the data folder. */
+/** The accounting of a machine, in the one process that has the data folder. */
 export interface MachineAccounting {
   readonly source: LeaseSource;
-  /** By this name the machine holds leases, until it ends. */
+  /** The name under which this start of the server holds leases. */
   readonly holder: string;
   readonly pending: number;
-  /** What a worker that is gone has settled and was not taken before, when all of it is in the database. */
+  /** What a worker that has ended had settled and `takeSettled` has not returned; resolves when all of it is in the database. */
   readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
-  /** What workers have settled since this was last called. */
+  /** What workers have settled since the last call. */
   readonly takeSettled: () => readonly WorkerSettled[];
   close(): Promise<void>;
 }
 
-export interface BooksDeps {
+export interface AccountingDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
   readonly log: Log;
-  /** Somebody else has taken over what this process held: it may spend no more and should end. */
+  /** Called when another machine has taken over this one's leases: the process may spend no more and should end. */
   readonly lost: (cause: unknown) => void;
 }
 
-/** Where the journals of a data folder lie. */
+/** The folder of the journals in a data folder. */
 export const journalsIn = (data: string) => join(data, 'journal');
 
-/** A worker whose parent is gone ends within 800. */
+/** By then a worker whose parent was killed has ended: it does so within 800. */
 const orphanMilliseconds = 1000;
+/** How long a stop waits until all usage is in the database. */
 const shippingSeconds = 5;
-/** A worker whose parent was killed is gone by then. */
-const orphanSeconds = 1;
 
 /** The accounting of a server of one process. */
-export async function openAccounting(parts: BooksDeps): Promise<Accounting> {
-  const { settings, clock, log } = parts;
-  const { journal, machine } = await openMachine(parts, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
+export async function openAccounting(deps: AccountingDeps): Promise<Accounting> {
+  const { settings, clock, log } = deps;
+  const { journal, machine } = await openMachine(deps, (holder) => openJournalOf({ settings, clock, log, holder, writer: 'only' }));
   return {
     source: machine.source,
     holder: machine.holder,
@@ -86,9 +85,9 @@ export async function openAccounting(parts: BooksDeps): Promise<Accounting> {
   };
 }
 
-/** The accounting of a server of several processes, in the one that leads them: the others write journals of their own. */
-export async function openMachineAccounting(parts: BooksDeps): Promise<MachineAccounting> {
-  return (await openMachine(parts, async () => undefined)).machine;
+/** The accounting of a server of several processes, in their parent: workers write journals of their own. */
+export async function openMachineAccounting(deps: AccountingDeps): Promise<MachineAccounting> {
+  return (await openMachine(deps, async () => undefined)).machine;
 }
 
 /** The journal of one process. */
@@ -98,23 +97,23 @@ export function openJournalOf({
   log,
   holder,
   writer,
-}: Pick<BooksDeps, 'settings' | 'clock' | 'log'> & { holder: string; writer: string }): Promise<Journal> {
+}: Pick<AccountingDeps, 'settings' | 'clock' | 'log'> & { holder: string; writer: string }): Promise<Journal> {
   return openJournal({
     disk: systemDisk,
     clock,
     folder: join(journalsIn(settings().data), holder),
     writer,
     minFreeBytes: () => settings().limits.minFreeBytes,
-    ...said(log),
+    ...reporting(log),
   });
 }
 
 async function openMachine<Own extends Journal | undefined>(
-  { database: { store }, settings, clock, log, lost }: BooksDeps,
+  { database: { store }, settings, clock, log, lost }: AccountingDeps,
   openOwn: (holder: string) => Promise<Own>,
 ): Promise<{ journal: Own; machine: MachineAccounting }> {
   const { data, databaseUrl } = settings();
-  const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has it locked already
+  const unlock = databaseUrl ? lockFolder(data) : () => {}; // the embedded database has locked it already
   const holders = openHolders(store);
   await makeMonthsAhead(store, await databaseNow(store.db));
   const enteredAt = clock.monotonic();
@@ -128,18 +127,20 @@ async function openMachine<Own extends Journal | undefined>(
     holder,
     orphanMilliseconds,
     ...(journal ? { own: journal } : {}),
-    ...said(log),
+    ...reporting(log),
   });
   const jobs = openJobs({ store, clock, log });
   const stopKeeping = keepBooks({ store, jobs, clock, log: { ...log, info: log.debug }, months: () => settings().retention.usageMonths });
-  workOnRemovals({ store, jobs, owned, log: said(log).log });
+  workOnRemovals({ store, jobs, owned, log: reporting(log).log });
   const shipAll = async () => {
     if (await shipper.flush(shippingSeconds * 1000)) return;
-    log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal for the next start.');
+    log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal; the next start ships it.');
   };
   const former = (await holdersIn(systemDisk, journalsIn(data))).filter((one) => one !== holder);
-  const stopFreeing = clock.after(orphanSeconds * 1000, () => {
-    freeClaimsOf(store, former).catch((cause: unknown) => log.debug(causeOf(cause), 'Idempotency keys of an earlier start are free after their leases.'));
+  const stopFreeing = clock.after(orphanMilliseconds, () => {
+    freeClaimsOf(store, former).catch((cause: unknown) =>
+      log.debug(causeOf(cause), 'The idempotency keys of an earlier start could not be freed; they are free when their leases end.'),
+    );
   });
   const contact = keepContact(
     {
@@ -157,36 +158,40 @@ async function openMachine<Own extends Journal | undefined>(
       return shipper.pendingRows;
     },
     settledOf: (worker) => shipper.adoptWriter(worker),
-    takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...said }) => ({ worker, ...said })),
+    takeSettled: () => shipper.takeSettled().map(({ writer: worker, ...settled }) => ({ worker, ...settled })),
     close: () => runAll([() => contact.end(), stopFreeing, stopKeeping, () => jobs.close(), shipAll, unlock]),
   };
   return { journal, machine };
 }
 
-/** The books as journals are brought into them. @param adopter where the journals are another machine's: who says so; the audit trail then tells of it */
+/**
+ * Where the shipper brings journals: the usage tables of the database.
+ *
+ * @param adopter who ships the journals of another machine; the audit trail then records it
+ */
 export function usageSink(store: Store, holders: Holders, adopter?: string): UsageSink {
   const { ship, position } = openShipping(store);
   return {
     ship,
     position,
     async close(holder, rows) {
-      let isNoted = adopter === undefined;
+      let isAudited = adopter === undefined;
       const noted = async (inside: Access) => {
-        isNoted = true;
+        isAudited = true;
         const after = { how: 'adopted', by: adopter, rows };
         await audit(inside, { by: operatorHere, action: 'holder.adopt', target: { kind: 'holder', id: holder }, after });
       };
       try {
         await holders.close(holder, adopter === undefined ? undefined : { by: adopter, noted });
       } catch (error) {
-        if (!(error instanceof Fault && error.code === 'not-found')) throw error; // of a database that is no more
+        if (!(error instanceof Fault && error.code === 'not-found')) throw error; // a holder of another database
       }
-      if (!isNoted && rows > 0) await store.transaction(noted); // it was closed before, and left something to be booked
+      if (!isAudited && rows > 0) await store.transaction(noted); // it was closed before, and left usage to be booked
     },
   };
 }
 
-const said = (log: Log) => ({
+const reporting = (log: Log) => ({
   log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
   mended: (what: string) => log.info({}, what),
 });

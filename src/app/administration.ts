@@ -25,12 +25,12 @@ import { jobs } from '#store/jobs';
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
   readonly routes: readonly NounRoute[];
-  /** At once; a plan that nobody knows is `undefined`: it allows nothing. @throws Fault `overloaded` for one that is not known yet */
+  /** The caller's plan with the user's own limits; `undefined`, which allows nothing, for a plan that does not exist. @throws Fault `overloaded` for one that is not in memory yet */
   planOf(caller: Caller): Plan | undefined;
   teamPlan(teamId: number): Plan | undefined;
-  /** The lists of regions that the caller's calls must not leave, by the plans of the user and of the teams; absent where they may be answered anywhere. */
+  /** The residency lists that the caller's calls must not leave, from the plans of the user and of the teams; `undefined` where there is none. */
   residencies(caller: Caller): readonly string[] | undefined;
-  /** Makes sure that the plans and teams of somebody who was just looked up are in memory: another process may have made them a moment ago. @throws Fault `overloaded` */
+  /** Makes sure that the plans and teams of a caller are in memory: another process may have just made them. @throws Fault `overloaded` */
   meets(caller: Caller): Promise<void>;
   close(): void;
 }
@@ -39,7 +39,7 @@ export interface AdministrationDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
-  /** Told when who is in which team may be another. */
+  /** Called when the members of teams may have changed. */
   readonly teamsChanged: () => void;
 }
 

@@ -10,22 +10,22 @@ import { makePrivate } from '#store/private-folder';
 import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
-/** The folders that hold the nouns' migrations. */
+/** The folders with the nouns' migrations. */
 const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'audit'].map(
   (noun) => new URL(`../resources/${noun}/`, import.meta.url),
 );
 
-/** What users may have very much of. */
+/** Tables in which a user may have very many rows. */
 export const owned: readonly OwnedTable[] = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }, { table: 'idempotency', bytes: 'bytes' }];
 
 export interface Database {
   readonly store: Store;
   readonly seal: Sealer;
-  /** Stands between the keys and their digests, the same on every machine. */
+  /** Secret that goes into the digests of API keys, the same on every machine. */
   readonly pepper: Buffer;
 }
 
-/** Opens the data folder, or the server of `databaseUrl`, with the key that seals what is secret in it. @throws WrongMasterKey, and what `openStore` throws */
+/** Opens the embedded database of the data folder, or the server of `databaseUrl`, with the master key that seals its secrets. @throws WrongMasterKey, and what `openStore` throws */
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
   const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
@@ -40,7 +40,7 @@ export async function openDatabase(settings: Settings, clock: Clock, log: Log): 
   }
 }
 
-/** What the store does in its daily round is for those who look for it. */
+/** Logs the store's routine work at level debug. */
 function quieter(log: Log): Log {
   return { ...log, info: log.debug };
 }

@@ -7,13 +7,13 @@ import { Fault } from '#core/fault';
 
 export interface FirstUser {
   readonly email: string;
-  /** In clear, this once. */
+  /** In plain text; only its digest is stored. */
   readonly key: string;
 }
 
 const defaultEmail = 'admin@localhost';
 
-/** The administrator whom an empty server gets, with a key, both or neither; a server that has users, or gets one from another machine at this moment, gets nobody. */
+/** Adds an administrator with a key to a database without users, in one transaction. @returns `undefined` where there are users, or another machine adds one at this moment */
 export async function firstUser(
   store: Store,
   pepper: Buffer,

@@ -14,22 +14,30 @@ export interface GaugesDeps {
   readonly listening: Pick<Listening, 'inFlight' | 'connections'>;
 }
 
-/** The state of this process as metrics, read when somebody asks for them. */
+/** Registers the state of this process as metrics, read when they are scraped. */
 export function registerGauges({ metrics, accounting, calls, identity, budget, listening }: GaugesDeps): void {
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => accounting.pending);
-  metrics.gauge('dragoman_limited_accounts', 'Limited accounts in memory.', () => calls.ledger.accounts);
-  metrics.gauges('dragoman_region_ok', 'Whether a region answers for a model.', ['provider', 'region', 'model'], () =>
+  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows not yet written to the database.', () => accounting.pending);
+  metrics.gauge('dragoman_limited_accounts', 'Limited accounts held in memory.', () => calls.ledger.accounts);
+  metrics.gauges('dragoman_region_ok', 'Whether a region is healthy for a model: 1 if it is, otherwise 0.', ['provider', 'region', 'model'], () =>
     calls.regions().map(({ provider, region, model, state }) => ({ labels: { provider, region, model }, value: state === 'ok' ? 1 : 0 })),
   );
-  metrics.gauges('dragoman_region_latency_seconds', 'Moving average of the time until a region speaks.', ['provider', 'region', 'model'], () =>
-    calls
-      .regions()
-      .flatMap(({ provider, region, model, latencyMs }) => (latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }])),
+  metrics.gauges(
+    'dragoman_region_latency_seconds',
+    'Moving average of the time to the first event of an answer, in seconds.',
+    ['provider', 'region', 'model'],
+    () =>
+      calls
+        .regions()
+        .flatMap(({ provider, region, model, latencyMs }) => (latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }])),
   );
-  metrics.gauge('dragoman_kept_answer_bytes', 'Memory of answers that are kept for equal requests.', () => calls.runtime().answers.bytes);
-  metrics.gauge('dragoman_known_credentials', 'Credentials in the cache.', () => identity.known);
-  metrics.gauge('dragoman_bad_credentials', 'Bad credentials in their own cache.', () => identity.bad);
-  metrics.gauge('dragoman_requests_in_flight', 'Requests being answered.', () => listening.inFlight());
-  metrics.gauge('dragoman_held_bytes', 'Memory that requests hold: bodies and what is made of them, fetched media, whole answers.', () => budget.held);
-  metrics.gauge('dragoman_client_connections', 'Connections of clients.', () => listening.connections());
+  metrics.gauge('dragoman_kept_answer_bytes', 'Memory used by cached answers, in bytes.', () => calls.runtime().answers.bytes);
+  metrics.gauge('dragoman_known_credentials', 'Valid credentials in the cache.', () => identity.known);
+  metrics.gauge('dragoman_bad_credentials', 'Invalid credentials in the cache.', () => identity.bad);
+  metrics.gauge('dragoman_requests_in_flight', 'Requests in flight.', () => listening.inFlight());
+  metrics.gauge(
+    'dragoman_held_bytes',
+    'Memory held by requests (bodies and what is made of them, fetched media, buffered answers), in bytes.',
+    () => budget.held,
+  );
+  metrics.gauge('dragoman_client_connections', 'Open client connections.', () => listening.connections());
 }

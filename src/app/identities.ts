@@ -16,11 +16,11 @@ export interface IdentitiesDeps {
   readonly ongoing: () => readonly Ongoing[];
 }
 
-/** Who may do what: the owners of keys, with their plans and teams. */
+/** Opens identity, administration and rights: the owners of keys, with their plans and teams. */
 export async function openIdentities({ database, settings, clock, log, ongoing }: IdentitiesDeps) {
   const { store, pepper } = database;
   const keys = openApiKeys(store, pepper);
-  /** Somebody who was just looked up may be on a plan that another process has just made. */
+  /** Makes sure that the plans and teams of the callers found are in memory: another process may have just made them. */
   const met = async <Some extends Iterable<Found | undefined>>(found: Some): Promise<Some> => {
     for (const one of found) if (one) await administration.meets(one.caller);
     return found;

@@ -6,20 +6,48 @@ import { catalogued, common, withCacheWrites, type CatalogueEntry } from '#provi
 
 export interface ModelsDeps {
   readonly settings: Settings;
-  /** The built-in models, by name. */
+  /** A built-in model, by name. */
   readonly builtIn: (name: string) => Target;
-  /** A model at a provider of the settings; `undefined` where this version does not speak its dialect. */
+  /** A model at a provider of the settings; `undefined` where this version does not support the provider's dialect. */
   readonly targets: (provider: string, model: string, settings: { readonly mostTokens: number | undefined }) => TargetGroup | undefined;
-  /** Unix seconds, shown as the age of every model. */
+  /** Unix seconds, shown as the creation time of every model. */
   readonly created: number;
 }
 
-/** They need no entry where a provider speaks OpenAI's wire. */
+/** OpenAI's embedding models, which need no entry where a provider speaks OpenAI's dialect. */
 const wellKnownEmbeddings = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
 
 /** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings, and `"*"` for every other name. */
-export function modelsOf({ settings, builtIn, targets: targetsAt, created }: ModelsDeps): Models {
-  const builtInModel = (name: string, kind: Model['kind']): Model => ({
+export function modelsOf(deps: ModelsDeps): Models {
+  const { settings } = deps;
+  const builtInEmbedding = builtInModel('built-in-embedding', 'embedding', deps);
+  const named = new Map<string, Model>([
+    ['built-in', builtInModel('built-in', 'chat', deps)],
+    ['built-in-embedding', builtInEmbedding],
+  ]);
+  const aliases = new Map<string, Model>();
+  const { '*': any, ...models } = settings.models;
+  for (const [name, model] of Object.entries(models)) {
+    const made = modelOf(name, model, deps);
+    if (!made) continue;
+    named.set(name, made);
+    for (const alias of model.aliases ?? []) aliases.set(alias, made);
+  }
+  for (const name of wellKnownEmbeddings) {
+    const made = named.has(name) || aliases.has(name) ? undefined : wellKnownEmbedding(name, deps);
+    if (made) named.set(name, made);
+  }
+  const list = [...named.values()];
+  const known = (name: string) => named.get(name) ?? aliases.get(name);
+  return {
+    list: () => list,
+    embedding: known(settings.defaults.embedding) ?? builtInEmbedding,
+    find: (name) => known(name) ?? (any && modelOf(name, any, deps)),
+  };
+}
+
+function builtInModel(name: string, kind: Model['kind'], { builtIn, created }: ModelsDeps): Model {
+  return {
     name,
     kind,
     targets: [{ target: builtIn(name) }],
@@ -29,87 +57,69 @@ export function modelsOf({ settings, builtIn, targets: targetsAt, created }: Mod
     abilities: kind === 'embedding' ? ['embeddings'] : builtInEntry.abilities,
     created,
     ownedBy: 'dragoman',
-  });
-  const builtInEmbedding = builtInModel('built-in-embedding', 'embedding');
-  const named = new Map<string, Model>([
-    ['built-in', builtInModel('built-in', 'chat')],
-    ['built-in-embedding', builtInEmbedding],
-  ]);
-  const aliases = new Map<string, Model>();
-  const { '*': any, ...models } = settings.models;
-  for (const [name, model] of Object.entries(models)) {
-    const targets = targetsOf(model, name);
-    if (targets.length === 0) continue;
-    const made = modelOf(name, model, targets);
-    named.set(name, made);
-    for (const alias of model.aliases ?? []) aliases.set(alias, made);
-  }
-  for (const name of wellKnownEmbeddings) {
-    if (named.has(name) || aliases.has(name)) continue;
-    const targets = Object.entries(settings.providers).flatMap(([provider, { dialect }]) => {
-      const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined }) : undefined;
-      return found?.target.embed ? [found] : [];
-    });
-    if (targets.length === 0) continue;
-    const entries = targets.map(({ target }) => entryOf(target.provider, name));
-    const ours = priced(targets.map((group, at) => ({ ...group, price: entries[at]?.price })));
-    named.set(name, { name, kind: 'embedding', limits: {}, rate: even, ...common(entries), ...ours, created, ownedBy: targets[0]!.target.provider });
-  }
-  const list = [...named.values()];
-  const known = (name: string) => named.get(name) ?? aliases.get(name);
-
-  return {
-    list: () => list,
-    embedding: known(settings.defaults.embedding) ?? builtInEmbedding,
-    find(name) {
-      const found = known(name);
-      if (found || !any) return found;
-      const targets = targetsOf(any, name);
-      return targets.length === 0 ? undefined : modelOf(name, any, targets);
-    },
   };
+}
 
-  function targetsOf({ targets, limits, residency, price: forAll }: Settings['models'][string], name: string): readonly PricedTarget[] {
-    return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
-      const entry = entryOf(provider, upstream);
-      const mostTokens = limits.output ?? entry?.limits.output;
-      const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
-      const found = all && residency !== undefined ? within(all, residency) : all;
-      const given = its ?? forAll;
-      const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;
-      const address = settings.providers[provider]?.baseUrl ?? '';
-      return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && withCacheWrites(price, address) }] : [];
-    });
-  }
+/** One of OpenAI's embedding models, at all providers that have it; `undefined` where none has. */
+function wellKnownEmbedding(name: string, { settings, targets: targetsAt, created }: ModelsDeps): Model | undefined {
+  const targets = Object.entries(settings.providers).flatMap(([provider, { dialect }]) => {
+    const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined }) : undefined;
+    return found?.target.embed ? [found] : [];
+  });
+  if (targets.length === 0) return undefined;
+  const entries = targets.map(({ target }) => entryOf(target.provider, name, settings));
+  const prices = priced(targets.map((group, at) => ({ ...group, price: entries[at]?.price })));
+  return { name, kind: 'embedding', limits: {}, rate: even, ...common(entries), ...prices, created, ownedBy: targets[0]!.target.provider };
+}
 
-  function entryOf(provider: string, upstream: string): CatalogueEntry | undefined {
-    if (provider === 'built-in') return builtInEntry;
-    const { baseUrl } = settings.providers[provider] ?? {};
-    return baseUrl === undefined ? undefined : catalogued(baseUrl, upstream);
-  }
-
-  function modelOf(name: string, model: Settings['models'][string], targets: readonly PricedTarget[]): Model {
-    const known = common(model.targets.map((target) => entryOf(target.provider, target.model ?? name)));
-    const { kind, rate, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
-    return {
-      name,
-      kind,
-      ...priced(targets),
-      limits: { ...known?.limits, ...model.limits },
-      ...(known?.longestOutput !== undefined && model.limits.output === undefined ? { longestOutput: known.longestOutput } : {}),
-      rate,
-      ...(abilities ? { abilities } : {}),
-      ...(tier ? { tier } : {}),
-      ...(larger ? { larger } : {}),
-      ...(residency ? { residency } : {}),
-      created,
-      ownedBy: targets[0]!.target.provider,
-    };
-  }
+/** A model of the settings; `undefined` where none of its targets can be asked. What the settings leave out comes from the catalogue. */
+function modelOf(name: string, model: Settings['models'][string], deps: ModelsDeps): Model | undefined {
+  const targets = targetsOf(name, model, deps);
+  if (targets.length === 0) return undefined;
+  const known = common(model.targets.map((target) => entryOf(target.provider, target.model ?? name, deps.settings)));
+  const { kind, rate, tier = tierOf(name), larger, abilities = known?.abilities, residency } = model;
+  return {
+    name,
+    kind,
+    ...priced(targets),
+    limits: { ...known?.limits, ...model.limits },
+    ...(known?.longestOutput !== undefined && model.limits.output === undefined ? { longestOutput: known.longestOutput } : {}),
+    rate,
+    ...(abilities ? { abilities } : {}),
+    ...(tier ? { tier } : {}),
+    ...(larger ? { larger } : {}),
+    ...(residency ? { residency } : {}),
+    created: deps.created,
+    ownedBy: targets[0]!.target.provider,
+  };
 }
 
 /** A target with its price, if that is known. */
 type PricedTarget = Parameters<typeof priced>[0][number];
+
+function targetsOf(
+  name: string,
+  { targets, limits, residency, price: forAll }: Settings['models'][string],
+  { settings, builtIn, targets: targetsAt }: ModelsDeps,
+): readonly PricedTarget[] {
+  return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
+    const entry = entryOf(provider, upstream, settings);
+    const mostTokens = limits.output ?? entry?.limits.output;
+    const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
+    const found = all && residency !== undefined ? within(all, residency) : all;
+    const given = its ?? forAll;
+    const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;
+    const address = settings.providers[provider]?.baseUrl ?? '';
+    return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && withCacheWrites(price, address) }] : [];
+  });
+}
+
+/** What the catalogue knows of a model at a provider's address. */
+function entryOf(provider: string, upstream: string, { providers }: Settings): CatalogueEntry | undefined {
+  if (provider === 'built-in') return builtInEntry;
+  const { baseUrl } = providers[provider] ?? {};
+  return baseUrl === undefined ? undefined : catalogued(baseUrl, upstream);
+}
 
 const even = { input: 1, output: 1 };
 const free = { input: 0, output: 0 };

@@ -1,19 +1,19 @@
 import type { RegionState } from '#gateway/routing/regions';
 import type { LeaseSource } from '#core/lease';
 
-/** What a worker leaves to its parent: whatever is one for the machine. */
+/** What a worker asks its parent for: everything that exists once per machine. */
 export interface Parent {
   readonly leases: LeaseSource;
-  /** Where its journal is to lie. */
+  /** The name of its journal. */
   readonly journal: { readonly holder: string; readonly writer: string };
-  /** Good for commands on this machine. */
+  /** The token for commands on this machine. */
   readonly localToken: string;
-  /** The figures of all processes, as Prometheus reads them. */
+  /** The metrics of all processes, in the Prometheus text format. */
   metrics(): Promise<string>;
-  /** How the regions stand, as all processes see them together. */
+  /** The state of the regions, as all processes see it together. */
   regions(): Promise<readonly RegionState[]>;
-  /** Has all processes forget what ails the regions. */
+  /** Ends all cooldowns in all processes. */
   resetRegions(): Promise<void>;
-  /** What the machine lacks before it can take requests. */
+  /** What the machine lacks to take requests: `database`, `stopping`. */
   missing(): Promise<readonly string[]>;
 }

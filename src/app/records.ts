@@ -10,14 +10,14 @@ import type { Database } from './database.ts';
 
 export interface RecordsDeps {
   readonly database: Database;
-  /** The name of this boot: what it has begun and not ended belongs to nobody once it is over. */
+  /** The name of this start of the server: idempotency keys that it had claimed are free once it has ended. */
   readonly boot: string;
   readonly settings: () => Settings;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What is stored of answers: responses for those who continue them, and answers for those who repeat a request. */
+/** Opens the stores of answers: responses that requests continue, and answers to requests with an Idempotency-Key. */
 export async function openRecords({ database: { store, seal }, boot, settings, clock, log }: RecordsDeps) {
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
   const keeping = openKeeping<StoredResponseBody>({

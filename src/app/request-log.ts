@@ -3,7 +3,7 @@ import type { Done } from '#http/server';
 import type { Clock } from '#kit/async/clock';
 import { causeOf, type Log } from '#telemetry/log';
 
-/** One answered request in the log and in the figures. Only what we chose ourselves is written: no address as it came, no header, no body; at level debug the one masked sentence of a provider that its client was told. */
+/** Writes an answered request to the log and the metrics. Nothing that a client chose is written: the route instead of the path, no header, no body. At level debug it adds the provider's masked message that the client was sent. */
 export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metrics; clock: Clock }, { exchange, face, route, caller, fault }: Done): void {
   const milliseconds = clock.monotonic() - exchange.startedAt;
   const status = exchange.left ? 499 : exchange.status;

@@ -5,9 +5,9 @@ import { localTokenFile, writeLocalToken } from './local-token.ts';
 import { version } from './version.ts';
 
 /**
- * Writes `server.json`, where this server is and the process that takes its signals, and beside it the token for commands on this machine.
+ * Writes `server.json`, with the server's address and the process that takes its signals, and the token for commands on this machine beside it.
  *
- * @returns what takes both away again
+ * @returns removes both
  */
 export async function announced(folder: string, { url, localToken }: { url: string; localToken: string }, clock: Clock): Promise<() => Promise<void>> {
   const place = join(folder, 'server.json');

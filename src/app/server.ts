@@ -8,7 +8,7 @@ import type { Outside } from '#kit/net/guarded-fetch';
 import type { Ongoing } from '#resources/api-keys/rights';
 import type { Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
-import { openAccounting, openJournalOf, type Accounting, type BooksDeps } from './accounting.ts';
+import { openAccounting, openJournalOf, type Accounting, type AccountingDeps } from './accounting.ts';
 import { openCalls } from './calls.ts';
 import { openDatabase } from './database.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
@@ -27,49 +27,49 @@ export interface ServerDeps {
   readonly clock?: Clock;
   /** A random number from 0 to 1. */
   readonly chance?: () => number;
-  /** Where this process is one of several workers: the process that leads them. */
+  /** The parent process, where this one is a worker. */
   readonly parent?: Parent;
-  /** The network outside, for addresses that users choose; the internet when absent. */
+  /** Replaces the internet, for addresses that users choose. */
   readonly outside?: Outside;
-  /** Bytes that requests may hold in memory, together and of one user. */
+  /** Memory that requests may hold, of all users and of each. */
   readonly memory?: ByteLimits;
-  /** What this process held belongs to somebody else now: it should end. */
+  /** Called when another machine has taken over this one's leases: the process should end. */
   readonly lost?: (cause: unknown) => void;
 }
 
 export interface Server {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
-  /** Made by this start, if it was the first. */
+  /** The first user, on the first start only. */
   readonly first: FirstUser | undefined;
   /** Names of the models that answer. */
   readonly models: () => readonly string[];
-  /** Requests being answered now, where one process knows of all of them. */
+  /** Requests in flight; absent in the parent of workers, which does not know. */
   readonly inFlight?: () => number;
-  /** Takes new settings; what needs a restart is left as it is. Throws, or rejects, where they cannot be taken: then the old ones hold. */
+  /** Applies new settings, except those that need a restart. Throws or rejects if it cannot; the old ones then stay in effect. */
   change(settings: Settings): void | Promise<void>;
-  /** Stops listening, lets what is in flight finish, settles the books and lets go of the folder. */
+  /** Stops listening, lets requests in flight finish, settles all usage and unlocks the data folder. */
   close(graceSeconds: number): Promise<void>;
 }
 
-/** One process that serves. */
+/** A process that serves requests. */
 export interface ServingProcess extends Server {
-  /** What it has counted. */
+  /** Its metrics. */
   figures(): Promise<Figures>;
-  /** How the regions stand, as it sees them. */
+  /** The state of the regions, as this process sees it. */
   regions(): readonly RegionState[];
-  /** Forgets what ails them. */
+  /** Ends all cooldowns. */
   resetRegions(): void;
 }
 
-/** Of a process, for bodies with what is made of them, fetched media, whole answers and what is read of kept responses: of everybody, and of one user. */
+/** Memory per process for bodies with what is made of them, fetched media, buffered answers and stored responses that are read: of all users, and of each. */
 const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, memory = heldBytes, lost = () => {} } = deps;
-  let current = (): Settings => first;
-  const settings = () => current();
+  let currentSettings = () => first;
+  const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
@@ -77,16 +77,16 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside });
-  current = () => calls.runtime().settings;
+  currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const metrics = openMetrics();
   const budget = new ByteBudget(memory);
-  const parts = { calls, keeping, rights, administration, metrics, budget, store, clock, parent };
+  const shared = { calls, keeping, rights, administration, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const listening: Listening = await serve(
     {
-      faces: interfaces({ ...parts, url: () => listening.url, isStopping: () => isStopping }),
+      faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
       identify: (credential, { owner }, { local }) =>
         isLocalToken(credential) ? localOperator(credential, { token: localToken, local, owner }) : identity.identify(credential),
       limits: () => settings().limits,
@@ -133,13 +133,13 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   };
 }
 
-/** A worker writes a journal of its own; its parent ships it. */
-async function accountingOfWorker({ leases: source, journal: place }: Parent, parts: Pick<BooksDeps, 'settings' | 'clock' | 'log'>): Promise<Accounting> {
-  const journal = await openJournalOf({ ...parts, ...place });
+/** The accounting of a worker: it writes a journal of its own, which its parent ships. */
+async function accountingOfWorker({ leases: source, journal: place }: Parent, deps: Pick<AccountingDeps, 'settings' | 'clock' | 'log'>): Promise<Accounting> {
+  const journal = await openJournalOf({ ...deps, ...place });
   return { source, journal, holder: place.holder, pending: 0, close: () => journal.close() };
 }
 
-/** What a running server cannot take over stays as it started. */
+/** The settings that need a restart: a running server keeps those it started with. */
 export function unchangeable({ host, port, data, databaseUrl, workers, outbound }: Settings) {
   return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound };
 }

@@ -3,13 +3,13 @@ import { certificatesIn, trusting } from '#kit/net/certificates';
 import type { Clock } from '#kit/async/clock';
 import { openUpstreams, type Upstreams } from '#kit/upstream/pool';
 
-/** What all connections to the outside have in common. */
+/** The outbound proxy and certificate settings that all connections share. */
 export const outwardOf = ({ outbound: { proxy, noProxy, caFile } }: Settings) => ({
   proxy,
   noProxy,
   secureContext: caFile ? trusting(certificatesIn(caFile)) : undefined,
 });
 
-/** The way to the providers as the settings want it: proxy, authorities, patience. */
+/** The connection pools to providers, with the proxy, certificate authorities and connect timeout of the settings. */
 export const upstreamsOf = (settings: () => Settings, clock: Clock): Upstreams =>
   openUpstreams({ clock, connectSeconds: () => settings().limits.connectSeconds, ...outwardOf(settings()) });

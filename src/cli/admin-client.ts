@@ -7,60 +7,58 @@ import { localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
 import { closedText, isClosed } from '#store/private-folder';
 
-/** Where a command has its work done: a running server, or the data folder where none runs. The same addresses with the same checks. */
+/** Administration for commands: over HTTP at a running server, or in the data folder itself where none runs. Both have the same routes and checks. */
 export interface AdminClient {
-  /** @throws Refused in the server's words */
+  /** @throws CliError with the server's message, or Fault */
   ask(method: NounRoute['method'], path: string, body?: object): Promise<unknown>;
-  /** Somebody else works here too, so there may be news. */
+  /** True for a running server, whose data others change too. */
   readonly isServer: boolean;
-  /** Where the server is. */
+  /** The base address of the server; absent for a data folder. */
   readonly url?: string;
   close(): Promise<void>;
 }
 
-/** What a command is told of where to go. */
+/** The options that choose a server or a data folder. */
 export interface AdminClientOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
   readonly url?: string;
   readonly key?: string;
 }
 
-const patienceMilliseconds = 30_000;
+const timeoutMilliseconds = 30_000;
 
 /**
- * The server that is named, else the one that runs on the data folder, else the folder.
+ * A client of the server at `--url`, else of the server that runs on the data folder, else of the folder itself.
  *
- * @param begins a folder in which nothing is yet is taken too
- * @throws Refused, BadSettings
+ * @param creates whether a data folder that does not exist yet is created
+ * @throws CliError, BadSettings
  */
-export async function openDesk(options: AdminClientOptions, begins: boolean): Promise<AdminClient> {
-  const server = await serverDesk(options);
-  if (server) return server;
+export async function openAdminClient(options: AdminClientOptions, creates: boolean): Promise<AdminClient> {
+  const remote = await remoteAdmin(options);
+  if (remote) return remote;
   const { url: _url, key: _key, ...args } = options;
   const { settings } = readSettings({ args });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
-  if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
-    throw new CliError(
-      `There is nothing of Dragoman in ${settings.data} yet: start the server once, or name another folder with --data or a server with --url.`,
-      404,
-    );
-  const { localAdmin } = await import('./local-admin.ts'); // the database, which nobody who asks a server needs to load
+  if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
+    throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);
+  const { localAdmin } = await import('./local-admin.ts'); // loads the database, which a client of a server does not need
   return localAdmin(settings);
 }
 
-/** The server that is named, else the one that runs on the data folder. @returns nothing where none runs. @throws Refused, BadSettings */
-export async function serverDesk({ url, key, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
+/** A client of the server at `--url`, else of the server that runs on the data folder; `undefined` where none runs. @throws CliError, BadSettings */
+export async function remoteAdmin({ url, key, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
   if (url !== undefined) {
-    if (key === undefined) throw new CliError('--url needs --key: the API key of an administrator at that server.', 400);
-    return deskAt(url, key);
+    if (key === undefined) throw new CliError("--url needs --key: an administrator's API key for that server.", 400);
+    return adminAt(url, key);
   }
   const { settings } = readSettings({ args });
   const server = serverOn(settings.data);
-  if (server && (await answers(server.url))) return deskAt(server.url, key ?? server.token);
-  if (key !== undefined) throw new CliError(`No server runs on ${settings.data}: name one with --url, or leave out --key to work on the folder itself.`, 400);
+  if (server && (await isReachable(server.url))) return adminAt(server.url, key ?? server.token);
+  if (key !== undefined)
+    throw new CliError(`No server is running on ${settings.data}. Add --url to use a server, or leave out --key to work on the data folder itself.`, 400);
   return undefined;
 }
 
-/** What a server that runs, or ran until it was killed, left in its folder. */
+/** Address and token of the server that runs on a data folder, as it wrote them there. The server may have been killed since. */
 function serverOn(folder: string): { url: string; token: string } | undefined {
   try {
     const { pid, url } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8')) as { pid: number; url: string };
@@ -71,7 +69,7 @@ function serverOn(folder: string): { url: string; token: string } | undefined {
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isReachable(url: string): Promise<boolean> {
   try {
     await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5000) });
     return true;
@@ -80,25 +78,26 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function deskAt(given: string, key: string): AdminClient & { readonly url: string } {
-  const url = trimEnd(given, '/');
+function adminAt(address: string, key: string): AdminClient & { readonly url: string } {
+  const url = trimEnd(address, '/');
   return {
     isServer: true,
     url,
     async ask(method, path, body) {
-      const answer = await fetched(`${url}${path}`, {
+      const response = await fetched(`${url}${path}`, {
         method,
         headers: { 'x-access-tokens': key, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        redirect: 'error', // a key is for one server
-        signal: AbortSignal.timeout(patienceMilliseconds),
+        redirect: 'error', // the key is for this server alone
+        signal: AbortSignal.timeout(timeoutMilliseconds),
       });
-      const said = (await answer.json().catch(() => undefined)) as { message?: unknown } | undefined;
-      if (answer.ok && said !== undefined) return said;
-      const isOurs = typeof said?.message === 'string';
-      if (answer.status === 404 && isOurs && String(said.message).startsWith('There is nothing at this address.'))
-        throw new CliError('This is not the key of an administrator.', 403);
-      throw new CliError(isOurs ? String(said.message) : `${url} answered ${answer.status}, and not as Dragoman does.`, isOurs ? answer.status : 502);
+      const answer = (await response.json().catch(() => undefined)) as { message?: unknown } | undefined;
+      if (response.ok && answer !== undefined) return answer;
+      const message = typeof answer?.message === 'string' ? answer.message : undefined;
+      if (response.status === 404 && message?.startsWith('There is nothing at this address.'))
+        throw new CliError('This key does not belong to an administrator.', 403);
+      if (message === undefined) throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
+      throw new CliError(message, response.status);
     },
     close: async () => {},
   };
@@ -109,6 +108,6 @@ async function fetched(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, init);
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new CliError(`The server does not answer: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
+    throw new CliError(`The server does not respond: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
   }
 }

@@ -6,45 +6,46 @@ export interface AdminOptions extends AdminClientOptions {
   readonly json?: true;
 }
 
-interface Described<Options> {
+interface AdminCommand<Options> {
   readonly name: string;
   readonly description: string;
-  /** Flags and what they mean. */
+  /** Required options: flags and their description. */
   readonly needs?: Readonly<Record<string, string>>;
+  /** Optional ones. */
   readonly takes?: Readonly<Record<string, string>>;
-  /** May it be the first thing that is ever done in a data folder? */
-  readonly begins?: true;
-  readonly does: (admin: AdminClient, options: Options) => Promise<void>;
+  /** Whether it creates the data folder where there is none. */
+  readonly creates?: true;
+  readonly run: (admin: AdminClient, options: Options) => Promise<void>;
 }
 
-/** A command that asks a server or a data folder: what all of them are told, and how they end. */
-export function adminCommand<Options extends AdminOptions>(parent: Command, { name, description, needs, takes, begins, does }: Described<Options>): void {
+/** Adds a command that works through an `AdminClient`, with the options that all of them share. */
+export function adminCommand<Options extends AdminOptions>(parent: Command, { name, description, needs, takes, creates, run }: AdminCommand<Options>): void {
   const command = parent.command(name).description(description);
   for (const [flags, meaning] of Object.entries(needs ?? {})) command.requiredOption(flags, meaning);
   for (const [flags, meaning] of Object.entries(takes ?? {})) command.option(flags, meaning);
-  deskOptions(command).action(async (options: Options) => {
-    const { openDesk } = await import('./admin-client.ts'); // what `serve` does not need, it does not wait for
-    const admin = await openDesk(options, begins ?? false);
+  sharedOptions(command).action(async (options: Options) => {
+    const { openAdminClient } = await import('./admin-client.ts'); // loaded here so that `serve` does not wait for it
+    const admin = await openAdminClient(options, creates ?? false);
     try {
-      await does(admin, options);
+      await run(admin, options);
     } finally {
       await admin.close();
     }
   });
 }
 
-/** Where a command has its work done, and how it says so. */
-export function deskOptions(command: Command): Command {
+/** Adds the options that choose a server or a data folder, and `--json`. */
+export function sharedOptions(command: Command): Command {
   return command
-    .option('--json', 'Prints JSON.')
-    .option('--url <address>', 'The server to ask; absent: the one that runs on the data folder, or the folder itself where none runs.')
-    .option('--key <key>', "An administrator's API key, for a server elsewhere.")
-    .option('--config <file>', 'The settings file; ./dragoman.yaml if it is there.')
-    .option('--data <folder>', 'The data folder; ./data if nothing else is set.')
-    .option('--database-url <url>', 'PostgreSQL 15 or newer, where that holds the data.');
+    .option('--json', 'Print JSON.')
+    .option('--url <address>', 'Address of the server. Default: the one running on the data folder; if none is, the folder itself.')
+    .option('--key <key>', "An administrator's API key, for use with --url.")
+    .option('--config <file>', 'Settings file. Default: ./dragoman.yaml, if it exists.')
+    .option('--data <folder>', 'Data folder. Default: ./data, unless set elsewhere.')
+    .option('--database-url <url>', 'PostgreSQL 15 or newer, if the data is there.');
 }
 
-/** All items of a list, page by page. */
+/** All items of a list, fetched page by page. */
 export async function* allOf<Item>(admin: AdminClient, path: string, query: Readonly<Record<string, string>> = {}): AsyncGenerator<Item> {
   let cursor: string | null = null;
   do {
@@ -63,7 +64,7 @@ export interface ShownUser {
   readonly status: string;
 }
 
-/** @throws Refused where nobody has the address */
+/** The user with this e-mail address, whatever its case. @throws CliError where there is none */
 export async function userOf(admin: AdminClient, email: string): Promise<ShownUser> {
   for await (const user of allOf<ShownUser>(admin, '/server/admin/users', { query: email })) if (user.email.toLowerCase() === email.toLowerCase()) return user;
   throw new CliError(`There is no user ${email}.`, 404);

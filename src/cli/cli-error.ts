@@ -1,11 +1,11 @@
-/** A command was told no. Its message is for whoever typed it. */
+/** A command failed for a reason that its user can act on. The message is printed as it is. */
 export class CliError extends Error {
-  /** As HTTP has it: 400 is wrong usage. */
+  /** An HTTP status; 400 means wrong usage, which ends the command with exit code 2. */
   readonly status: number;
 
   constructor(message: string, status: number) {
     super(message);
-    this.name = 'Refused';
+    this.name = 'CliError';
     this.status = status;
   }
 }

@@ -1,40 +1,42 @@
 import type { FirstUser } from '#app/first-user';
 
-export interface Greeting {
+export interface GreetingDeps {
   readonly version: string;
   readonly url: string;
   readonly data: string;
-  /** Absent after the first start. */
+  /** The first user, on the first start only. */
   readonly first: FirstUser | undefined;
   readonly models: readonly string[];
   readonly hasProvider: boolean;
 }
 
+/** How many models are listed by name. */
 const shownModels = 8;
 
-/** What a person reads when the server has started. A key is in it once, at the first start. */
-export function greeting({ version, url, data, first, models, hasProvider }: Greeting): string {
+/** The text printed when the server has started. It has an API key on the first start only. */
+export function greeting({ version, url, data, first, models, hasProvider }: GreetingDeps): string {
   const named = models.slice(0, shownModels).join(', ') + (models.length > shownModels ? ` and ${models.length - shownModels} more` : '');
   return `
-  Dragoman ${version} is listening.
+  Dragoman ${version} is listening. Base URLs for your SDK:
 
-  OpenAI-style     ${url}/server/chatcompat/v1
-  Anthropic-style  ${url}/server/messages
-  Gemini-style     ${url}/server/gencompat
-  All addresses    ${url}/docs
-  Data             ${data}
-  Models           ${named}${hasProvider ? '' : '\n                   (no provider is configured yet: set OPENAI_API_KEY, or run: npx dragoman init)'}
+  OpenAI           ${url}/server/chatcompat/v1
+  Anthropic        ${url}/server/messages
+  Gemini           ${url}/server/gencompat
+
+  API reference    ${url}/docs
+  Data folder      ${data}
+  Models           ${named}${hasProvider ? '' : '\n                   No provider is configured yet: set OPENAI_API_KEY, or run npx dragoman init.'}
 ${first ? firstStart(url, first) : ''}`;
 }
 
 function firstStart(url: string, { email, key }: FirstUser): string {
   return `
-  Your first user and key. The key is shown this once: keep it.
+  Your first user and API key. Save the key: it is not shown again.
 
   User             ${email}
   API key          ${key}
 
-  Try it:
+  Try it in a second terminal:
 
   curl ${url}/server/chatcompat/v1/chat/completions \\
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\

@@ -14,12 +14,12 @@ interface ShownHolder {
 
 /** `dragoman holder …` */
 export function holderCommands(program: Command): void {
-  const holder = program.command('holder').description('Processes that hold a part of what users may spend: lists them, and writes off one that is lost.');
+  const holder = program.command('holder').description('List the servers that hold leases on quota, and write off a lost one.');
 
   adminCommand<AdminOptions>(holder, {
     name: 'list',
-    description: 'Lists the processes that hold something, and the last that did.',
-    async does(admin, { json }) {
+    description: 'List the servers that hold leases, and the last hundred that did.',
+    async run(admin, { json }) {
       const { items } = (await admin.ask('GET', '/server/admin/holders')) as { items: ShownHolder[] };
       if (json) return console.log(JSON.stringify({ items }));
       const rows = items.map((one) => [one.id, one.machine, one.startedAt, one.seenAt, one.accounts, endOf(one)]);
@@ -30,11 +30,11 @@ export function holderCommands(program: Command): void {
   adminCommand<AdminOptions & { id: string }>(holder, {
     name: 'write-off',
     description:
-      'Frees what a process holds that is gone for good with its data folder: what it had not booked yet never will be. Where the folder is left, use `journal adopt`.',
-    needs: { '--id <id>': 'Which, as `holder list` shows it.' },
-    async does(admin, { json, id }) {
+      'Free the leases of a server that is lost together with its data folder. Usage that it had not recorded is lost. If the data folder still exists, use `dragoman journal adopt` instead.',
+    needs: { '--id <id>': 'ID of the holder, from `dragoman holder list`.' },
+    async run(admin, { json, id }) {
       const gone = (await admin.ask('POST', `/server/admin/holders/${encodeURIComponent(id)}/write-off`)) as ShownHolder;
-      console.log(json ? JSON.stringify(gone) : `What ${gone.id} of ${gone.machine} held is free again.`);
+      console.log(json ? JSON.stringify(gone) : `Wrote off ${gone.id} (${gone.machine}). Its leases are free again.`);
     },
   });
 }

@@ -9,22 +9,22 @@ const schemaFile = fileURLToPath(new URL('../../dragoman.schema.json', import.me
 const width = 140;
 
 /**
- * `dragoman init`: a settings file in which everything is a comment, readable by its owner alone.
+ * `dragoman init`: writes a settings file in which every setting is a comment, readable by its owner alone.
  * @returns its path
- * @throws if there is one already, which is left as it is.
+ * @throws Error if the file exists; it is left unchanged
  */
 export function writeSettingsFile(folder: string): string {
   const file = join(folder, 'dragoman.yaml');
   try {
     writeFileSync(file, settingsText(addressFrom(folder)), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new Error(`${file} is there already; it was left as it is.`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new Error(`${file} already exists and was left unchanged.`, { cause: error });
     throw error;
   }
   return file;
 }
 
-/** Every setting with its default, or an example; without the `# ` at the start of the lines behind the first it is a file that can be used. */
+/** Every setting with its default or an example. Without the `# ` at the start of each line after the first, it is a valid settings file. */
 export function settingsText(schema: string): string {
   const { properties } = settingsSchema() as Rule;
   const settings = Object.entries(properties!).map(([name, rule]) => setting(name, rule, 0).join('\n'));
@@ -32,9 +32,9 @@ export function settingsText(schema: string): string {
   return [`# yaml-language-server: $schema=${schema}`, ...parts].join('\n\n') + '\n';
 }
 
-const introduction = `# Settings of Dragoman: command line before environment before this file before defaults.
-# Take away the "# " before what you need. A text may have \${NAME} in it, the environment variable NAME.
-# What is saved here holds at once, but for host, port, data, databaseUrl, workers and outbound: they need a restart.`;
+const introduction = `# Dragoman settings. Command-line options override environment variables, which override this file, which overrides the defaults.
+# Remove the "# " before the settings you need. \${NAME} in a text is replaced by the environment variable NAME.
+# Changes take effect when you save this file, except host, port, data, databaseUrl, workers and outbound, which need a restart.`;
 
 function setting(name: string, rule: Rule, depth: number): string[] {
   const space = '  '.repeat(depth);
@@ -47,7 +47,7 @@ function setting(name: string, rule: Rule, depth: number): string[] {
   return depth > 0 && lines.length === 1 && about.length === 1 && beside.length <= width ? [beside] : [...about, ...lines];
 }
 
-/** A member with its value on one line where that fits. */
+/** A member and its value, on one line if it fits. */
 function given(name: string, value: unknown, depth: number): string[] {
   const line = `${'  '.repeat(depth)}${flow(name)}: ${flow(value)}`;
   return line.length <= width - 2 || value === null || typeof value !== 'object' || Array.isArray(value) ? [line] : block(name, value, depth);
@@ -70,7 +70,7 @@ function wrapped(text: string, most: number): string[] {
   return lines;
 }
 
-/** The schema as seen from there: a relative path where it is below, as in a project's own node_modules. */
+/** The schema's address in the settings file: a relative path where the schema is below the folder, as in a project's node_modules, else a URL. */
 function addressFrom(folder: string): string {
   const path = relative(folder, schemaFile);
   const below = !path.startsWith('..') && existsSync(join(folder, path));

@@ -19,15 +19,15 @@ import { databaseNow } from '#store/database-clock';
 export function journalCommand(program: Command): void {
   program
     .command('journal')
-    .description('The journals of machines.')
+    .description('Recover the journal of a lost machine.')
     .command('adopt <folder>')
     .description(
-      "Brings the journals in another machine's data folder into the books of this one's database, and frees what that machine had leased. It must be gone for good.",
+      "Record the usage in the journals of a lost machine's data folder, and free the quota that the machine had leased. Its server must never run again.",
     )
-    .option('--json', 'Prints a JSON object for each holder.')
-    .option('--config <file>', 'The settings file; ./dragoman.yaml if it is there.')
-    .option('--data <folder>', "This machine's data folder; ./data if nothing else is set.")
-    .option('--database-url <url>', 'PostgreSQL 15 or newer, where that holds the data.')
+    .option('--json', 'Print one JSON object per holder.')
+    .option('--config <file>', 'Settings file. Default: ./dragoman.yaml, if it exists.')
+    .option('--data <folder>', "This machine's data folder. Default: ./data, unless set elsewhere.")
+    .option('--database-url <url>', 'PostgreSQL 15 or newer, if the data is there.')
     .action(adopt);
 }
 
@@ -37,9 +37,10 @@ interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseU
 
 async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<void> {
   const foreign = resolve(folder);
-  if (!existsSync(journalsIn(foreign))) throw new CliError(`There is no journal in ${foreign}: it must be a data folder.`, 400);
+  if (!existsSync(journalsIn(foreign))) throw new CliError(`${foreign} is not a data folder: it has no journal.`, 400);
   const { settings } = readSettings({ args });
-  if (resolve(settings.data) === foreign) throw new CliError('This is the data folder of this machine: its server books what is left in it by itself.', 400);
+  if (resolve(settings.data) === foreign)
+    throw new CliError("This is this machine's own data folder. Its server books the journal by itself when it starts.", 400);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
   try {
@@ -54,14 +55,11 @@ async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<v
       },
       () => {
         if (!isReadOnly(foreign)) return lockFolder(foreign);
-        log.warn(
-          { folder: foreign },
-          'This folder cannot be written to, so nobody can tell whether its server still runs elsewhere: make sure that it does not.',
-        );
+        log.warn({ folder: foreign }, 'This folder is read-only, so it cannot be locked: make sure that no server is using it.');
         return () => {};
       },
     );
-    for (const one of adopted) console.log(json ? JSON.stringify(one) : `${one.holder}: ${one.rows} rows booked, its leases are free again.`);
+    for (const one of adopted) console.log(json ? JSON.stringify(one) : `${one.holder}: ${one.rows} rows booked. Its leases are free again.`);
   } finally {
     await store.close();
     await log.flush();

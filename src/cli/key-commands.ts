@@ -14,18 +14,19 @@ interface ShownKey {
 
 /** `dragoman key …` */
 export function keyCommands(program: Command): void {
-  const key = program.command('key').description('API keys: makes, lists and revokes them.');
+  const key = program.command('key').description('Create, list and revoke API keys.');
 
   adminCommand<AdminOptions & { email: string; name: string; scopes?: string; models?: string; expires?: string }>(key, {
     name: 'create',
-    description: 'Makes an API key for a user. It is shown this once.',
-    needs: { '--email <address>': 'Whose key.', '--name <name>': 'What it is for.' },
+    description: 'Create an API key for a user. The key is shown only once.',
+    needs: { '--email <address>': "The user's e-mail address.", '--name <name>': 'A name for the key, such as where it is used.' },
     takes: {
-      '--scopes <names>': 'What it may be used for, with commas between: query, datasets, passthrough, agent_builder, mcp, plugins, admin; absent: everything.',
-      '--models <names>': 'The only models it may ask, with commas between.',
-      '--expires <time>': 'ISO 8601, as 2027-01-31T12:00:00Z; absent: never.',
+      '--scopes <names>':
+        'What the key may be used for, separated by commas: query, datasets, passthrough, agent_builder, mcp, plugins, admin. Default: everything.',
+      '--models <names>': 'The models that the key may use, separated by commas. Default: all.',
+      '--expires <time>': 'When the key expires, in ISO 8601: 2027-01-31T12:00:00Z. Default: never.',
     },
-    async does(admin, { json, email, name, scopes, models, expires }) {
+    async run(admin, { json, email, name, scopes, models, expires }) {
       const { id } = await userOf(admin, email);
       const body = {
         name,
@@ -36,30 +37,30 @@ export function keyCommands(program: Command): void {
       const made = (await admin.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
       if (json) return console.log(JSON.stringify(made));
       console.log(
-        `API key "${made.name}" of ${email}${made.scopes ? `, for ${made.scopes.join(', ')} only` : ''}. It is shown this once: keep it.\n\n  ${made.key}\n`,
+        `Created the API key "${made.name}" for ${email}${made.scopes ? `, limited to ${made.scopes.join(', ')}` : ''}. Save it: it is not shown again.\n\n  ${made.key}\n`,
       );
     },
   });
 
   adminCommand<AdminOptions & { email: string }>(key, {
     name: 'list',
-    description: 'Lists the keys of a user that are not revoked.',
-    needs: { '--email <address>': 'Whose.' },
-    async does(admin, { json, email }) {
+    description: "List a user's API keys, without those that are revoked.",
+    needs: { '--email <address>': "The user's e-mail address." },
+    async run(admin, { json, email }) {
       const { id } = await userOf(admin, email);
       const keys = await Array.fromAsync(allOf<ShownKey>(admin, `/server/admin/users/${id}/keys`));
       if (json) return console.log(JSON.stringify({ items: keys }));
       if (keys.length === 0) return console.log(`${email} has no keys.`);
       const rows = keys.map((one) => [one.id, one.name, one.shown, all(one.scopes), all(one.models), one.createdAt.slice(0, 10), one.expiresAt ?? 'never']);
-      console.log(table(['ID', 'NAME', 'KEY', 'SCOPES', 'MODELS', 'MADE', 'EXPIRES'], rows));
+      console.log(table(['ID', 'NAME', 'KEY', 'SCOPES', 'MODELS', 'CREATED', 'EXPIRES'], rows));
     },
   });
 
   adminCommand<AdminOptions & { email: string; id: string }>(key, {
     name: 'revoke',
-    description: 'Revokes a key at once.',
-    needs: { '--email <address>': 'Whose key.', '--id <number>': 'Its id, as `key list` shows it.' },
-    async does(admin, { json, email, id }) {
+    description: 'Revoke an API key, with immediate effect.',
+    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': 'ID of the key, from `dragoman key list`.' },
+    async run(admin, { json, email, id }) {
       const user = await userOf(admin, email);
       const revoked = (await admin.ask('DELETE', `/server/admin/users/${user.id}/keys/${encodeURIComponent(id)}`)) as ShownKey;
       console.log(json ? JSON.stringify(revoked) : `The key "${revoked.name}" (${revoked.shown}) of ${user.email} is revoked.`);

@@ -7,7 +7,7 @@ import { operator, operatorHere } from '#app/local-token';
 import { openLog } from '#telemetry/log';
 import { Fault } from '#core/fault';
 
-/** The data folder itself, or the database that the settings name: what a server would answer, without one. @throws what `openDatabase` throws */
+/** Administration of the data folder, or of the database that the settings name, without a server: the same routes with the same checks. @throws what `openDatabase` throws */
 export async function localAdmin(settings: Settings): Promise<AdminClient> {
   const log = openLog('error');
   const database = await openDatabase(settings, systemClock, log);
@@ -30,7 +30,7 @@ export async function localAdmin(settings: Settings): Promise<AdminClient> {
   };
 }
 
-/** The words of an address as its route names them, where it is this route's. */
+/** The path parameters by name; `undefined` where the path is not this route's. */
 function paramsOf(route: string, path: string): Record<string, string> | undefined {
   const [names, words] = [route.split('/'), path.split('/')];
   if (names.length !== words.length || !names.every((name, at) => name.startsWith(':') || name === words[at])) return undefined;

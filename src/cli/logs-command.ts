@@ -24,28 +24,28 @@ interface LogLine {
 type LogsOptions = AdminOptions & { follow?: true; limit?: string; email?: string; model?: string; status?: string };
 
 const pauseMilliseconds = 1000;
-/** Of the requests seen so many are remembered: one that is settled late stands among older ones. */
+/** How many printed requests are remembered: one that is settled late appears among older ones. */
 const mostSeen = 5000;
 
 /** `dragoman logs [-f]` */
 export function logsCommand(program: Command): void {
   adminCommand<LogsOptions>(program, {
     name: 'logs',
-    description: 'Shows the last requests, oldest first.',
+    description: 'Show the latest requests, oldest first.',
     takes: {
-      '-f, --follow': 'Goes on as they come, until Ctrl-C.',
-      '--limit <number>': 'How many of the last ones; absent: 20.',
-      '--email <address>': 'Only those of this user.',
-      '--model <name>': 'Only those for this model.',
-      '--status <number>': 'Only those with this HTTP status.',
+      '-f, --follow': 'Keep printing new requests until Ctrl-C.',
+      '--limit <number>': 'How many requests to show. Default: 20.',
+      '--email <address>': 'Only requests of the user with this e-mail address.',
+      '--model <name>': 'Only requests for this model.',
+      '--status <number>': 'Only requests with this HTTP status.',
     },
-    does: logs,
+    run: logs,
   });
 }
 
 async function logs(admin: AdminClient, { json, follow, limit = '20', email, model, status }: LogsOptions): Promise<void> {
   if (!/^[1-9]\d{0,5}$/.test(limit)) throw new CliError('--limit must be a number from 1 to 999999.', 400);
-  if (follow && !admin.isServer) throw new CliError('No server runs here: there is nothing to follow.', 409);
+  if (follow && !admin.isServer) throw new CliError('No server is running: there is nothing to follow.', 409);
   const query = {
     ...(email === undefined ? {} : { userId: String((await userOf(admin, email)).id) }),
     ...(model === undefined ? {} : { model }),
@@ -62,7 +62,7 @@ async function logs(admin: AdminClient, { json, follow, limit = '20', email, mod
 
   const first = await upTo(Number(limit), allOf<LogLine>(admin, '/server/admin/logs', query));
   if (!json && (first.length > 0 || follow)) console.log(head);
-  if (!json && first.length === 0 && !follow) console.log('No request was booked yet.');
+  if (!json && first.length === 0 && !follow) console.log('No requests have been logged yet.');
   print(first);
   while (follow) {
     await sleep(pauseMilliseconds);
@@ -73,7 +73,7 @@ async function logs(admin: AdminClient, { json, follow, limit = '20', email, mod
 
 const nameOf = ({ requestId, step }: LogLine) => `${requestId}/${step}`;
 
-/** Known ones do not count; where a whole page of them was read nothing new is to come. */
+/** The first `most` lines that are not known. Stops after a hundred known ones: nothing new follows them. */
 async function upTo(most: number, lines: AsyncIterable<LogLine>, isKnown: (line: LogLine) => boolean = () => false): Promise<LogLine[]> {
   const found: LogLine[] = [];
   let known = 0;
@@ -101,7 +101,7 @@ const columns = [
 
 const numbers = new Set(['USER', 'IN', 'OUT', 'PLAN', 'MS']);
 
-/** Lines come one by one, so the columns have their widths beforehand. */
+/** Columns have fixed widths, since lines are printed one at a time. */
 const row = (cells: readonly string[]) =>
   columns
     .map(([name, width], at) => (numbers.has(name) ? cells[at]!.padStart(width) : cells[at]!.padEnd(width)))

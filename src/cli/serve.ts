@@ -6,51 +6,51 @@ import { startServer } from '#app/server';
 import { stopOnSignals } from '#process/signals';
 import { version } from '#app/version';
 
-/** Seconds that what is in flight may take after a signal to stop. */
+/** Seconds that requests in flight may take after a signal to stop. */
 const graceSeconds = 30;
-/** And everything, after a mistake. */
+/** Seconds for the whole shutdown after an uncaught error. */
 const endSeconds = 45;
 
-/** `dragoman serve`: starts the server, greets, takes new settings when the file changes, stops on signals. */
+/** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. */
 export async function run(args: SettingsArgs): Promise<void> {
   const ollama = await runningOllama();
   const read = () => readSettings({ args, ollama });
   const start = read();
   const { settings } = start;
   const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');
-  // What nobody caught is a mistake of ours: what is in flight may finish, and whoever watches us starts us again.
-  const last = (mistake: unknown) => {
-    log.fatal(causeOf(mistake), 'Unexpected: the server ends.');
+  // An uncaught error is a bug: requests in flight may finish, and a service manager starts the server again.
+  const fail = (error: unknown) => {
+    log.fatal(causeOf(error), 'Unexpected error: the server is stopping.');
     end();
   };
-  process.stdout.on('error', () => {}); // whoever reads what is printed may have left: that ends nothing
-  process.on('uncaughtException', last);
-  process.on('unhandledRejection', last);
+  process.stdout.on('error', () => {}); // a closed pipe does not end the server
+  process.on('uncaughtException', fail);
+  process.on('unhandledRejection', fail);
 
-  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: last }) : startServer({ settings, log, lost: last });
+  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail });
   let stopWatching = () => {};
   const end = stopOnSignals(async () => {
     stopWatching();
     const running = await starting;
-    const many = running.inFlight?.() ?? 0;
-    if (many > 0) console.log(`Waiting for ${many} ${many === 1 ? 'request' : 'requests'}, ${graceSeconds} s at most.`);
+    const count = running.inFlight?.() ?? 0;
+    if (count > 0) console.log(`Waiting up to ${graceSeconds} s for ${count} ${count === 1 ? 'request' : 'requests'} to finish.`);
     await running.close(graceSeconds);
     console.log('Stopped.');
   }, endSeconds);
   const server = await starting;
   warnOfSettings(log, start);
-  const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are not used; the old ones hold.');
+  const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are invalid; the old ones stay in effect.');
   const watched = watchSettings({
     start,
     read,
     changed({ reading, changed, restart }) {
-      const said = () => {
-        log.info({ changed, restart }, restart.length > 0 ? 'New settings hold, but for those that need a restart.' : 'New settings hold.');
+      const report = () => {
+        log.info({ changed, restart }, restart.length > 0 ? 'New settings are in effect, except those that need a restart.' : 'New settings are in effect.');
         warnOfSettings(log, reading);
       };
       const changing = server.change(reading.settings);
-      if (changing) return changing.then(said);
-      said();
+      if (changing) return changing.then(report);
+      report();
       return undefined;
     },
     failed,

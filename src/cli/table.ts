@@ -1,4 +1,4 @@
-/** Rows under a head, the columns aligned; numbers stand to the right. What is wider than the terminal is for the terminal to break. */
+/** Rows under a header, with aligned columns; numbers are right-aligned. Long lines are left for the terminal to wrap. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const texts = [head, ...rows].map((row) => row.map((cell) => plain(String(cell))));
   const widths = head.map((_, at) => Math.max(...texts.map((row) => row[at]!.length)));
@@ -13,7 +13,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
     .join('\n');
 }
 
-/** Text of strangers for a terminal: signs that steer it become `?`. */
+/** Untrusted text for a terminal: control characters become `?`. */
 export function plain(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -4,36 +4,38 @@ import { plain, table } from './table.ts';
 
 /** `dragoman user …` */
 export function userCommands(program: Command): void {
-  const user = program.command('user').description('Users: adds, lists, changes and suspends them.');
+  const user = program.command('user').description('Add, list, change and suspend users.');
 
   adminCommand<AdminOptions & { email: string; plan?: string; role?: string }>(user, {
     name: 'add',
-    description: 'Adds a user.',
-    begins: true,
+    description: 'Add a user.',
+    creates: true,
     needs: { '--email <address>': 'E-mail address.' },
     takes: {
-      '--plan <name>': 'Plan; absent: newUsers.plan of the settings, which is free if there is a plan of that name, else unlimited.',
-      '--role <role>': 'user or admin; absent: user.',
+      '--plan <name>': 'Plan. Default: newUsers.plan in the settings; if that is not set, the plan "free" if there is one, otherwise "unlimited".',
+      '--role <role>': 'user or admin. Default: user.',
     },
-    async does(admin, { json, email, plan, role }) {
+    async run(admin, { json, email, plan, role }) {
       const made = (await admin.ask('POST', '/server/admin/users', {
         email,
         ...(plan === undefined ? {} : { plan }),
         ...(role === undefined ? {} : { role }),
       })) as ShownUser;
       if (json) return printJson({ id: made.id, email: made.email, plan: made.plan, role: made.role });
-      console.log(`Added ${made.email}: ${made.role}, plan ${made.plan}.\nA key for them: dragoman key create --email ${made.email} --name NAME`);
+      console.log(
+        `Added ${made.email} with the role ${made.role} and the plan ${made.plan}.\nTo create a key: dragoman key create --email ${made.email} --name NAME`,
+      );
     },
   });
 
   adminCommand<AdminOptions & { query?: string }>(user, {
     name: 'list',
-    description: 'Lists the users.',
-    takes: { '--query <text>': 'Only those with this in their e-mail address.' },
-    async does(admin, { json, query }) {
+    description: 'List users.',
+    takes: { '--query <text>': 'Only users whose e-mail address contains this text.' },
+    async run(admin, { json, query }) {
       const users = await Array.fromAsync(allOf<ShownUser>(admin, '/server/admin/users', query === undefined ? {} : { query }));
       if (json) return printJson({ items: users });
-      if (users.length === 0) return console.log('There is no such user.');
+      if (users.length === 0) return console.log(query === undefined ? 'There are no users.' : 'No user matches.');
       console.log(
         table(
           ['ID', 'EMAIL', 'ROLE', 'PLAN', 'STATUS', 'OWN LIMITS'],
@@ -45,26 +47,26 @@ export function userCommands(program: Command): void {
 
   adminCommand<AdminOptions & { email: string; plan: string }>(user, {
     name: 'set-plan',
-    description: 'Gives a user another plan.',
-    needs: { '--email <address>': 'Whose.', '--plan <name>': 'The plan.' },
-    async does(admin, { json, email, plan }) {
+    description: "Change a user's plan.",
+    needs: { '--email <address>': "The user's e-mail address.", '--plan <name>': 'The new plan.' },
+    async run(admin, { json, email, plan }) {
       const { id } = await userOf(admin, email);
       const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { plan })) as ShownUser;
       if (json) return printJson(changed);
-      console.log(`${changed.email} has the plan ${changed.plan} now.`);
+      console.log(`${changed.email} is now on the plan ${changed.plan}.`);
     },
   });
 
   adminCommand<AdminOptions & { email: string; undo?: true }>(user, {
     name: 'suspend',
-    description: 'Suspends a user: no key of theirs is good any more, until --undo.',
-    needs: { '--email <address>': 'Whom.' },
-    takes: { '--undo': 'Lets them in again.' },
-    async does(admin, { json, email, undo }) {
+    description: 'Suspend a user: all of their keys stop working until --undo.',
+    needs: { '--email <address>': "The user's e-mail address." },
+    takes: { '--undo': 'Lift the suspension.' },
+    async run(admin, { json, email, undo }) {
       const { id } = await userOf(admin, email);
       const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { status: undo ? 'active' : 'suspended' })) as ShownUser;
       if (json) return printJson(changed);
-      console.log(undo ? `${changed.email} is active again.` : `${changed.email} is suspended: their keys are refused from now on.`);
+      console.log(undo ? `${changed.email} is active again.` : `${changed.email} is suspended. Their keys no longer work.`);
     },
   });
 }

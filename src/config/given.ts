@@ -48,9 +48,14 @@ export type SettingsArgs = { readonly [Name in OptionName | 'config']?: string |
 
 /** The options of the command line that are settings. */
 export const settingsOptions: readonly SettingsOption[] = [
-  { flags: '--config <file>', description: 'The settings file; ./dragoman.yaml if it is there.' },
-  ...optionNames.map((name) => ({ flags: optionFlags[name], description: ruleAt(form, [name])!.description! })),
+  { flags: '--config <file>', description: 'Settings file. Default: ./dragoman.yaml, if it exists.' },
+  ...optionNames.map((name) => ({ flags: optionFlags[name], description: descriptionOf(ruleAt(form, [name])!) })),
 ];
+
+/** What `--help` prints for a setting. */
+function descriptionOf({ description, enum: values, default: initial }: Rule): string {
+  return `${description!}${values ? ` One of: ${values.join(', ')}.` : ''}${initial === undefined ? '' : ` Default: ${String(initial)}.`}`;
+}
 
 export const fromEnvironment = (env: Variables): Layer =>
   singles(variables.flatMap(({ name, path }): Single[] => (env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name]) }])));

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Settings } from '#config/index';
 import { announced } from '#app/server-file';
-import { openMachineAccounting } from '#app/accounting';
+import { openMachineAccounting, type MachineAccounting } from '#app/accounting';
 import { firstUser } from '#app/first-user';
 import { isReady, openDatabase } from '#app/database';
 import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
-import { counted, merged, openMetrics, summed, type Figures } from '#telemetry/metrics';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
@@ -15,26 +14,28 @@ import { newLocalToken } from '#app/local-token';
 import { reloadAll, type Reloading } from './reload.ts';
 import { unchangeable, type Server } from '#app/server';
 import type { LeaseSource, PermitKind } from '#core/lease';
-import type { ParentAnswers, Reached } from './ipc.ts';
-import { keepWorkers, type Serving } from './worker-pool.ts';
+import { openClusterMetrics } from './cluster-metrics.ts';
+import { withinASecond, type ParentAnswers, type Reached } from './ipc.ts';
+import type { AnswersFor, WorkerHandle } from './worker-handle.ts';
+import { openWorkerPool } from './worker-pool.ts';
 
-export interface ParentDeps {
+export interface ClusterDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
-  /** No worker serves any more, and none can be started, or what this machine held belongs to another: the process should end. */
+  /** Called when no worker serves and none can be started, or when another machine has taken over this one's leases: the process should end. */
   readonly lost: (cause: unknown) => void;
 }
 
-/** Seconds that workers get for closing, beyond those for what is in flight. */
+/** Seconds that workers get to close, beyond those for the requests in flight. */
 const closingSeconds = 10;
-const soonMilliseconds = 1000;
 
 /**
- * Starts a server of several processes: this one has the data folder, the first user, the leases and the figures of the machine, and answers no request;
- * its workers do. @throws what a worker throws while it starts, where none can be started
+ * Starts a server of several processes. This one has the data folder, the first user, and the machine's leases and metrics; its workers answer the requests.
+ *
+ * @throws what a worker throws while it starts, if none can be started
  */
-export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ParentDeps): Promise<Server> {
+export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ClusterDeps): Promise<Server> {
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
   let settings: Settings = first;
@@ -45,7 +46,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   settings = { ...first, port };
   let models: readonly string[] = [];
   let isUp = false;
-  let stopping = false;
+  let isStopping = false;
 
   const leases = subLeases({
     source: accounting.source,
@@ -55,66 +56,30 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
-
-  const metrics = openMetrics();
-  metrics.gauge('dragoman_usage_rows_waiting', 'Usage rows that are not in the database yet.', () => accounting.pending);
-  metrics.gauge('dragoman_shared_accounts', 'Limited accounts that the workers share.', () => leases.accounts);
-  metrics.gauge('dragoman_workers', 'Processes that answer requests.', () => workers.serving.length);
-  const seen = new Map<string, Figures>();
-  let gone: Promise<Figures> = Promise.resolve([]);
-
-  /** What a worker says, if it says so soon: one that is stuck must not hold up the others. */
-  const soon = <Answer>(answer: Promise<Answer>): Promise<Answer | undefined> =>
-    Promise.race([answer.catch(() => undefined), clock.sleep(soonMilliseconds).then(() => undefined)]);
-  const figures = async ({ name, channel }: Serving): Promise<Figures> => {
-    const found = await soon(channel.ask('figures'));
-    if (found && workers.serving.some((one) => one.name === name)) seen.set(name, found);
-    return found ?? [];
-  };
-
-  /** What a worker should know of our contact with the database. */
-  const reached = (lapsed: readonly PermitKind[]): Reached => ({
-    goodMilliseconds: (accounting.source.contact?.goodUntil ?? Infinity) - clock.monotonic(),
-    lapsed,
-  });
+  const serving = () => workers.serving;
+  const metrics = openClusterMetrics(clock, serving);
+  metrics.own.gauge('dragoman_usage_rows_waiting', 'Usage rows not yet written to the database.', () => accounting.pending);
+  metrics.own.gauge('dragoman_shared_accounts', 'Limited accounts shared by the workers.', () => leases.accounts);
+  metrics.own.gauge('dragoman_workers', 'Worker processes serving requests.', () => serving().length);
   accounting.source.contact?.onReached((lapsed) => {
-    for (const { channel } of workers.all) channel.tell('reached', reached(lapsed));
+    for (const { channel } of workers.all) channel.tell('reached', reached(accounting, clock, lapsed));
   });
 
   const started = Promise.withResolvers<string>();
-  const workers = keepWorkers({
+  const missing = async () => [...((await isReady(store)) ? [] : ['database']), ...(isStopping ? ['stopping'] : [])];
+  const workers = openWorkerPool({
     count: first.workers,
     clock,
     log,
-    answers(name, channel): ParentAnswers {
-      let source: LeaseSource | undefined;
-      const own = () => {
-        if (source) return source;
-        source = leases.open(name); // with its first words: one that is only kept ready has no share
-        source.onRecall((account) => channel().tell('recall', account));
-        channel().tell('reached', reached([]));
-        return source;
-      };
-      return {
-        lease: (asks) => own().lease(asks),
-        giveBack: (returns) => own().giveBack(returns),
-        metrics: async () => summed([await gone, await metrics.figures(), ...(await Promise.all(workers.serving.map(figures)))]),
-        regions: async () =>
-          statesTogether((await Promise.all(workers.serving.map(({ channel }) => soon(channel.ask('regions'))))).map((states) => states ?? [])),
-        resetRegions: async () => void (await Promise.all(workers.serving.map(({ channel }) => soon(channel.ask('resetRegions'))))),
-        missing: async () => [...((await isReady(store)) ? [] : ['database']), ...(stopping ? ['stopping'] : [])],
-      };
-    },
-    async makeReady({ name, channel }) {
+    answersFor: answersTo({ accounting, leases, metrics, serving, missing, clock }),
+    async start({ name, channel }) {
       const { url, models: answering } = await channel.ask('start', { settings, localToken, journal: { holder: accounting.holder, writer: name } });
       models = answering;
       started.resolve(url);
     },
-    ended(name) {
+    onEnd(name) {
       leases.ended(name);
-      const last = counted(seen.get(name) ?? []);
-      seen.delete(name);
-      gone = gone.then((before) => merged([before, last]));
+      metrics.ended(name);
     },
     onStartFailure: (cause) => (isUp ? lost(cause) : started.reject(cause)),
   });
@@ -135,7 +100,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
       models = (await reloadAll(() => workers.all.map(reloading), { before: settings, after }, hold, clock)) ?? models;
     },
     async close(graceSeconds) {
-      stopping = true;
+      isStopping = true;
       await runAll([
         () => workers.close(({ channel }) => channel.ask('drain', graceSeconds), graceSeconds + closingSeconds),
         () => leases.close(),
@@ -148,7 +113,48 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   };
 }
 
-const reloading = (worker: Serving): Reloading => ({
+interface AnswersDeps {
+  readonly accounting: Pick<MachineAccounting, 'source'>;
+  readonly leases: { open(worker: string): LeaseSource };
+  readonly metrics: { text(): Promise<string> };
+  readonly serving: () => readonly WorkerHandle[];
+  readonly missing: () => Promise<readonly string[]>;
+  readonly clock: Clock;
+}
+
+/** What each worker may ask this process. */
+function answersTo({ accounting, leases, metrics, serving, missing, clock }: AnswersDeps): AnswersFor {
+  return (name, channel): ParentAnswers => {
+    let source: LeaseSource | undefined;
+    const own = () => {
+      if (source) return source;
+      source = leases.open(name); // with its first question: a standby has no lease
+      source.onRecall((account) => channel().tell('recall', account));
+      channel().tell('reached', reached(accounting, clock, []));
+      return source;
+    };
+    return {
+      lease: (asks) => own().lease(asks),
+      giveBack: (returns) => own().giveBack(returns),
+      metrics: () => metrics.text(),
+      async regions() {
+        const states = await Promise.all(serving().map(({ channel }) => withinASecond(clock, channel.ask('regions'))));
+        return statesTogether(states.map((own) => own ?? []));
+      },
+      async resetRegions() {
+        await Promise.all(serving().map(({ channel }) => withinASecond(clock, channel.ask('resetRegions'))));
+      },
+      missing,
+    };
+  };
+}
+
+/** The machine's contact with the database, as workers are told of it. */
+function reached({ source: { contact } }: Pick<MachineAccounting, 'source'>, clock: Clock, lapsed: readonly PermitKind[]): Reached {
+  return { goodMilliseconds: (contact?.goodUntil ?? Infinity) - clock.monotonic(), lapsed };
+}
+
+const reloading = (worker: WorkerHandle): Reloading => ({
   get isGone() {
     return worker.isGone;
   },
@@ -156,7 +162,7 @@ const reloading = (worker: Serving): Reloading => ({
   replace: () => worker.kill(),
 });
 
-/** Makes sure that the port is free, and finds one where any will do: the workers must agree on it. @throws Error as `listen` does */
+/** The port to listen on, which must be free. For port 0 a free one is chosen here, since all workers need the same. @throws Error as `listen` does */
 async function freePort({ host, port }: Settings): Promise<number> {
   const server = createServer().listen(port, host);
   await once(server, 'listening');

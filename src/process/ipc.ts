@@ -2,6 +2,7 @@ import type { Settings } from '#config/index';
 import type { RegionState } from '#gateway/routing/regions';
 import type { Figures } from '#telemetry/metrics';
 import type { Refusals } from '#kit/ipc/channel';
+import type { Clock } from '#kit/async/clock';
 import type { Account } from '#core/account';
 import { Fault, faultOf, type FaultCode, type FaultDetails } from '#core/fault';
 import type { LeaseRequest, LeaseGrant, PermitKind, LeaseReturn } from '#core/lease';
@@ -9,18 +10,19 @@ import type { LeaseRequest, LeaseGrant, PermitKind, LeaseReturn } from '#core/le
 /** What a worker answers to its parent. */
 export type WorkerAnswers = {
   /** The first question: starts to listen. */
-  readonly start: (birth: WorkerInit) => Promise<Started>;
+  readonly start: (init: WorkerInit) => Promise<Started>;
+  /** Applies new settings. @returns the names of the models that answer */
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;
-  /** How the regions stand, as this process sees them. */
+  /** The state of the regions, as this process sees it. */
   readonly regions: () => Promise<readonly RegionState[]>;
-  /** Forgets what ails the regions. */
+  /** Ends all cooldowns. */
   readonly resetRegions: () => Promise<void>;
-  /** Somebody else stands before an empty account: what is free of it should be given back. */
+  /** Another process needs more of an account that is empty: the worker returns what is free in its lease. */
   readonly recall: (account: Account) => void;
-  /** The machine was heard of: for how long permits may be used from now on, and which have lapsed. */
-  readonly reached: (heard: Reached) => void;
-  /** The last question: finishes what is in flight, for so many seconds at most. The process ends after it. */
+  /** The machine has reached the database. */
+  readonly reached: (contact: Reached) => void;
+  /** The last question: finishes the requests in flight, for up to these seconds, and ends the process. */
   readonly drain: (graceSeconds: number) => Promise<void>;
 };
 
@@ -28,23 +30,25 @@ export type WorkerAnswers = {
 export type ParentAnswers = {
   readonly lease: (asks: readonly LeaseRequest[]) => Promise<readonly LeaseGrant[]>;
   readonly giveBack: (returns: readonly LeaseReturn[]) => Promise<void>;
-  /** The figures of all processes, as Prometheus reads them. */
+  /** The metrics of all processes, in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
-  /** How the regions stand, as all processes see them together. */
+  /** The state of the regions, as all processes see it together. */
   readonly regions: () => Promise<readonly RegionState[]>;
-  /** Has all processes forget what ails the regions. */
+  /** Ends all cooldowns in all processes. */
   readonly resetRegions: () => Promise<void>;
-  /** What the machine lacks before it can take requests. */
+  /** What the machine lacks to take requests: `database`, `stopping`. */
   readonly missing: () => Promise<readonly string[]>;
 };
 
-/** What a worker is told of the contact that its machine has with the database. */
+/** The machine's contact with the database. */
 export interface Reached {
+  /** For how long permits may be used from now on. */
   readonly goodMilliseconds: number;
+  /** Permits that have lapsed. */
   readonly lapsed: readonly PermitKind[];
 }
 
-/** What a worker needs to begin. */
+/** What a worker needs to start. */
 export interface WorkerInit {
   readonly settings: Settings;
   readonly localToken: string;
@@ -57,15 +61,15 @@ export interface Started {
   readonly models: readonly string[];
 }
 
-/** Faults cross the channel; what caused them stays in the log of the process where they arose. */
+/** Faults cross the channel without their cause, which stays in the log of the process that threw them. */
 export const refusals: Refusals = {
   said(error) {
     const { code, message, details } = faultOf(error);
     const { cause: _, ...sent } = details;
     return { code, message, details: sent } satisfies SentFault;
   },
-  heard(said) {
-    const { code, message, details } = said as SentFault;
+  heard(sent) {
+    const { code, message, details } = sent as SentFault;
     return new Fault(code, message, details);
   },
   closed: () => new Fault('overloaded', 'This server is shutting down.', { retryAfter: 1 }),
@@ -75,4 +79,11 @@ interface SentFault {
   readonly code: FaultCode;
   readonly message: string;
   readonly details: FaultDetails;
+}
+
+const soonMilliseconds = 1000;
+
+/** A worker's answer, or `undefined` after a second: a stuck worker must not hold up the others. */
+export function withinASecond<Answer>(clock: Clock, answer: Promise<Answer>): Promise<Answer | undefined> {
+  return Promise.race([answer.catch(() => undefined), clock.sleep(soonMilliseconds).then(() => undefined)]);
 }

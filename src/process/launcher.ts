@@ -1,8 +1,8 @@
 /**
- * The child's half of the launcher (`bin/runtime.js`): it holds a channel to us, and when it dies, even by kill -9, the channel closes.
- * Does nothing in a process that was started without launcher. Does not keep the process alive.
+ * The server's half of the launcher (`bin/runtime.js`). The launcher holds a channel to the server, which closes when the launcher dies, even by kill -9.
+ * Does nothing in a process without a launcher, and does not keep the process alive.
  *
- * @param then called once, at the latest when the event loop turns; drain and exit there
+ * @param then called once, never synchronously; drain and exit there
  */
 export function whenLauncherDies(then: () => void): void {
   if (process.connected === undefined) return;

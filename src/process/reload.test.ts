@@ -5,7 +5,7 @@ import { reloadAll, type Reloading } from './reload.ts';
 
 const [before, after] = ['old', 'new'].map((adminEmail) => ({ adminEmail }) as Settings) as [Settings, Settings];
 
-/** A worker that answers as it is told to, and remembers which settings it has. */
+/** A worker that answers as the test says, and remembers which settings it has. */
 function workerThat(answers: (settings: Settings) => Promise<void> | void) {
   const worker = {
     has: before,
@@ -36,15 +36,15 @@ function reload(workers: readonly ReturnType<typeof workerThat>[], clock = testC
   return { answer, held: () => held, has: () => workers.map(({ has }) => has) };
 }
 
-test('settings that every worker takes hold everywhere', async () => {
+test('settings that every worker accepts are in effect everywhere', async () => {
   const { answer, held, has } = reload([workerThat(takes), workerThat(takes)]);
   expect(await answer).toEqual(['new']);
   expect([held(), ...has()]).toEqual([after, after, after]);
 });
 
-test('settings that two of three workers refuse hold nowhere, and no refusal is left unheard', async () => {
-  const unheard: unknown[] = [];
-  const listen = (reason: unknown) => void unheard.push(reason);
+test('settings that two of three workers refuse are in effect nowhere, and no rejection is left unhandled', async () => {
+  const unhandled: unknown[] = [];
+  const listen = (reason: unknown) => void unhandled.push(reason);
   process.on('unhandledRejection', listen);
   const workers = [workerThat(refuses(after, 'first')), workerThat(takes), workerThat(refuses(after, 'second'))];
   const { answer, held, has } = reload(workers);
@@ -52,17 +52,17 @@ test('settings that two of three workers refuse hold nowhere, and no refusal is 
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', listen);
   expect([held(), ...has()]).toEqual([before, before, before, before]);
-  expect([unheard, workers.some(({ replaced }) => replaced)]).toEqual([[], false]);
+  expect([unhandled, workers.some(({ replaced }) => replaced)]).toEqual([[], false]);
 });
 
-test('a worker that took what another refused and does not go back is replaced', async () => {
+test('a worker that accepted what another refused, and does not return to the old settings, is replaced', async () => {
   const workers = [workerThat(refuses(after, 'no')), workerThat(refuses(before, 'never'))];
   const { answer } = reload(workers);
   await expect(answer).rejects.toThrow('no');
   expect(workers.map(({ replaced }) => replaced)).toEqual([false, true]);
 });
 
-test('workers that die while they are asked are no refusal, and one that never answers is replaced', async () => {
+test('a worker that dies during a reload does not refuse it, and one that never answers is replaced', async () => {
   const clock = testClock();
   const dying = workerThat(() => {
     dying.isGone = true;

@@ -1,27 +1,27 @@
 import type { Settings } from '#config/index';
 import type { Clock } from '#kit/async/clock';
 
-/** A worker as far as new settings are concerned. */
+/** A worker, as far as a reload needs it. */
 export interface Reloading {
-  /** Its channel is closed: it has died or is about to. */
+  /** Its channel is closed: it has ended or is ending. */
   readonly isGone: boolean;
-  /** Takes the settings, or refuses them and keeps those it has. @returns the names of the models that answer */
+  /** Applies the settings, or rejects and keeps those it has. @returns the names of the models that answer */
   change(settings: Settings): Promise<readonly string[]>;
-  /** Ends it at once; a worker with the settings that hold takes its place. */
+  /** Kills it; a worker with the settings in effect replaces it. */
   replace(): void;
 }
 
-/** A worker that has not answered after so many milliseconds is stuck. */
-const patienceMilliseconds = 10_000;
+/** A worker that has not answered by then is stuck. */
+const stuckMilliseconds = 10_000;
 
 /**
- * Has all workers take new settings. Where one refuses, the old ones hold in all of them: a worker that does not go back is replaced. A worker that dies meanwhile
- * changes nothing, since the one that takes its place starts with the settings that hold.
+ * Applies new settings in all workers or in none. If one refuses, all return to the old settings, and a worker that does not is replaced. A worker that dies
+ * during a reload makes no difference: its replacement starts with the settings in effect.
  *
- * @param workers those that there are when it is called
- * @param hold makes settings those with which new workers start
- * @returns the names of the models that answer; undefined where no worker was left to say it
- * @throws what the first worker that refused says
+ * @param workers returns the workers there are at the moment
+ * @param hold sets the settings with which new workers start
+ * @returns the names of the models that answer; `undefined` where no worker was left
+ * @throws the error of the first worker that refused
  */
 export async function reloadAll(
   workers: () => readonly Reloading[],
@@ -30,32 +30,32 @@ export async function reloadAll(
   clock: Clock,
 ): Promise<readonly string[] | undefined> {
   hold(after);
-  const said = await Promise.all(workers().map((worker) => answerOf(worker, after, clock)));
-  const refused = said.find(({ type }) => type === 'refused');
+  const answers = await Promise.all(workers().map((worker) => answerOf(worker, after, clock)));
+  const refused = answers.find(({ type }) => type === 'refused');
   if (refused) {
     hold(before);
-    // Also those that were started with the new settings meanwhile.
+    // Including workers that were started with the new settings in the meantime.
     const back = await Promise.all(workers().map((worker) => answerOf(worker, before, clock)));
     for (const { type, worker } of back) if (type === 'refused' || type === 'stuck') worker.replace();
-    throw refused.why;
+    throw refused.error;
   }
-  for (const { type, worker } of said) if (type === 'stuck') worker.replace();
-  return said.findLast(({ models }) => models)?.models;
+  for (const { type, worker } of answers) if (type === 'stuck') worker.replace();
+  return answers.findLast(({ models }) => models)?.models;
 }
 
 interface Answer {
   readonly type: 'taken' | 'refused' | 'gone' | 'stuck';
   readonly worker: Reloading;
   readonly models?: readonly string[];
-  readonly why?: unknown;
+  readonly error?: unknown;
 }
 
 async function answerOf(worker: Reloading, settings: Settings, clock: Clock): Promise<Answer> {
   const stuck = Promise.withResolvers<Answer>();
-  const cancel = clock.after(patienceMilliseconds, () => stuck.resolve({ type: 'stuck', worker }));
+  const cancel = clock.after(stuckMilliseconds, () => stuck.resolve({ type: 'stuck', worker }));
   const answer = worker.change(settings).then(
     (models): Answer => ({ type: 'taken', worker, models }),
-    (why: unknown): Answer => ({ type: worker.isGone ? 'gone' : 'refused', worker, why }),
+    (error: unknown): Answer => ({ type: worker.isGone ? 'gone' : 'refused', worker, error }),
   );
   try {
     return await Promise.race([answer, stuck.promise]);

@@ -1,14 +1,14 @@
 import { whenLauncherDies } from './launcher.ts';
 
-/** Ctrl-C arrives three times through npm; what comes within this time is one signal. */
+/** Ctrl-C arrives three times through npm: signals within this time count as one. */
 const sameMilliseconds = 1000;
 
 /**
- * SIGTERM, SIGINT or the death of the launcher: stops once. A later second signal ends the process at once.
+ * Calls `stop` once, on SIGTERM, SIGINT or the death of the launcher, and exits with 0 after it. A later second signal ends the process at once.
  *
- * @param stop settles everything; the process exits with 0 after it
- * @param mostSeconds how long it may take after a mistake, when nobody is there to send a second signal
- * @returns stops too, for a mistake of ours: the process exits with 1 then
+ * @param stop settles everything
+ * @param mostSeconds how long a stop after an uncaught error may take, since no second signal may follow
+ * @returns stops too, after an uncaught error: the process then exits with 1
  */
 export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): () => void {
   let firstAt: number | undefined;
@@ -25,15 +25,15 @@ export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): (
       },
     );
   };
-  const heard = () => {
+  const onSignal = () => {
     const now = performance.now();
     if (firstAt !== undefined && now - firstAt > sameMilliseconds) process.exit(1);
     firstAt ??= now;
     stopOnce();
   };
-  process.on('SIGTERM', heard);
-  process.on('SIGINT', heard);
-  whenLauncherDies(heard);
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  whenLauncherDies(onSignal);
   return () => {
     if (code === 0) setTimeout(() => process.exit(1), mostSeconds * 1000);
     code = 1;

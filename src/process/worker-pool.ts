@@ -1,129 +1,100 @@
 import cluster, { type Worker } from 'node:cluster';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openChannel, type Answers, type Channel } from '#kit/ipc/channel';
 import type { Clock } from '#kit/async/clock';
 import { causeOf, type Log } from '#telemetry/log';
-import { refusals, type WorkerAnswers } from './ipc.ts';
+import { forkWorker, type AnswersFor, type WorkerHandle } from './worker-handle.ts';
 
-/** Several processes that are kept alive. */
-export interface Workers {
-  /** All of them, also those that start or end. */
-  readonly all: readonly Serving[];
-  /** Those that serve now. */
-  readonly serving: readonly Serving[];
-  /** Lets each of them do its last task and end; what has not ended so many seconds later is killed. None is replaced any more. */
-  close(last: (worker: Serving) => Promise<void>, seconds: number): Promise<void>;
+/** Worker processes, each replaced when it dies. */
+export interface WorkerPool {
+  /** All workers, including those that are starting or ending; not the standby. */
+  readonly all: readonly WorkerHandle[];
+  /** The workers that serve requests. */
+  readonly serving: readonly WorkerHandle[];
+  /** Calls `drain` for each worker and waits for all of them to end. Kills those that have not ended after these seconds, and replaces none. */
+  close(drain: (worker: WorkerHandle) => Promise<void>, seconds: number): Promise<void>;
 }
 
-/** A worker and how to speak to it. */
-export interface Serving {
-  /** Never used again in this process's life. */
-  readonly name: string;
-  readonly channel: Channel<WorkerAnswers>;
-  /** Its channel is closed, or has never been open. */
-  readonly isGone: boolean;
-  /** Ends it at once; another takes its place. */
-  kill(): void;
-}
-
-export interface WorkersDeps {
+export interface WorkerPoolDeps {
   readonly count: number;
-  /** What a worker of this name may ask. */
-  readonly answers: (name: string, channel: () => Channel<WorkerAnswers>) => Answers;
-  /** What a new worker does before it counts as serving. Where it rejects, the worker is killed. */
-  readonly makeReady: (worker: Serving) => Promise<void>;
-  readonly ended: (name: string) => void;
-  /** None serves, and none can be started. Called once. */
+  readonly answersFor: AnswersFor;
+  /** Starts a new worker; it counts as serving when this resolves. The worker is killed when it rejects. */
+  readonly start: (worker: WorkerHandle) => Promise<void>;
+  readonly onEnd: (name: string) => void;
+  /** Called once, when no worker serves and none can be started. */
   readonly onStartFailure: (cause: unknown) => void;
   readonly clock: Clock;
   readonly log: Log;
-  /** The path of what they run. */
+  /** The path of the workers' program. */
   readonly program?: string;
 }
 
 const ownProgram = fileURLToPath(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
 const firstBackOffMilliseconds = 100;
 const longestBackOffMilliseconds = 5000;
-/** One that has lived so long did not die of its start: the next is started at once. */
-const soundMilliseconds = 10_000;
-/** So many starts in a row that fail, while nobody serves, and there is no hope. */
+/** A worker that lived longer did not fail to start: it is replaced at once. */
+const startMilliseconds = 10_000;
+/** The pool gives up after this many failed starts in a row while no worker serves. */
 const mostFailures = 5;
 
 /**
- * Starts so many workers and another for each that dies, with a back-off where they die at once. They share one listening socket, which
- * this process keeps while one of them lives: a connection that nobody has accepted yet is not lost with a worker. Measured with two workers, 150 µs a request: the kernel spreads 500 connections
- * 232 : 268 when they come at once and 206 : 294 within a second, and this process does nothing (node:cluster's SCHED_NONE). Handing connections out in turn
- * (SCHED_RR) is fairer, 250 : 250, and costs this process 100 to 200 µs a connection. With `reusePort` (246 : 254) what waits for a dead worker is reset, a
- * second server on the port is not noticed, and macOS has no balance.
+ * Starts `count` workers, and another for each that dies, with a back-off where they die at once. They share one listening socket, which this process keeps
+ * while any of them lives: a connection that no worker has accepted yet survives the death of a worker. Measured with two workers, 150 µs a request: the kernel
+ * spreads 500 connections 232 : 268 when they come at once and 206 : 294 within a second, and this process does nothing (node:cluster's SCHED_NONE). Handing
+ * connections out in turn (SCHED_RR) is fairer, 250 : 250, and costs this process 100 to 200 µs a connection. With `reusePort` (246 : 254) connections that wait
+ * for a dead worker are reset, a second server on the port goes unnoticed, and macOS does not balance.
  */
-export function keepWorkers({ count, answers, makeReady, ended, onStartFailure, clock, log, program = ownProgram }: WorkersDeps): Workers {
+export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure, clock, log, program = ownProgram }: WorkerPoolDeps): WorkerPool {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program, args: [], serialization: 'advanced' });
-  const alive = new Map<Serving, Worker>();
-  const serving = new Set<Serving>();
-  let standby: Serving | undefined;
-  let failures = 0;
+  const alive = new Map<WorkerHandle, Worker>();
+  const serving = new Set<WorkerHandle>();
+  const pauseAfter = backOff();
+  let standby: WorkerHandle | undefined;
   let forked = 0;
   let closing = false;
-  let allEnded = () => {};
+  let onAllEnded = () => {};
 
-  function fork(): Serving {
-    const worker = cluster.fork();
-    const name = String(++forked);
-    const channel: Channel<WorkerAnswers> = openChannel(
-      wireTo(worker),
-      answers(name, () => channel),
-      refusals,
-    );
-    const one: Serving = {
-      name,
-      channel,
-      get isGone() {
-        return !worker.isConnected();
-      },
-      kill: () => kill([worker]),
-    };
-    alive.set(one, worker);
+  function fork(): WorkerHandle {
+    const { handle, worker } = forkWorker(String(++forked), answersFor);
+    alive.set(handle, worker);
     worker.once('exit', () => {
-      alive.delete(one);
-      if (one === standby) {
+      alive.delete(handle);
+      if (handle === standby) {
         standby = undefined;
-        clock.after(longestBackOffMilliseconds, keepSpare);
+        clock.after(longestBackOffMilliseconds, forkStandby);
       }
-      if (closing && alive.size === 0) allEnded();
+      if (closing && alive.size === 0) onAllEnded();
     });
-    return one;
+    return handle;
   }
 
-  function start(one: Serving): void {
+  function run(handle: WorkerHandle): void {
     const since = clock.monotonic();
-    const worker = alive.get(one)!;
-    let why: unknown;
-    worker.once('exit', (code, signal) => {
-      serving.delete(one);
-      ended(one.name);
+    let failure: unknown;
+    alive.get(handle)!.once('exit', (code, signal) => {
+      serving.delete(handle);
+      onEnd(handle.name);
       if (closing) return;
-      log.warn({ worker: one.name, code, signal }, 'A worker has ended: another takes its place.');
-      if (clock.monotonic() - since > soundMilliseconds) failures = 0;
-      else if (++failures >= mostFailures && serving.size === 0) {
+      log.warn({ worker: handle.name, code, signal }, 'A worker has ended and is being replaced.');
+      const pause = pauseAfter(clock.monotonic() - since, serving.size > 0);
+      if (pause === undefined) {
         closing = true;
-        return onStartFailure(why ?? new Error(`Workers end at once (${signal ?? `exit ${code}`}).`));
+        return onStartFailure(failure ?? new Error(`Workers end as soon as they start (${signal ?? `exit ${code}`}).`));
       }
-      // one that dies young may be an accident: only the second is a habit
-      if (failures < 2) replace();
-      else clock.after(Math.min(firstBackOffMilliseconds * 2 ** (failures - 2), longestBackOffMilliseconds), replace);
+      if (pause === 0) replace();
+      else clock.after(pause, replace);
     });
-    makeReady(one).then(
+    start(handle).then(
       () => {
-        serving.add(one);
-        keepSpare();
+        serving.add(handle);
+        forkStandby();
       },
       (error: unknown) => {
-        if (closing || !worker.isConnected()) return; // it died: its end says more
-        why = error;
-        log.error({ worker: one.name, ...causeOf(error) }, 'A worker could not start.');
-        kill([worker]);
+        if (closing || handle.isGone) return; // its exit has the better reason
+        failure = error;
+        log.error({ worker: handle.name, ...causeOf(error) }, 'A worker could not start.');
+        handle.kill();
       },
     );
   }
@@ -131,50 +102,58 @@ export function keepWorkers({ count, answers, makeReady, ended, onStartFailure, 
   function replace(): void {
     const next = standby && alive.has(standby) ? standby : undefined;
     standby = undefined;
-    if (!closing) start(next ?? fork());
+    if (!closing) run(next ?? fork());
   }
 
-  /** Loading the program takes most of a second: one process has done that ahead, so that a dead worker is replaced within it. */
-  function keepSpare(): void {
+  /** Keeps one process that has loaded the program, which takes most of a second, so that a dead worker is replaced within one. */
+  function forkStandby(): void {
     if (!closing && standby === undefined && serving.size === count) standby = fork();
   }
 
-  for (let at = 0; at < count; at++) start(fork());
+  for (let at = 0; at < count; at++) run(fork());
   return {
     get all() {
-      return [...alive.keys()].filter((one) => one !== standby);
+      return [...alive.keys()].filter((handle) => handle !== standby);
     },
     get serving() {
       return [...serving];
     },
-    async close(last, seconds) {
+    async close(drain, seconds) {
       closing = true;
-      // Who ends in a hurry leaves nobody behind. If this process dies before, its workers notice and say their last words.
-      const killAll = () => kill(alive.values());
-      process.on('exit', killAll);
-      const all = new Promise<void>((resolve) => (allEnded = resolve));
-      if (alive.size === 0) allEnded();
-      for (const [one, worker] of alive) {
-        if (one === standby) kill([worker]);
-        else last(one).catch(() => undefined);
+      const allEnded = new Promise<void>((resolve) => (onAllEnded = resolve));
+      if (alive.size === 0) onAllEnded();
+      for (const handle of alive.keys()) {
+        if (handle === standby) handle.kill();
+        else drain(handle).catch(() => undefined);
       }
-      const giveUp = clock.after(seconds * 1000, killAll);
-      await all;
-      giveUp();
-      process.off('exit', killAll);
+      await orKilled(allEnded, alive, { clock, seconds });
     },
   };
 }
 
-function kill(workers: Iterable<Worker>): void {
-  for (const worker of workers) worker.process.kill('SIGKILL');
+/** How long to wait before the next worker is started, by how long the last one lived. `undefined`: the pool gives up. */
+function backOff(): (lifeMilliseconds: number, anyServes: boolean) => number | undefined {
+  let failures = 0;
+  return (lifeMilliseconds, anyServes) => {
+    if (lifeMilliseconds > startMilliseconds) failures = 0;
+    else if (++failures >= mostFailures && !anyServes) return undefined;
+    // The first early end may be an accident; only the second in a row has to wait.
+    return failures < 2 ? 0 : Math.min(firstBackOffMilliseconds * 2 ** (failures - 2), longestBackOffMilliseconds);
+  };
 }
 
-function wireTo(worker: Worker) {
-  worker.on('error', () => {}); // of its channel, which then closes
-  return {
-    send: (message: object) => void worker.send(message, undefined, () => undefined),
-    onMessage: (listen: (message: unknown) => void) => void worker.on('message', listen),
-    onClose: (listen: () => void) => void worker.once('disconnect', listen),
+/** Waits until all workers have ended, and kills those left after these seconds, or when this process exits before: they would outlive it for up to a second. */
+async function orKilled(
+  allEnded: Promise<void>,
+  alive: ReadonlyMap<WorkerHandle, Worker>,
+  { clock, seconds }: { clock: Clock; seconds: number },
+): Promise<void> {
+  const killAll = () => {
+    for (const handle of alive.keys()) handle.kill();
   };
+  process.on('exit', killAll);
+  const giveUp = clock.after(seconds * 1000, killAll);
+  await allEnded;
+  giveUp();
+  process.off('exit', killAll);
 }

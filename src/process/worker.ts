@@ -1,6 +1,6 @@
 /*
- * The program of a worker: one of several processes that serve on one port. `workers.ts` starts it and speaks to it over its channel; when that closes the
- * parent is gone, and the worker follows within a second.
+ * The program of a worker, one of several processes that serve one port. `worker-pool.ts` starts it and talks to it over its channel. When the channel closes the
+ * parent is gone, and the worker ends within a second.
  */
 import cluster from 'node:cluster';
 import { bareThroughout } from '#config/bare';
@@ -12,25 +12,25 @@ import type { Account } from '#core/account';
 import { startServer, type ServingProcess } from '#app/server';
 import { refusals, type ParentAnswers, type WorkerAnswers } from './ipc.ts';
 
-/** Milliseconds in which a worker without parent says its last words. */
+/** Milliseconds in which a worker without a parent ends its streams. */
 const orphanMilliseconds = 800;
-/** Seconds for what is in flight after a mistake of ours: another process takes this one's place only when it has ended. */
+/** Seconds for requests in flight after an uncaught error: a replacement starts only when this process has ended. */
 const lastSeconds = 10;
 
 const log = openLog('info', 'shared');
-const { promise: server, resolve: serves } = Promise.withResolvers<ServingProcess>();
+const { promise: server, resolve: resolveServer } = Promise.withResolvers<ServingProcess>();
 let serving: ServingProcess | undefined;
-let isEmployed = false;
-let hasErred = false;
+let isStarted = false;
+let hasFailed = false;
 const recalled = new Set<(account: Account) => void>();
 const contact = reportedContact(systemClock);
 
 const answers: WorkerAnswers = {
   async start({ settings: sent, localToken, journal }) {
-    isEmployed = true;
+    isStarted = true;
     const settings = bareThroughout(sent);
     log.level(settings.logLevel);
-    const started = await explained(
+    const started = await logged(
       startServer({
         settings,
         log,
@@ -51,12 +51,12 @@ const answers: WorkerAnswers = {
       }),
     );
     serving = started;
-    serves(started);
+    resolveServer(started);
     return { url: started.url, models: started.models() };
   },
   async change(settings) {
     const changing = await server;
-    await explained((async () => changing.change(bareThroughout(settings)))());
+    await logged((async () => changing.change(bareThroughout(settings)))());
     return changing.models();
   },
   figures: async () => (await server).figures(),
@@ -72,12 +72,12 @@ const answers: WorkerAnswers = {
   },
 };
 
-/** What goes wrong here is for this log: over the channel goes only what a client may read. */
-async function explained<Result>(work: Promise<Result>): Promise<Result> {
+/** Logs what goes wrong: over the channel goes only what a client may read. */
+async function logged<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    log.error(causeOf(error), 'A worker could not do what its parent asked.');
+    log.error(causeOf(error), 'A request from the parent process failed.');
     await log.flush();
     throw error;
   }
@@ -93,24 +93,24 @@ const parent = openChannel<ParentAnswers>(
   refusals,
 );
 
-// Node would end a worker at once when its channel closes, in the middle of what it says.
+// Otherwise Node would end a worker as soon as its channel closes, in the middle of its streams.
 cluster.worker!.exitedAfterDisconnect = true;
 process.once('disconnect', () => {
-  setTimeout(() => process.exit(1), isEmployed ? orphanMilliseconds : 0);
+  setTimeout(() => process.exit(1), isStarted ? orphanMilliseconds : 0);
   void server.then(({ close }) => close(0)).finally(() => process.exit(1));
 });
 
-// A terminal sends its signals to the whole family: what they mean is for the parent to say.
+// A terminal sends its signals to all processes: only the parent acts on them.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 const end = () => void log.flush().then(() => process.exit(1));
-const last = (mistake: unknown) => {
-  log.fatal(causeOf(mistake), 'Unexpected: a worker ends.');
-  if (hasErred) return;
-  hasErred = true;
+const fail = (cause: unknown) => {
+  log.fatal(causeOf(cause), 'Unexpected error: a worker is stopping.');
+  if (hasFailed) return;
+  hasFailed = true;
   setTimeout(end, (lastSeconds + 5) * 1000);
   if (serving) void serving.close(lastSeconds).finally(end);
   else end();
 };
-process.on('uncaughtException', last);
-process.on('unhandledRejection', last);
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);

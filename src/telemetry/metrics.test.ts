@@ -11,13 +11,13 @@ async function figures(answered: number, waiting: number) {
 
 test('counters, histograms and gauges of several processes are added, and their help says so', async () => {
   const text = await summed([await figures(2, 5), await figures(3, 1)]);
-  expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
+  expect(text).toContain('# HELP dragoman_requests_total Requests answered. Sum over all processes.');
   expect(text).toContain('dragoman_requests_total{face="chat",route="/chat",status="200"} 5');
   expect(text).toContain('dragoman_request_seconds_bucket{le="0.02",face="chat",route="/chat"} 0');
   expect(text).toContain('dragoman_request_seconds_bucket{le="0.1",face="chat",route="/chat"} 5');
   expect(text).toContain('dragoman_request_seconds_count{face="chat",route="/chat"} 5');
   expect(text).toContain('waiting 6');
-  expect(text).toMatch(/# HELP nodejs_eventloop_lag_max_seconds .*\. Most over all processes\./);
+  expect(text).toMatch(/# HELP nodejs_eventloop_lag_max_seconds .*\. Maximum over all processes\./);
 });
 
 test('what processes that have ended counted still counts, and what they had does not', async () => {

@@ -30,7 +30,7 @@ export function openMetrics(): Metrics {
   registry.registerMetric(
     new Counter({
       name: 'dragoman_requests_total',
-      help: 'Answered requests.',
+      help: 'Requests answered.',
       labelNames: ['face', 'route', 'status'],
       registers: [],
       collect() {
@@ -117,7 +117,7 @@ class AnswerSeconds extends Histogram<'face' | 'route'> {
   }
 }
 
-const answerSeconds = { name: 'dragoman_request_seconds', help: 'Time from the request to the end of its answer.' };
+const answerSeconds = { name: 'dragoman_request_seconds', help: 'Time from the arrival of a request to the end of its answer, in seconds.' };
 
 function valuesOf(name: string, { face, route, under, seconds }: Answers) {
   let count = 0;
@@ -151,7 +151,7 @@ export function counted(figures: Figures): Figures {
 }
 
 function explained(figure: Figure): Figure {
-  const words: Readonly<Record<string, string>> = { sum: 'Sum', average: 'Average', min: 'Least', max: 'Most' };
+  const words: Readonly<Record<string, string>> = { sum: 'Sum', average: 'Average', min: 'Minimum', max: 'Maximum' };
   const word = words[figure.aggregator];
   return word ? { ...figure, help: `${figure.help.replace(/[^.]$/, '$&.')} ${word} over all processes.` } : figure;
 }

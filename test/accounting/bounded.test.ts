@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinishe
 import { onServer } from '../support/databases.ts';
 import { booked, tally, twoMachines } from './exactness.ts';
 import { always, on, refusal, says, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
-import { family } from '../support/cluster.ts';
+import { startCluster } from '../support/cluster.ts';
 import { startTestServer, providerYaml, type TestServer } from '../support/server.ts';
 import { loggedBy, newMember, type Member, type Served } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
@@ -256,7 +256,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
     proves('Q-02', 'two workers: whole answers without a maximum stay within the plan'),
     async () => {
       const talking = await talk();
-      await within([await family(await server.place(), providerYaml(talking.upstream.url) + yaml)], talking);
+      await within([await startCluster(await server.place(), providerYaml(talking.upstream.url) + yaml)], talking);
     },
     minute,
   );

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinishe
 import { onServer } from '../support/databases.ts';
 import { booked, stepOver, tally, tenOf200, tenOfATeam, twoMachines } from './exactness.ts';
 import { always, cut, failing, headersThenHang, ok, startUpstream, tooMany, usage, type Upstream } from '../support/fakes/upstream/index.ts';
-import { family } from '../support/cluster.ts';
+import { startCluster } from '../support/cluster.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, fixed, fixedCost, loggedBy, newMember } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
@@ -93,7 +93,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   test(
     proves('Q-02', 'two workers: the same, for teams too, and streams without a maximum go over by a step each at most'),
     async () => {
-      const workers = [await family(await server.place(), yaml)];
+      const workers = [await startCluster(await server.place(), yaml)];
       await tenOf200(workers, rounds);
       await tenOfATeam(workers, 1);
       await stepOver(workers, step);

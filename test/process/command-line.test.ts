@@ -37,7 +37,7 @@ const folder = () => {
   return home;
 };
 
-describe('at a running server', () => {
+describe('the command line at a running server', () => {
   let server: TestServer;
   let home: string;
   beforeAll(async () => {
@@ -65,7 +65,7 @@ describe('at a running server', () => {
     expect(keys.out).toMatch(/^ID {2}NAME .*\n *\d+ {2}laptop {2}dgm_\w{3}…\w{4} {2}passthrough, query {2}all /);
     expect(keys.out).not.toContain(made['key']);
     expect(json(await ran(home, 'user', 'set-plan', '--email', 'ada@example.org', '--plan', 'team', '--json'))).toMatchObject({ plan: 'team' });
-    expect((await ran(home, 'user', 'suspend', '--email', 'ada@example.org')).out).toBe('ada@example.org is suspended: their keys are refused from now on.\n');
+    expect((await ran(home, 'user', 'suspend', '--email', 'ada@example.org')).out).toBe('ada@example.org is suspended. Their keys no longer work.\n');
     expect(await say()).toBe(401);
     expect(json(await ran(home, 'user', 'list', '--query', 'ada@', '--json'))).toEqual({
       items: [{ id: 2, email: 'ada@example.org', plan: 'team', role: 'user', status: 'suspended' }],
@@ -113,13 +113,13 @@ describe('at a running server', () => {
     for (const line of out.trim().split('\n')) JSON.parse(line);
   }, 60_000);
 
-  test('with the key of an administrator it may be named from elsewhere, and with no other', async () => {
+  test("a command with --url works from another folder with an administrator's key, and with no other", async () => {
     const elsewhere = folder();
     const listed = await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', server.key, '--json');
     expect(json(listed)).toMatchObject({ items: [{ email: 'admin@localhost' }, {}] });
     const made = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'other', '--json'));
     const refused = await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', String(made['key']));
-    expect(refused).toMatchObject({ code: 1, out: '', errors: 'dragoman: This is not the key of an administrator.\n' });
+    expect(refused).toMatchObject({ code: 1, out: '', errors: 'dragoman: This key does not belong to an administrator.\n' });
     expect(await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', 'x')).toMatchObject({ code: 1, errors: 'dragoman: The API key is not valid.\n' });
     const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
     expect(refused.errors + listed.out).not.toContain(token);
@@ -142,7 +142,7 @@ describe('at a running server', () => {
     [0, ['user', '--help']],
     [0, ['key', 'create', '--help']],
     [0, ['logs', '--help']],
-  ])('ends with %i: %j', async (code, args) => {
+  ])('a command ends with %i: %j', async (code, args) => {
     const { code: ended, out, errors } = await ran(home, ...args);
     expect([ended, out + errors]).toEqual([code, expect.stringMatching(/\S/)]);
     expect(code === 0 ? errors : out).toBe('');
@@ -150,8 +150,8 @@ describe('at a running server', () => {
   });
 });
 
-describe('where no server runs', () => {
-  test('the data folder itself is worked on, and a server that is started then knows', async () => {
+describe('the command line without a server', () => {
+  test('commands work on the data folder itself, and a server started later sees the changes', async () => {
     const home = folder();
     expect((await ran(home, 'user', 'list')).code).toBe(1);
     expect(json(await ran(home, 'user', 'add', '--email', 'ada@example.org', '--role', 'admin', '--json'))).toEqual({
@@ -178,11 +178,11 @@ describe('where no server runs', () => {
       nextCursor: null,
     });
     await server.close();
-    expect((await ran(home, 'logs')).out).toBe('No request was booked yet.\n');
-    expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server runs here: there is nothing to follow.\n' });
+    expect((await ran(home, 'logs')).out).toBe('No requests have been logged yet.\n');
+    expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server is running: there is nothing to follow.\n' });
   }, 120_000);
 
-  test('what a killed server left behind is not taken for a server; a folder that is in use is not touched', async () => {
+  test('a command does not take what a killed server left behind for a server, and does not touch a folder in use', async () => {
     const home = folder();
     const server = await startTestServer({ folder: home });
     const left = await readFile(join(home, 'data/server.json'), 'utf8');

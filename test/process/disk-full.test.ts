@@ -12,10 +12,7 @@ const minute = 60_000;
 const noRoom = `${calm}limits: { minFreeBytes: ${2 ** 52} }\n`;
 
 test(
-  proves(
-    'D-02',
-    'without room on the disk spending is 503 with Retry-After, streams that run end well, the rest answers, and with room it goes on without a restart',
-  ),
+  'with a full disk calls are refused with 503 and Retry-After, running streams end well, everything else answers, and with free space calls are accepted again without a restart [D-02]',
   async () => {
     const where = await embedded.place();
     const upstream = await startUpstream();

@@ -131,7 +131,7 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
       expect(meanwhile).toBeLessThan(97);
       expect(meanwhile).toBeGreaterThan(50);
       const adopted = await dragoman(['journal', 'adopt', join(gone, 'data'), '--data', join(here, 'data'), '--database-url', databaseUrl!]);
-      expect(adopted).toMatch(/rows booked, its leases are free again/);
+      expect(adopted).toMatch(/rows booked\. Its leases are free again/);
       const trail = async () => {
         const answer = await fetch(`${staying.url}/server/admin/audit?targetKind=holder`, { headers: { authorization: `Bearer ${staying.key}` } });
         return ((await answer.json()) as { items: { action: string; actor: object; changed: Record<string, { to: unknown }> }[] }).items;

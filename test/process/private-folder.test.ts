@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
 import { folderWith } from '../support/settings-folder.ts';
 
-test('what lies in the data folder is for nobody but the user whom the server runs as, also where the folder was made by hand before', async () => {
+test('only the user whom the server runs as can read the data folder, even if it was created by hand', async () => {
   const folder = folderWith();
   const data = join(folder, 'data');
   await mkdir(join(data, 'journal'), { recursive: true });
@@ -28,7 +28,7 @@ test('what lies in the data folder is for nobody but the user whom the server ru
   expect(open).toEqual(['notes.txt 644']);
 });
 
-test.skipIf(process.getuid?.() !== 0)('another user of the machine is told by each command whose the folder is, and how to go on', async () => {
+test.skipIf(process.getuid?.() !== 0)('each command tells another user of the machine who owns the data folder, and what to do', async () => {
   const folder = folderWith();
   const server = await startTestServer({ folder });
   await server.close();

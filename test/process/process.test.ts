@@ -117,7 +117,7 @@ describe('npm start', () => {
   }, 60_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s to its pid: it says for whom it waits, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
+    '%s to its pid: it prints how many requests it waits for, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
     async (signal) => {
       await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
       const key = 'a'.repeat(64);
@@ -133,7 +133,7 @@ describe('npm start', () => {
       const text = await answer.text();
       expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
       expect(await ended).toBe(0);
-      expect(output()).toMatch(/\nWaiting for 1 request, 30 s at most\.\nStopped\.\n$/);
+      expect(output()).toMatch(/\nWaiting up to 30 s for 1 request to finish\.\nStopped\.\n$/);
       expect(kill(pid, 0)).toBe(false);
       const next = createServer().listen(port, '127.0.0.1');
       await once(next, 'listening');
@@ -142,7 +142,7 @@ describe('npm start', () => {
     60_000,
   );
 
-  test('when it is killed the server notices, and nothing holds the port', async () => {
+  test('the server ends when npm start is killed, and frees the port', async () => {
     const { child } = await npmStart();
     await until(() => serverPid() !== undefined);
     const pid = serverPid()!;
@@ -152,13 +152,13 @@ describe('npm start', () => {
 });
 
 describe('bad settings', () => {
-  test('end it with 2 and say the line', async () => {
+  test('end it with 2 and name the line', async () => {
     await writeFile(join(home, 'dragoman.yaml'), 'limits:\n  bodyBites: 5\n');
     await expect(npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml') })).rejects.toThrow(/ended with 2: .*dragoman\.yaml:2:3: .*bodyBites/s);
   });
 });
 
-test('a port that is taken is said in a sentence that says what to do', async () => {
+test('a port that is in use is refused with a sentence that names the way out', async () => {
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin/dragoman.js')], {
@@ -172,13 +172,13 @@ test('a port that is taken is said in a sentence that says what to do', async ()
   other.close();
 }, 60_000);
 
-test('a command that does not exist is named, and the help says where the options of the server are', () => {
+test('an unknown command is named, and the help refers to the options of the server', () => {
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
-  expect(run('strat')).toMatchObject({ status: 2, stderr: 'There is no command strat: see dragoman --help.\n' });
+  expect(run('strat')).toMatchObject({ status: 2, stderr: 'There is no command strat. Run dragoman --help for a list of commands.\n' });
   expect(run('--help').stdout).toContain('dragoman serve --help');
 }, 60_000);
 
-test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
+test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'plans: { unlimited: { } }\n');
   const key = 'a'.repeat(64);
@@ -194,11 +194,11 @@ test('SIGHUP takes new settings; bad ones leave the old in place', async () => {
   expect(await ask()).toBe(200);
   await writeFile(file, 'plans: { unlimited: { monthlyTokens: 0 } }\n');
   kill(serverPid()!, 'SIGHUP');
-  await until(() => errors().includes('New settings hold'));
+  await until(() => errors().includes('New settings are in effect'));
   expect(await ask()).toBe(429);
   await writeFile(file, 'plans: [\n');
   kill(serverPid()!, 'SIGHUP');
-  await until(() => errors().includes('the old ones hold'));
+  await until(() => errors().includes('the old ones stay in effect'));
   expect(await ask()).toBe(429);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
@@ -225,7 +225,7 @@ test('settings that are not yet in effect are named in one warning, at the start
   expect(await ended).toBe(0);
 }, 60_000);
 
-test('a mistake that nobody catches is logged, what is in flight ends well, and the process exits with 1 and no lock [A-05]', async () => {
+test('an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock [A-05]', async () => {
   await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
   const key = 'a'.repeat(64);
   const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
@@ -242,6 +242,6 @@ test('a mistake that nobody catches is logged, what is in flight ends well, and 
   const text = await answer.text();
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   expect(await ended).toBe(1);
-  expect(errors()).toMatch(/"message":"injected".*Unexpected: the server ends\./);
+  expect(errors()).toMatch(/"message":"injected".*Unexpected error: the server is stopping\./);
   expect(serverPid()).toBeUndefined();
 }, 60_000);

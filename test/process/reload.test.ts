@@ -6,10 +6,10 @@ import { readSettings } from '#config/index';
 import { openLog } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 import { onServer } from '../support/databases.ts';
-import { family, settingsFile } from '../support/cluster.ts';
+import { startCluster, settingsFile } from '../support/cluster.ts';
 import { folderWith } from '../support/settings-folder.ts';
 
-test('settings that cannot be made ready change nothing: the models, checks and texts are those from before', async () => {
+test('settings that fail to apply change nothing: the models, checks and texts are the old ones', async () => {
   const folder = folderWith('models: { old: { targets: [{ provider: built-in }] } }\n');
   const file = join(folder, 'dragoman.yaml');
   const env = { DRAGOMAN_CONFIG: file, PORT: '0', DRAGOMAN_DATA: join(folder, 'data'), DRAGOMAN_ADMIN_API_KEY: 'k'.repeat(64) };
@@ -42,9 +42,9 @@ test('settings that cannot be made ready change nothing: the models, checks and 
 const address = inject('postgres');
 
 test.skipIf(!address)(
-  'workers that die while they take new settings end nothing: others take their places, and the new settings hold',
+  'workers that die while they apply new settings do not end the server: they are replaced, and the new settings are in effect',
   async () => {
-    const server = await family(await onServer(address!).place(), 'models: { old: { targets: [{ provider: built-in }] } }\n');
+    const server = await startCluster(await onServer(address!).place(), 'models: { old: { targets: [{ provider: built-in }] } }\n');
     const first = await server.client();
     const second = await server.client([first.worker]);
     const workers = [first.worker, second.worker];

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { on, startUpstream, tooMany } from '../support/fakes/upstream/index.ts';
-import { family, isAlive, nobodyListens, settingsFile, until, type Client, type Family } from '../support/cluster.ts';
+import { startCluster, isAlive, isPortFree, settingsFile, until, type Client, type Cluster } from '../support/cluster.ts';
 import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');
@@ -16,7 +16,7 @@ const slow = 'models: { built-in: { tokensPerSecond: 20 } }\n';
 const story = { stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] };
 
 /** A client at each worker. */
-async function oneOfEach(server: Family): Promise<[Client, Client]> {
+async function oneOfEach(server: Cluster): Promise<[Client, Client]> {
   const one = await server.client();
   return [one, await server.client([one.worker])];
 }
@@ -27,7 +27,7 @@ async function status(client: Client): Promise<number> {
   return found;
 }
 
-async function figure(server: Family, name: string): Promise<number> {
+async function figure(server: Cluster, name: string): Promise<number> {
   const text = await (await server.get('/metrics')).text();
   return Number(
     text
@@ -40,9 +40,9 @@ async function figure(server: Family, name: string): Promise<number> {
 
 describe.skipIf(!address)('two workers', () => {
   test(
-    'share the port, and any of them answers for the machine',
+    'share the port, and each of them answers for the machine',
     async () => {
-      const server = await family(await place());
+      const server = await startCluster(await place());
       const clients = await oneOfEach(server);
       expect(clients.map(({ worker }) => worker)).not.toContain(server.parent);
       const before = await figure(server, 'dragoman_requests_total');
@@ -50,7 +50,7 @@ describe.skipIf(!address)('two workers', () => {
       expect(await figure(server, 'dragoman_requests_total')).toBe(before + 10);
       expect(await figure(server, 'dragoman_request_seconds_count')).toBe(before + 10);
       const text = await (await server.get('/metrics')).text();
-      expect(text).toContain('# HELP dragoman_requests_total Answered requests. Sum over all processes.');
+      expect(text).toContain('# HELP dragoman_requests_total Requests answered. Sum over all processes.');
       for (let turn = 0; turn < 6; turn++) expect(await (await server.get('/readyz')).json()).toEqual({ status: 'ok', missing: [] });
       expect((await server.get('/healthz')).status).toBe(200);
     },
@@ -58,11 +58,11 @@ describe.skipIf(!address)('two workers', () => {
   );
 
   test(
-    'know the regions as one: what ails one for a worker is shown by each of them, and forgotten by all at once',
+    'see the regions as one: a cooldown in one worker is shown by each of them, and a reset ends it in all',
     async () => {
       const upstream = await startUpstream();
       onTestFinished(() => upstream.close());
-      const server = await family(
+      const server = await startCluster(
         await place(),
         `
 providers:
@@ -101,17 +101,17 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
-    'both take new settings, keep the old where the new are bad, and neither lets a revoked key in',
+    'both apply new settings, keep the old ones where the new are invalid, and refuse a revoked key',
     async () => {
-      const server = await family(await place());
+      const server = await startCluster(await place());
       const clients = await oneOfEach(server);
       const statuses = () => Promise.all(clients.map(status));
       await writeFile(settingsFile(server.folder), 'plans: { unlimited: { monthlyTokens: 0 } }\n');
       process.kill(server.parent, 'SIGHUP');
-      await until(() => server.errors().includes('New settings hold'));
+      await until(() => server.errors().includes('New settings are in effect'));
       expect(await statuses()).toEqual([429, 429]);
       await writeFile(settingsFile(server.folder), 'plans: [\n');
-      await until(() => server.errors().includes('the old ones hold'));
+      await until(() => server.errors().includes('the old ones stay in effect'));
       expect(await statuses()).toEqual([429, 429]);
       await writeFile(settingsFile(server.folder), 'plans: {}\n');
       await until(async () => (await statuses()).every((one) => one === 200));
@@ -127,10 +127,10 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
-    proves('A-04', 'one is killed under load: the other never fails, another takes its place, and no figure falls'),
+    'one is killed under load: the other never fails, the killed one is replaced, and no counter falls [A-04]',
     { timeout: minute, retry: 2 }, // within a second, the best of three: the machine may be busy
     async () => {
-      const server = await family(await place());
+      const server = await startCluster(await place());
       const [victim, other] = await oneOfEach(server);
       const clients = [victim, other];
       while (clients.length < 8) clients.push(await server.client());
@@ -168,9 +168,9 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s: streams at both end well, exit 0, nobody is left',
+    '%s: streams at both end well, exit 0, no process is left',
     async (signal) => {
-      const server = await family(await place(), slow);
+      const server = await startCluster(await place(), slow);
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
       server.launcher.kill(signal);
@@ -185,15 +185,15 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
       expect(await server.ended).toBe(0);
       expect(clients.filter(({ worker }) => isAlive(worker))).toEqual([]);
-      expect(await nobodyListens(server.port)).toBe(true);
+      expect(await isPortFree(server.port)).toBe(true);
     },
     minute,
   );
 
   test(
-    'a second signal ends the whole family at once',
+    'a second signal ends all processes at once',
     async () => {
-      const server = await family(await place(), slow);
+      const server = await startCluster(await place(), slow);
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
       server.launcher.kill('SIGTERM');
@@ -201,15 +201,15 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       server.launcher.kill('SIGTERM');
       expect(await server.ended).toBe(1);
       await Promise.all(streams.map(({ text }) => expect(text).rejects.toThrow()));
-      await until(() => nobodyListens(server.port));
+      await until(() => isPortFree(server.port));
     },
     minute,
   );
 
   test(
-    'the parent is killed: streams end with an error frame, and within a second nobody is left',
+    'the parent is killed: streams end with an error frame, and within a second no process is left',
     async () => {
-      const server = await family(await place(), slow);
+      const server = await startCluster(await place(), slow);
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
       await Promise.all(streams.map(({ begun }) => begun));
@@ -223,29 +223,29 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
         expect(text).not.toContain('[DONE]');
       }
       expect(await server.ended).toBe(128 + 9);
-      expect(await nobodyListens(server.port)).toBe(true);
+      expect(await isPortFree(server.port)).toBe(true);
     },
     minute,
   );
 
   test(
-    'the launcher is killed: the family drains, and nobody is left',
+    'the launcher is killed: the workers drain, and no process is left',
     async () => {
-      const server = await family(await place(), slow);
+      const server = await startCluster(await place(), slow);
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(story)));
       server.launcher.kill('SIGKILL');
       for (const { text } of streams) expect((await text).endsWith('data: [DONE]\n\n')).toBe(true);
       await until(() => [server.parent, ...clients.map(({ worker }) => worker)].every((pid) => !isAlive(pid)));
-      expect(await nobodyListens(server.port)).toBe(true);
+      expect(await isPortFree(server.port)).toBe(true);
     },
     minute,
   );
 
   test(
-    'a second one on the same data folder is refused and leaves the first as it is',
+    'a second server on the same data folder is refused and does not disturb the first',
     async () => {
-      const server = await family(await place());
+      const server = await startCluster(await place());
       const { status: code, stderr } = dragoman({ ...around(server), PORT: '0' });
       expect(code).toBe(1);
       expect(stderr).toContain('is in use by another Dragoman');
@@ -256,14 +256,14 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
 });
 
 describe('DRAGOMAN_WORKERS', () => {
-  test('of two without DATABASE_URL is a bad setting: exit 2, and it is named', () => {
+  test('of two without DATABASE_URL is an invalid setting: exit 2, and a sentence names it', () => {
     const { status: code, stderr } = dragoman({ DRAGOMAN_WORKERS: '2', DATABASE_URL: undefined });
     expect(code).toBe(2);
     expect(stderr).toContain('DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server.');
   });
 });
 
-const around = ({ folder, databaseUrl }: Family) => ({ DRAGOMAN_DATA: `${folder}/data`, DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: '2' });
+const around = ({ folder, databaseUrl }: Cluster) => ({ DRAGOMAN_DATA: `${folder}/data`, DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: '2' });
 
 function dragoman(env: Record<string, string | undefined>) {
   const file = new URL('../../bin/dragoman.js', import.meta.url).pathname;

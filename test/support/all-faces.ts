@@ -1,16 +1,16 @@
 import type { Served } from './members.ts';
 
-/** A question to one interface, whole or streamed, and what came of it in words that are the same for all of them. */
+/** The outcome of a request to one of the interfaces, whole or streamed, in the same form for all of them. */
 export interface FaceAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The body as it came. */
+  /** The raw body. */
   readonly raw: string;
-  /** All that was said to the reader. */
+  /** The text that a reader sees. */
   readonly text: string;
-  /** The word for what went wrong, of a refusal or of the last frame of a stream. */
+  /** The error code of a refusal, or of the last frame of a stream. */
   readonly error: string;
-  /** A stream that says that it is complete, or a whole answer. */
+  /** True for a whole answer, or a stream with its end marker. */
   readonly complete: boolean;
 }
 
@@ -26,10 +26,10 @@ export type Face = 'chat' | 'responses' | 'messages' | 'gencompat';
 
 export const faces: readonly Face[] = ['chat', 'responses', 'messages', 'gencompat'];
 
-/** Every interface, streamed and not. */
+/** Every interface, streamed and not streamed. */
 export const everyWay: readonly (readonly [Face, boolean])[] = faces.flatMap((face) => [[face, false] as const, [face, true] as const]);
 
-/** Asks one of the four interfaces. */
+/** Sends a request to one of the four interfaces. */
 export async function askFace({ url, key }: Served, face: Face, asking: AskingFace): Promise<FaceAnswer> {
   const { path, body } = requestOf(face, asking);
   const answer = await fetch(url + path, {
@@ -65,7 +65,7 @@ export function requestOf(face: Face, { model, content, stream, more = {} }: Ask
 
 const framesOf = (raw: string): readonly Value[] => [...raw.matchAll(/^data: (\{.*\})\r?$/gm)].map(([, json]) => JSON.parse(json!) as Value);
 
-/** What a stream says only when it has come to its end. */
+/** What a stream contains only if it is complete. */
 const ends: Readonly<Record<Face, (values: readonly Value[], raw: string) => boolean>> = {
   chat: (_, raw) => raw.includes('data: [DONE]'),
   responses: (values) => values.some(({ type }) => type === 'response.completed'),
@@ -73,7 +73,7 @@ const ends: Readonly<Record<Face, (values: readonly Value[], raw: string) => boo
   gencompat: (values) => values.some((value) => JSON.stringify(value).includes('"finishReason"')),
 };
 
-/** Text wherever these wires have it: but for what the responses wire says twice. */
+/** All text in the answers of these wires, except what the responses wire repeats. */
 function saidIn(value: unknown): string {
   if (Array.isArray(value)) return value.map(saidIn).join('');
   if (value === null || typeof value !== 'object') return '';

@@ -7,7 +7,7 @@ import { openShipping, type Shipping } from '#resources/usage/ship';
 import { openSums, type Sums } from '#resources/usage/sums';
 import type { Store } from '#store/open';
 
-/** As if each month of the books had been made in its own time, and not by the test a moment ago. */
+/** Dates back the creation of each month's partition, which the test has just made. */
 export async function asOld({ db }: Pick<Store, 'db'>): Promise<void> {
   const { rows } = await sql<{
     name: string;
@@ -15,7 +15,7 @@ export async function asOld({ db }: Pick<Store, 'db'>): Promise<void> {
   for (const { name } of rows) await sql.raw(`comment on table ${name} is null`).execute(db);
 }
 
-/** What has been booked for an owner in a month. */
+/** What an owner spent in a month. */
 export interface Booked {
   readonly inference: number;
   readonly train: number;
@@ -25,11 +25,11 @@ export interface Booked {
   readonly outputTokens: number;
 }
 
-/** All that is to be said of the books in a store, in one place, for tests. */
+/** All functions on the usage tables of a store. */
 export interface Books extends Shipping, Logs, Sums {
   /** What an owner has spent in a month such as `2026-11`. */
   spentOf(owner: Owner, month: string): Promise<Booked>;
-  /** Books rows as the journal of a holder that nobody knows. */
+  /** Books rows as the journal of an unknown holder would. */
   record(rows: readonly UsageRow[]): Promise<readonly number[]>;
 }
 

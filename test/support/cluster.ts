@@ -13,7 +13,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const key = 'k'.repeat(64);
 
 /** Dragoman with two workers, as `npm start` runs it. */
-export interface Family {
+export interface Cluster {
   readonly port: number;
   readonly url: string;
   /** The first user's key. */
@@ -21,37 +21,37 @@ export interface Family {
   readonly folder: string;
   readonly databaseUrl: string;
   readonly launcher: ChildProcess;
-  /** The parent's process. */
+  /** The parent's process id. */
   readonly parent: number;
   readonly errors: () => string;
-  /** The exit code of what was started. */
+  /** The launcher's exit code. */
   readonly ended: Promise<number | null>;
-  /** A client whose one connection leads to another worker than those of the given processes. */
+  /** A client with one connection, to a worker other than these processes. */
   client(elsewhere?: readonly number[]): Promise<Client>;
   get(path: string): Promise<Response>;
 }
 
 /** One kept-alive connection. */
 export interface Client {
-  /** The process at its other end. */
+  /** The id of the worker's process. */
   readonly worker: number;
-  /** A small chat. */
+  /** Sends a small chat completion. */
   ask(body?: object): Promise<Answer>;
 }
 
 interface Answer {
   readonly status: number;
   readonly id: string;
-  /** Resolves when the first bytes of the body are there. */
+  /** Resolves when the first bytes of the body have arrived. */
   readonly begun: Promise<void>;
-  /** The whole body. Rejects where the connection is cut. */
+  /** The whole body. Rejects if the connection is cut. */
   readonly text: Promise<string>;
 }
 
 export const settingsFile = (folder: string) => join(folder, 'dragoman.yaml');
 
-/** Starts it in a place, which must have a PostgreSQL database, and waits until both workers serve. It ends with the test at the latest. */
-export async function family({ folder, databaseUrl }: Place, yaml = ''): Promise<Family> {
+/** Starts it in a place with a PostgreSQL database and waits until both workers serve. It is stopped when the test ends. */
+export async function startCluster({ folder, databaseUrl }: Place, yaml = ''): Promise<Cluster> {
   const port = await freePort();
   await writeFile(settingsFile(folder), yaml);
   const launcher = spawn(process.execPath, [join(root, 'bin/dragoman.js')], {
@@ -72,9 +72,9 @@ export async function family({ folder, databaseUrl }: Place, yaml = ''): Promise
   launcher.stderr.on('data', (text) => (errors += text));
   const ended = once(launcher, 'exit').then(([code]) => code as number | null);
   onTestFinished(async () => {
-    launcher.kill('SIGKILL'); // the rest of the family notices
+    launcher.kill('SIGKILL'); // its parent and workers notice
     await ended;
-    await until(() => nobodyListens(port));
+    await until(() => isPortFree(port));
   });
 
   const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}`, connection: 'close' } });
@@ -124,7 +124,7 @@ function connection(port: number): Client['ask'] {
   };
 }
 
-/** Waits, 20 s at most, until it is something. */
+/** Waits up to 20 s until the result is truthy. */
 export async function until<Found>(what: () => Found | Promise<Found>): Promise<NonNullable<Found>> {
   for (let tries = 0; tries < 1000; tries++) {
     const found = await what();
@@ -134,8 +134,8 @@ export async function until<Found>(what: () => Found | Promise<Found>): Promise<
   throw new Error('It did not happen.');
 }
 
-/** True when the port can be had. */
-export async function nobodyListens(port: number): Promise<boolean> {
+/** True when the port is free. */
+export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');
@@ -146,7 +146,7 @@ export async function nobodyListens(port: number): Promise<boolean> {
   return true;
 }
 
-/** A process that has ended and that nobody has buried yet is not alive. */
+/** True while the process runs; a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     if (process.platform === 'linux' && / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) return false;

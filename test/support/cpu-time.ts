@@ -1,4 +1,4 @@
-/** Milliseconds of this thread's own CPU time that a piece of work takes, however busy the machine is. */
+/** CPU time of this thread that some work takes, in milliseconds, however busy the machine is. */
 export function cpuMilliseconds(work: () => void): number {
   const before = process.threadCpuUsage();
   work();

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { openStore, type Store, type StoreOptions } from '#store/open';
 
-/** Where a server under test keeps its things: give `folder` as DRAGOMAN_DATA and `databaseUrl`, if there is one, as DATABASE_URL. */
+/** The data folder and database of a server under test: `folder` is for DRAGOMAN_DATA, `databaseUrl`, if there is one, for DATABASE_URL. */
 export interface Place {
   readonly folder: string;
   readonly databaseUrl?: string;
@@ -15,16 +15,16 @@ export interface Place {
 
 export interface TestDatabase {
   readonly name: Store['kind'];
-  /** A fresh folder, and on the server a fresh database, for a test; they go with it. */
+  /** A new folder, and on the server a new database, removed when the test ends. */
   place(): Promise<Place>;
-  /** A store for a test, closed with it; in a fresh place where none is given. */
+  /** A store, closed when the test ends; in a new place unless one is given. */
   open(options?: Partial<StoreOptions>): Promise<Store>;
-  /** One store for all tests of the suite around: opening the embedded one takes half a second. Call it inside, `const store = shared(); … store().db`. */
+  /** One store for all tests of the surrounding suite, since opening the embedded one takes half a second: `const store = shared(); … store().db`. */
   shared(options?: Partial<StoreOptions>): () => Store;
 }
 
 /**
- * One suite, proven on both databases:
+ * Runs a suite on both databases:
  * `onBothDatabases('jobs', ({ open }) => { test('…', async () => { const store = await open({ migrations: [folder] }); … }) })`
  */
 export function onBothDatabases(title: string, suite: (database: TestDatabase) => void): void {
@@ -83,7 +83,7 @@ function testDatabase(name: Store['kind'], make: () => Promise<{ url: string | u
   };
 }
 
-/** One statement that stands above the databases. */
+/** A statement that concerns no single database. */
 export async function administer(address: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();

@@ -7,17 +7,17 @@ export interface Served {
   readonly key: string;
 }
 
-/** A user made through the administration, with keys. */
+/** A user with keys, created over HTTP. */
 export interface Member {
   readonly id: number;
   readonly keys: readonly string[];
-  /** A call with the first key, or with headers of its own. */
+  /** Sends a call with the first key, or with other headers. */
   ask(body: object, init?: RequestInit): Promise<Response>;
 }
 
 let made = 0;
 
-/** Asks the administration and answers what it says. @throws Error where it refuses */
+/** Sends a request to `/server/admin`. @returns the body. @throws Error if it is refused */
 export async function administrate<Answer>({ url, key }: Served, method: string, path: string, body?: object): Promise<Answer> {
   const answer = await fetch(`${url}/server/admin${path}`, {
     method,
@@ -28,7 +28,7 @@ export async function administrate<Answer>({ url, key }: Served, method: string,
   return (await answer.json()) as Answer;
 }
 
-/** A new user with a plan of these limits and so many keys. */
+/** A new user on a plan with these limits, with `count` keys. */
 export async function newMember(server: Served, limits: object = {}, keys = 1): Promise<Member> {
   const name = `member-${process.pid}-${made++}`;
   await administrate(server, 'PUT', `/plans/${name}`, limits);
@@ -38,7 +38,7 @@ export async function newMember(server: Served, limits: object = {}, keys = 1): 
   return { id, keys: all, ask: (body, init) => askWith(server, all[0]!, body, init) };
 }
 
-/** A chat with a key. */
+/** Sends a chat completion with a key. */
 export function askWith({ url }: Pick<Served, 'url'>, key: string, body: object, init: RequestInit = {}): Promise<Response> {
   return fetch(url + chat, {
     method: 'POST',
@@ -48,10 +48,10 @@ export function askWith({ url }: Pick<Served, 'url'>, key: string, body: object,
   });
 }
 
-/** A call that always costs the same. */
+/** A call with a fixed cost. */
 export const fixed = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], max_tokens: 1 };
 
-/** Plan tokens of a fixed call. */
+/** What a fixed call costs, in plan tokens. */
 export async function fixedCost(server: Served): Promise<number> {
   const answer = await askWith(server, server.key, fixed);
   return ((await answer.json()) as { usage: { total_tokens: number } }).usage.total_tokens;
@@ -77,7 +77,7 @@ export interface Logged {
   readonly costUsd: number | null;
 }
 
-/** The line of one request, as soon as it is in the log. */
+/** The log line of a request, as soon as it is there. */
 export async function loggedAs(server: Served, requestId: string): Promise<Logged> {
   for (;;) {
     const answer = await fetch(`${server.url}/server/admin/logs/${requestId}`, { headers: { authorization: `Bearer ${server.key}` } });
@@ -86,7 +86,7 @@ export async function loggedAs(server: Served, requestId: string): Promise<Logge
   }
 }
 
-/** All lines of the log, or those of a user, oldest first. */
+/** All log lines, or those of a user, oldest first. */
 export async function loggedBy(server: Served, userId?: number): Promise<readonly Logged[]> {
   const found: Logged[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
@@ -103,7 +103,7 @@ export interface UsedBy {
   readonly planTokens: number;
 }
 
-/** What the sums say of each user in a time, this month unless said. */
+/** The usage sums of each user in a period, by default this month. */
 export async function usedByUser(server: Served, time: { from?: string; to?: string } = {}): Promise<ReadonlyMap<number, UsedBy>> {
   const asked = new URLSearchParams({ groupBy: 'user', ...time });
   const { items } = await administrate<{ items: (UsedBy & { user: number })[] }>(server, 'GET', `/usage?${asked.toString()}`);

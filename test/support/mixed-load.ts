@@ -8,20 +8,20 @@ import { openStore } from '../../src/store/open.ts';
 import { join } from 'node:path';
 import { askWith, loggedBy, usedByUser, type Logged, type Served } from './members.ts';
 
-/** What a client saw of a call: its end, a refusal or an error, its own leaving, or a connection that broke. */
+/** The outcome of a call as its client saw it: an end, a refusal or error, the client's own leaving, or a broken connection. */
 type Outcome = 'answered' | 'failed' | 'left' | 'broken';
 
 export interface MixedLoad {
-  /** What became of each call, by its name. */
+  /** The outcome of each call, by its name. */
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  /** Calls at this server from here on, from a few clients; each stops when its connection breaks, or with `stop`. Resolves when all have stopped. */
+  /** Sends calls to this server from a few clients, each until its connection breaks or `stop` is called. Resolves when all have stopped. */
   run(server: Served, key?: string): Promise<void>;
   stop(): void;
-  /** Holds the books against what clients and upstream saw: waits until all of it is there, at most so long. @returns the rows */
+  /** Compares the usage rows with what clients and upstream saw, waiting until they are complete. @returns the rows */
   audit(server: Served, within?: number): Promise<readonly Logged[]>;
 }
 
-/** For its server: a target that fails stays in use. */
+/** Settings for its server: a target that fails stays in use. */
 export const calm = 'routing: { cooldownSeconds: 0 }\n';
 
 const behaviours: Readonly<Record<string, Behaviour>> & { readonly whole: Behaviour } = {
@@ -35,7 +35,7 @@ const behaviours: Readonly<Record<string, Behaviour>> & { readonly whole: Behavi
 
 const kinds = ['whole', 'stream', 'slow', 'left', 'error', 'cut', 'built-in'] as const;
 
-/** Whole and streamed answers, clients who leave, providers that fail or break off, all at once. Each call's name is its app and its prompt. */
+/** Mixed load: whole and streamed answers, clients that leave, providers that fail or break off. A call's name is its app and its prompt. */
 export function mixedLoad(upstream: Upstream, clients = 8): MixedLoad {
   upstream.script(always({ name: 'mixed', answer: (exchange) => (behaviours[kindIn(exchange.asked.text)] ?? behaviours.whole).answer(exchange) }));
   const outcomes = new Map<string, Outcome>();
@@ -117,7 +117,7 @@ function missing(needed: readonly string[], rows: readonly Logged[]): readonly s
   return needed.filter((name) => !there.has(name));
 }
 
-/** The sums in the database of a place, whose server has ended where it is embedded, are those of its rows. */
+/** Checks that the sums in the database of a place match its rows. An embedded database must not be in use. */
 export async function expectNoDrift({ folder, databaseUrl }: Place, month = monthOf(Date.now())): Promise<void> {
   const store = await openStore({ folder: join(folder, 'data'), ...(databaseUrl === undefined ? {} : { databaseUrl }), migrations: [], clock: systemClock });
   try {

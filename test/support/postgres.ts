@@ -1,6 +1,6 @@
 /*
- * Vitest's global set-up: one PostgreSQL server of this machine for all test files, on a free port, in a temporary folder, without fsync. A shell holds it
- * and ends it when its input closes, so that it is gone however the run ends. Where PostgreSQL is not installed, the tests on it say that they are skipped.
+ * Vitest's global set-up: one PostgreSQL server for all test files, on a free port, in a temporary folder, without fsync. It runs below a shell that ends
+ * it when its input closes, so that it is gone however the run ends. Where PostgreSQL is not installed, the tests on it are skipped.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Address of a server on which any database may be made; undefined where there is none. */
+    /** Address of a server on which tests may create databases; undefined where there is none. */
     postgres: string | undefined;
   }
 }
@@ -54,7 +54,7 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   return stop;
 }
 
-/** Debian keeps the server's programs out of the path. */
+/** The folder of the server's programs, which Debian does not put in the path. */
 function findBin(): string | undefined {
   const places = [...globSync('/usr/lib/postgresql/*/bin').toSorted(), ...(process.env['PATH'] ?? '').split(':')];
   return places.find((place) => existsSync(join(place, 'initdb')) && existsSync(join(place, 'postgres')));

@@ -5,16 +5,16 @@ import type { ProcessTask } from './store-process.ts';
 
 export interface StoreProcess {
   readonly pid: number;
-  /** What it has said, by lines. */
+  /** The lines it has printed. */
   readonly said: readonly string[];
-  /** Waits until it has said a line that begins so. */
+  /** Waits for a line with this beginning. */
   until(beginning: string): Promise<string>;
-  /** As kill -9 does; what was under way on its pipe is still read. */
+  /** Kills it, as kill -9 does; what is left in its pipe is still read. */
   kill(): Promise<void>;
   readonly ended: Promise<number | null>;
 }
 
-/** A process with a store; it ends with the test at the latest. */
+/** A process with a store; it is killed when the test ends. */
 export function storeProcess(task: ProcessTask): StoreProcess {
   const file = fileURLToPath(new URL('store-process.ts', import.meta.url));
   const child = spawn(process.execPath, ['--conditions=source', file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });

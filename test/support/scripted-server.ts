@@ -3,10 +3,10 @@ import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
 import { startTestServer, type TestServer, type TestServerSettings } from './server.ts';
 
 /**
- * A scripted upstream and a server before it, for all tests of a file; what was scripted is forgotten after each of them:
- * `const { upstream, house } = await scriptedHouse(({ url }) => ({ upstream: url, yaml: 'limits: { … }' }))`
+ * Starts a scripted upstream and a server in front of it, for all tests of a file. The script is cleared after each test:
+ * `const { upstream, server } = await scriptedServer(({ url }) => ({ upstream: url, yaml: 'limits: { … }' }))`
  *
- * @param settings those of the server; by default the upstream is its provider `fake`
+ * @param settings the server's settings; by default the upstream is its provider `fake`
  */
 export async function scriptedServer(
   settings: (upstream: Upstream) => TestServerSettings = ({ url }) => ({ upstream: url }),
@@ -21,7 +21,7 @@ export async function scriptedServer(
   return { upstream, server };
 }
 
-/** Settings with the upstream as a provider of each wire, and a model of the same name behind it. @param more of each model, as `price: { … }` */
+/** Settings with the upstream as a provider of each wire, each with a model of the same name. @param more further settings of each model, such as `price: { … }` */
 export function everyWire({ url }: Pick<Upstream, 'url'>, more = ''): string {
   const model = (name: string) => `  ${name}: { targets: [{ provider: ${name} }], ${more} }\n`;
   return `

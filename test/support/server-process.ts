@@ -13,19 +13,19 @@ export interface ServerProcess {
   readonly key: string;
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Writes other settings in place of `yaml` and has them read, which takes a moment. */
+  /** Replaces the `yaml` part of its settings file and has it reloaded, which takes a moment. */
   reload(yaml: string): Promise<void>;
-  /** As kill -9 does. */
+  /** Kills it, as kill -9 does. */
   kill(): Promise<void>;
-  /** As an operator stops it. @returns the exit code */
+  /** Stops it as an operator does. @returns the exit code */
   stop(): Promise<number | null>;
 }
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /**
- * Starts it in a place, with a scripted upstream as its provider, and waits until it answers; it ends with the test at the latest. `yaml` is added to its settings,
- * `providers` to their providers; `preload` is a module that is loaded before it, which may talk to the test over the channel of the process.
+ * Starts it in a place, with a scripted upstream as its provider, and waits until it answers. It is stopped when the test ends. `yaml` is added to its settings,
+ * `providers` to their providers; `preload` is a module that is loaded first and may talk to the test over the process's channel.
  */
 export async function startProcess(
   { folder, databaseUrl }: Place,
@@ -72,7 +72,7 @@ export async function startProcess(
   }
 }
 
-/** Where the process answers, once it does. */
+/** The address at which the process answers, once it does. */
 async function answeringAt(file: string, pid: number): Promise<string | undefined> {
   try {
     const said = JSON.parse(await readFile(file, 'utf8')) as { pid: number; url: string };

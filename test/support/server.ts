@@ -8,27 +8,27 @@ import type { Outside } from '#kit/net/guarded-fetch';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 
-/** The whole server, started in this process from a settings file as an operator would write it. */
+/** The whole server, running in the test's process, with a settings file as an operator would write it. */
 export interface TestServer {
   readonly url: string;
   /** The first user's key. */
   readonly key: string;
-  /** Asks with that key. */
+  /** Sends a request with that key. */
   ask(path: string, body?: unknown, init?: RequestInit): Promise<Response>;
-  /** Writes its settings anew, as `yaml` gave them, and has them taken over. */
+  /** Replaces the `yaml` part of its settings file and applies it. */
   change(yaml: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export const chat = '/server/chatcompat/v1/chat/completions';
 
-/** Found in no answer and no log: the key that stands in the settings. */
+/** The provider key in the settings: it must never appear in an answer or a log. */
 export const providerKey = 'sk-provider-canary-8f21';
 
 export interface TestServerSettings {
   /** Added to the settings file. */
   readonly yaml?: string;
-  /** Address of a scripted upstream: it becomes the provider `fake`, asked for `gpt-4o-mini` and for every unknown name. */
+  /** Address of a scripted upstream, which becomes the provider `fake` for `gpt-4o-mini` and for every unknown name. */
   readonly upstream?: string;
   readonly databaseUrl?: string;
   readonly folder?: string;
@@ -43,7 +43,7 @@ export async function startTestServer({
   upstream,
   databaseUrl,
   folder,
-  log = { ...openLog('silent'), level: () => {} }, // whatever the settings say
+  log = { ...openLog('silent'), level: () => {} }, // at whatever level
   clock = systemClock,
   outside,
   memory,

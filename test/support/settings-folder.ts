@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { BadSettings, readSettings, type Origin, type Reading } from '#config/index';
 
-/** For tests: a folder that is gone when the test is, with this settings file in it. */
+/** A folder with this settings file, removed when the test ends. */
 export function folderWith(yaml?: string | Buffer): string {
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-config-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -12,10 +12,10 @@ export function folderWith(yaml?: string | Buffer): string {
   return folder;
 }
 
-/** Settings from this file and nothing else, unless said. */
+/** The settings that this file alone gives, or with the options given. */
 export const readFrom = (yaml?: string | Buffer, origin: Origin = {}): Reading => readSettings({ cwd: folderWith(yaml), env: {}, ...origin });
 
-/** What is wrong, as it would be printed; nothing if all is well. */
+/** The problems as they would be printed; empty if there are none. */
 export function complaint(read: () => unknown): string | undefined {
   try {
     read();

@@ -3,20 +3,20 @@ import { sql } from 'kysely';
 import { onTestFinished } from 'vitest';
 import type { TestDatabase } from './databases.ts';
 
-/** A line between a client and a server that a test can cut. */
+/** A TCP proxy that a test can cut or slow down. */
 export interface TcpProxy {
   readonly port: number;
-  /** The server's address, as it is by way of this. */
+  /** The server's address through the proxy. */
   readonly url: string;
-  /** `on` passes bytes; `refuse` cuts what there is and takes nothing new; `hang` takes everything and says nothing; `deaf` passes what is asked and no answer. */
+  /** `on` forwards bytes; `refuse` cuts connections and accepts no new ones; `hang` accepts everything and forwards nothing; `deaf` forwards requests, but no answers. */
   set(state: LineState): Promise<void>;
-  /** Answers come so many milliseconds late from here on. */
+  /** Delays answers by these milliseconds from now on. */
   delay(milliseconds: number): void;
 }
 
 type LineState = 'on' | 'refuse' | 'hang' | 'deaf';
 
-/** A line to the database of this address. */
+/** A proxy to the database at this address. */
 export async function lineTo(databaseUrl: string): Promise<TcpProxy> {
   const url = new URL(databaseUrl);
   const proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
@@ -64,7 +64,7 @@ async function tcpProxy(target: { host: string; port: number }): Promise<Omit<Tc
   };
 }
 
-/** A store whose line to the server can be cut, with a table `t`; `told` is what it has logged. */
+/** A store behind a proxy, with a table `t`; `told` is what it has logged. */
 export async function behindProxy({ place, open }: TestDatabase) {
   const { folder, databaseUrl } = await place();
   const proxy = await lineTo(databaseUrl!);
@@ -75,7 +75,7 @@ export async function behindProxy({ place, open }: TestDatabase) {
   return { store, proxy, told, direct: databaseUrl!, insert: () => sql`insert into t values (1)`.execute(store.db) };
 }
 
-/** What came of it, `answered` or the code of the fault, and after how long. */
+/** The outcome, `answered` or the fault's code, and how long it took. */
 export async function timed(work: () => Promise<unknown>): Promise<{ outcome: unknown; milliseconds: number }> {
   const since = performance.now();
   const outcome = await work().then(

@@ -1,7 +1,7 @@
 import { requestId } from '#kit/crypto/ids';
 import type { UsageRow } from '#core/usage-row';
 
-/** A row of the books with what a test says of it. */
+/** A usage row with the members that a test gives. */
 export function usageRow(said: Partial<UsageRow> = {}): UsageRow {
   return {
     requestId: requestId(),

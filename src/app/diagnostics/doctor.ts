@@ -11,44 +11,45 @@ import { Fault } from '#core/fault';
 import type { Probe, Probed, Providers } from '#providers/index';
 import type { Examined } from '#store/examine';
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Check {
   /** `database`, `provider openai`, `region us-east1 of platform` */
   readonly name: string;
-  /** Of what failed, something does not work; a warning is worth a look; what was skipped could not be asked. */
+  /** `failed`: something does not work. `warning`: it works, but needs attention. `skipped`: there was nothing to check. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly says: string;
-  /** How long it took to answer, where that says something. */
+  /** How long the check took, where that is of interest. */
   readonly milliseconds: number | null;
 }
 
 export interface DoctorDeps {
   readonly settings: () => Settings;
   readonly clock: Clock;
-  /** @returns nothing where the embedded database has not been made yet */
+  /** `undefined` where the embedded database has not been created yet. */
   readonly database: () => Promise<Examined | undefined>;
   readonly providers: () => Providers;
-  /** The regions as they stand in a running server. */
+  /** The state of the regions in a running server. */
   readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
 }
 
 const probeMilliseconds = 5000;
 const allProbesMilliseconds = 20_000;
 const probesAtOnce = 32;
-/** A difference of clocks that is worth a look, and one with which signed requests are refused. */
+/** From this difference between clocks on there is a warning. */
 const oddClockMilliseconds = 5000;
+/** From this one on providers refuse signed requests. */
 const wrongClockMilliseconds = 60_000;
 const slowDiskMilliseconds = 200;
 const fewClients = 1000;
 
-/** Looks at everything that a server needs, at once. Spends nothing, changes nothing, says no secret. */
-export async function examineAll(parts: DoctorDeps): Promise<readonly Check[]> {
-  const { settings, clock } = parts;
+/** Checks everything that a server needs, all at once. Spends no quota, changes nothing and reveals no secret. */
+export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
+  const { settings, clock } = deps;
   const [database, disk, probed, regions] = await Promise.all([
-    found(parts.database),
+    found(deps.database),
     found(() => examineDisk(settings(), clock)),
-    probeAll(parts),
-    parts.regions(),
+    probeAll(deps),
+    deps.regions(),
   ]);
   const runtime = examineRuntime(settings());
   return [
@@ -56,7 +57,7 @@ export async function examineAll(parts: DoctorDeps): Promise<readonly Check[]> {
     'error' in database ? check('database', 'failed', whyNot(database.error)) : examinedDatabase(settings(), database.value),
     'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeOf(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
-    ...examinedProviders(parts, probed, regions),
+    ...examinedProviders(deps, probed, regions),
   ];
 }
 
@@ -81,36 +82,36 @@ function examineRuntime({ workers, limits: { maxConnections } }: Settings): Chec
   const cores = availableParallelism();
   const clients = roomFor(maxConnections);
   const says = `Node ${process.versions.node} on ${process.platform} ${process.arch}, ${cores} processors`;
-  if (workers > cores) return check('runtime', 'warning', `${says}: ${workers} workers are more than that.`);
+  if (workers > cores) return check('runtime', 'warning', `${says}: fewer than the ${workers} workers.`);
   if (clients < Math.min(maxConnections, fewClients))
-    return check('runtime', 'warning', `${says}; the system lets a process open so few files that at most ${clients} clients may be connected (ulimit -n).`);
+    return check('runtime', 'warning', `${says}; the limit on open files allows only ${clients} client connections (ulimit -n).`);
   return check('runtime', 'ok', `${says}.`);
 }
 
 function examinedDatabase({ databaseUrl, data }: Settings, examined: Examined | undefined): Check {
-  if (!examined) return check('database', 'skipped', `The first start makes it, in ${data}.`);
+  if (!examined) return check('database', 'skipped', `The first start creates it in ${data}.`);
   const { version, hasVector, isReadOnly, connections, mostConnections, milliseconds } = examined;
   const vectors = hasVector ? 'with pgvector' : 'without pgvector';
   if (databaseUrl === undefined) return check('database', 'ok', `embedded PostgreSQL ${version}, ${vectors}.`, milliseconds);
   const says = `PostgreSQL ${version}, ${vectors}, ${connections} of ${mostConnections} connections open`;
-  if (isReadOnly) return check('database', 'failed', `${says}; it takes no changes.`, milliseconds);
+  if (isReadOnly) return check('database', 'failed', `${says}; it is read-only.`, milliseconds);
   return check('database', connections > 0.9 * mostConnections ? 'warning' : 'ok', `${says}.`, milliseconds);
 }
 
 async function examineDisk({ data, limits: { minFreeBytes } }: Settings, clock: Clock): Promise<Check> {
-  const { bavail, blocks, bsize } = await statfs(standing(data));
+  const { bavail, blocks, bsize } = await statfs(existing(data));
   const free = bavail * bsize;
   const milliseconds = existsSync(data) ? await timeToDisk(data, clock) : undefined;
   const says = `${sizeOf(free)} of ${sizeOf(blocks * bsize)} free at ${data}`;
-  if (free < minFreeBytes) return check('disk', 'failed', `${says}: with less than ${sizeOf(minFreeBytes)} no call that spends is admitted.`, milliseconds);
+  if (free < minFreeBytes) return check('disk', 'failed', `${says}: calls are refused while less than ${sizeOf(minFreeBytes)} is free.`, milliseconds);
   if (milliseconds !== undefined && milliseconds > slowDiskMilliseconds)
-    return check('disk', 'warning', `${says}; it is slow: this is what a small write took.`, milliseconds);
+    return check('disk', 'warning', `${says}; the disk is slow: a small write took this long.`, milliseconds);
   return check('disk', free < 4 * minFreeBytes ? 'warning' : 'ok', `${says}.`, milliseconds);
 }
 
-/** The folder, or the next one above that is there. */
-function standing(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : standing(dirname(folder));
+/** The folder, or the nearest one above it that exists. */
+function existing(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
 }
 
 /** Milliseconds until a small write is on the disk. */
@@ -135,23 +136,23 @@ function sizeOf(bytes: number): string {
   return `${(bytes / 1024 ** unit).toFixed(unit > 1 && bytes / 1024 ** unit < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-/** What a provider answered to one of its questions. */
-interface Answered {
+/** The result of one probe. */
+interface ProbeResult {
   readonly provider: string;
   readonly probe: Probe;
   readonly probed: Probed;
-  /** By how many milliseconds its clock is ahead of ours, and how much of that may be chance. */
+  /** By how many milliseconds its clock is ahead of this one, and by how many that may be wrong. */
   readonly ahead: { readonly milliseconds: number; readonly doubt: number } | undefined;
 }
 
-async function probeAll({ settings, providers, clock }: DoctorDeps): Promise<readonly Answered[]> {
+async function probeAll({ settings, providers, clock }: DoctorDeps): Promise<readonly ProbeResult[]> {
   const questions = Object.keys(settings().providers).flatMap((provider) =>
     providers()
       .probes(provider, modelAt(settings(), provider))
       .map((probe) => ({ provider, probe })),
   );
   const overall = deadline(clock, allProbesMilliseconds);
-  const answers = await severalAtOnce(questions, probesAtOnce, async ({ provider, probe }): Promise<Answered> => {
+  const answers = await severalAtOnce(questions, probesAtOnce, async ({ provider, probe }): Promise<ProbeResult> => {
     const own = deadline(clock, probeMilliseconds);
     const probed = await probe.ask(AbortSignal.any([own.signal, overall.signal]));
     own.cancel();
@@ -161,14 +162,14 @@ async function probeAll({ settings, providers, clock }: DoctorDeps): Promise<rea
   return answers;
 }
 
-/** A `Date` header is cut to the second, and is as old as half of the round trip. */
-function aheadOf({ date, milliseconds = 0 }: Probed, clock: Clock): Answered['ahead'] {
+/** A `Date` header is truncated to the second, and is as old as half the round trip. */
+function aheadOf({ date, milliseconds = 0 }: Probed, clock: Clock): ProbeResult['ahead'] {
   return date === undefined ? undefined : { milliseconds: date + 500 - (clock.now() - milliseconds / 2), doubt: 500 + milliseconds / 2 };
 }
 
 function deadline(clock: Clock, milliseconds: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
   const controller = new AbortController();
-  return { signal: controller.signal, cancel: clock.after(milliseconds, () => controller.abort(new Error('The time was over.'))) };
+  return { signal: controller.signal, cancel: clock.after(milliseconds, () => controller.abort(new Error('Timed out.'))) };
 }
 
 async function severalAtOnce<One, Result>(all: readonly One[], most: number, work: (one: One) => Promise<Result>): Promise<readonly Result[]> {
@@ -181,26 +182,26 @@ async function severalAtOnce<One, Result>(all: readonly One[], most: number, wor
   return results;
 }
 
-/** A model that the settings ask this provider for. */
+/** A model that the settings map to this provider. */
 function modelAt({ models }: Settings, provider: string): string | undefined {
   for (const [name, { targets }] of Object.entries(models))
     for (const target of targets) if (target.provider === provider && (target.model ?? name) !== '*') return target.model ?? name;
   return undefined;
 }
 
-/** A clock that nobody agrees with is wrong; one provider's may be its own affair. */
-function examinedClock({ databaseUrl }: Settings, database: Examined | undefined, answers: readonly Answered[]): Check {
+/** Compares this clock with the database's and with the nearest of the providers': a clock that differs from all others is wrong, while one provider's may be off by itself. */
+function examinedClock({ databaseUrl }: Settings, database: Examined | undefined, answers: readonly ProbeResult[]): Check {
   const others = answers.flatMap(({ provider, ahead }) =>
     ahead ? [{ who: provider, milliseconds: Math.sign(ahead.milliseconds) * Math.max(0, Math.abs(ahead.milliseconds) - ahead.doubt) }] : [],
   );
   const nearest = others.toSorted((a, b) => Math.abs(a.milliseconds) - Math.abs(b.milliseconds))[0];
-  const witnesses = [
+  const compared = [
     ...(database && databaseUrl !== undefined ? [{ who: 'the database', milliseconds: database.aheadMilliseconds }] : []), // the embedded one has this clock
     ...(nearest ? [nearest] : []),
   ];
-  if (witnesses.length === 0) return check('clock', 'skipped', 'There is no other clock to compare it with.');
-  const worst = Math.max(...witnesses.map(({ milliseconds }) => Math.abs(milliseconds)));
-  const says = witnesses.map(({ who, milliseconds }) => `${apart(milliseconds)} that of ${who}`).join(', ');
+  if (compared.length === 0) return check('clock', 'skipped', 'There is no other clock to compare with.');
+  const worst = Math.max(...compared.map(({ milliseconds }) => Math.abs(milliseconds)));
+  const says = compared.map(({ who, milliseconds }) => `${apart(milliseconds)} that of ${who}`).join(', ');
   return check('clock', worst > wrongClockMilliseconds ? 'failed' : worst > oddClockMilliseconds ? 'warning' : 'ok', `${says}.`);
 }
 
@@ -210,9 +211,9 @@ function apart(milliseconds: number): string {
   return `${seconds} seconds ${milliseconds > 0 ? 'behind' : 'ahead of'}`;
 }
 
-function examinedProviders({ settings, providers }: DoctorDeps, answers: readonly Answered[], regions: readonly RegionState[]): readonly Check[] {
+function examinedProviders({ settings, providers }: DoctorDeps, answers: readonly ProbeResult[], regions: readonly RegionState[]): readonly Check[] {
   const names = Object.keys(settings().providers);
-  if (names.length === 0) return [check('providers', 'skipped', 'None is configured: only the built-in models answer.')];
+  if (names.length === 0) return [check('providers', 'skipped', 'No provider is configured: only the built-in models answer.')];
   return names.flatMap((name): readonly Check[] => {
     const own = answers.filter(({ provider }) => provider === name);
     if (own.length > 0)
@@ -224,35 +225,35 @@ function examinedProviders({ settings, providers }: DoctorDeps, answers: readonl
         },
       );
     return providers().unspoken.includes(name)
-      ? [check(`provider ${name}`, 'failed', 'The settings are not enough to ask it, or its dialect is not spoken here.')]
-      : [check(`provider ${name}`, 'skipped', 'No model of the settings is asked there.')];
+      ? [check(`provider ${name}`, 'failed', 'Its settings are incomplete, or this version does not support its dialect.')]
+      : [check(`provider ${name}`, 'skipped', 'No model in the settings uses it.')];
   });
 }
 
-const gravity = { ok: 0, warning: 1, failed: 2 } as const;
+const severity = { ok: 0, warning: 1, failed: 2 } as const;
 
-/** One provider or region, by all its keys, and how calls have fared there of late. */
-function examinedPlace(name: string, answers: readonly Answered[], states: readonly RegionState[]): Check {
-  const worst = answers.map(({ probed }) => probed.state).reduce((a, b) => (gravity[b] > gravity[a] ? b : a));
+/** One provider or region, with all its keys, and the state of recent calls there. */
+function examinedPlace(name: string, answers: readonly ProbeResult[], states: readonly RegionState[]): Check {
+  const worst = answers.map(({ probed }) => probed.state).reduce((a, b) => (severity[b] > severity[a] ? b : a));
   const slowest = Math.max(0, ...answers.map(({ probed }) => probed.milliseconds ?? 0));
-  const ailing = states
+  const unhealthy = states
     .filter(({ state }) => state !== 'ok')
     .map(({ model, state, until }) => `${state} for ${model}${until === null ? '' : ` until ${until}`}`);
-  const said = Array.from(Map.groupBy(answers, ({ probed }) => probed.says));
-  const troubles = said.filter(([, [first]]) => first!.probed.state !== 'ok' || said.length === 1);
-  const says = [...troubles.map(([words, some]) => `${words}${byWhom(some, answers.length)}`), ...ailing].join('; ');
-  return check(name, worst === 'ok' && ailing.length > 0 ? 'warning' : worst, `${says}.`, slowest || undefined);
+  const bySentence = Array.from(Map.groupBy(answers, ({ probed }) => probed.says));
+  const troubles = bySentence.filter(([, [first]]) => first!.probed.state !== 'ok' || bySentence.length === 1);
+  const says = [...troubles.map(([words, some]) => `${words}${keysOf(some, answers.length)}`), ...unhealthy].join('; ');
+  return check(name, worst === 'ok' && unhealthy.length > 0 ? 'warning' : worst, `${says}.`, slowest || undefined);
 }
 
-/** Which of its keys, where it has several. */
-function byWhom(some: readonly Answered[], all: number): string {
+/** Which keys, where there are several. */
+function keysOf(some: readonly ProbeResult[], all: number): string {
   if (all === 1) return '';
   return some.length === all ? ` with each of its ${all} keys` : ` with ${some.map(({ probe }) => probe.credential).join(', ')}`;
 }
 
-/** For operators: our own words, a code, and what PostgreSQL said; never the text of another error, which may repeat an address with its password. */
+/** A sentence for operators: our own, an error code, and PostgreSQL's message; never the message of another error, which may contain an address with its password. */
 function whyNot(error: unknown): string {
-  if (!(error instanceof Fault)) return `It does not open${codeOf(error)}.`;
+  if (!(error instanceof Fault)) return `It cannot be opened${codeOf(error)}.`;
   for (let one: unknown = error; one instanceof Error; one = one.cause) if ('severity' in one) return `${error.message} PostgreSQL says: ${one.message}.`;
   return `${error.message}${codeOf(error)}`;
 }

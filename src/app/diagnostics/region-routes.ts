@@ -6,23 +6,23 @@ import { nounRoute, type NounRoute } from '#http/noun-route';
 const Region = Type.Object({
   provider: Type.String(),
   region: Type.String(),
-  model: Type.String({ description: "The model's name upstream." }),
+  model: Type.String({ description: "The provider's name for the model." }),
   state: Type.Enum(['ok', 'cooling', 'absent', 'probing']),
-  until: Type.Union([Type.String(), Type.Null()], { description: 'When it may be asked again, ISO 8601.' }),
-  latencyMs: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the time until it speaks.' }),
-  successRate: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the share of calls that it answered, 0 to 1.' }),
+  until: Type.Union([Type.String(), Type.Null()], { description: 'When its cooldown ends, in ISO 8601.' }),
+  latencyMs: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the time to the first event of an answer, in milliseconds.' }),
+  successRate: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the share of calls that succeeded, from 0 to 1.' }),
 });
 
-/** Who knows how the regions stand: this process, or all of the machine. */
+/** The state of the regions, as this process or all processes of the machine see it. */
 export interface Regions {
   readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
   readonly resetRegions: () => void | Promise<void>;
 }
 
 /**
- * The live state of the regions, and the end of all cooldowns.
+ * The state of the regions, and the end of all cooldowns.
  *
- * @param noted who ends them is remembered first: what cannot be remembered is not done
+ * @param noted records who ends them in the audit trail, before it is done: what cannot be recorded is not done
  */
 export function regionRoutes({ regions, resetRegions }: Regions, noted: (by: Actor) => Promise<void>): readonly NounRoute[] {
   const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
@@ -31,14 +31,14 @@ export function regionRoutes({ regions, resetRegions }: Regions, noted: (by: Act
       ...shared,
       method: 'GET',
       path: '/server/admin/regions',
-      summary: 'The regions as they stand.',
+      summary: 'Lists the regions with their state.',
       answer: async () => ({ items: await regions() }),
     }),
     nounRoute({
       ...shared,
       method: 'POST',
       path: '/server/admin/regions/reset',
-      summary: 'Forgets what ails the regions: all are asked again.',
+      summary: 'Ends all cooldowns: every region is tried again.',
       async answer({ by }) {
         await noted(by);
         await resetRegions();

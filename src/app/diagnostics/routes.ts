@@ -6,11 +6,11 @@ const CheckObject = Type.Object({
   name: Type.String({ description: 'database, provider openai, region us-east1 of platform, …' }),
   state: Type.Enum(['ok', 'warning', 'failed', 'skipped']),
   says: Type.String(),
-  milliseconds: Type.Union([Type.Number(), Type.Null()], { description: 'How long it took to answer.' }),
+  milliseconds: Type.Union([Type.Number(), Type.Null()], { description: 'How long the check took, where that is of interest.' }),
 });
 
-/** What `dragoman doctor` asks a running server. Whoever asks while one examination runs gets that one: nobody makes this server ask providers without end. */
-export function doctorRoutes(parts: DoctorDeps): readonly NounRoute[] {
+/** The checks that `dragoman doctor` fetches from a running server. Requests that arrive while they run share one run, so that providers are not probed without end. */
+export function doctorRoutes(deps: DoctorDeps): readonly NounRoute[] {
   let running: Promise<readonly Check[]> | undefined;
   return [
     nounRoute({
@@ -18,9 +18,9 @@ export function doctorRoutes(parts: DoctorDeps): readonly NounRoute[] {
       owner: 'admin',
       method: 'GET',
       path: '/server/admin/doctor',
-      summary: 'Checks runtime, database, disk, clock, every provider and region. Spends nothing.',
+      summary: 'Checks the runtime, database, disk, clock, and every provider and region. Costs nothing.',
       output: Type.Object({ items: Type.Array(CheckObject) }),
-      answer: async () => ({ items: await (running ??= examineAll(parts).finally(() => (running = undefined))) }),
+      answer: async () => ({ items: await (running ??= examineAll(deps).finally(() => (running = undefined))) }),
     }),
   ];
 }

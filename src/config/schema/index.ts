@@ -12,12 +12,16 @@ import { list, oneOf, text, word } from './shapes.ts';
 export const fileSettings = Type.Object(
   {
     host: word('Address to listen on.', { default: '127.0.0.1' }),
-    port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port to listen on; 0: a free one.', default: 8080 }),
-    data: word('Data folder: embedded database, journal, blobs; a relative path starts at the folder of this file.', { default: './data' }),
-    databaseUrl: Type.Optional(word('PostgreSQL 15 or newer, as postgres://…; absent: the embedded database.', { examples: ['${DATABASE_URL}'] })),
-    workers: Type.Integer({ minimum: 1, maximum: 1024, description: 'Processes on this machine; more than 1 need databaseUrl.', default: 1 }),
-    logLevel: oneOf('What is logged: this and worse.', logLevels, { default: 'info' }),
-    publicUrl: text('The address that clients see, as /openapi.json names it; empty: made from host and port.'),
+    port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port to listen on; 0 chooses a free one.', default: 8080 }),
+    data: word('Data folder, for the embedded database, the journal and blobs. A relative path starts at the folder of the settings file.', {
+      default: './data',
+    }),
+    databaseUrl: Type.Optional(
+      word('Address of a PostgreSQL 15 or newer (postgres://…), used instead of the embedded database.', { examples: ['${DATABASE_URL}'] }),
+    ),
+    workers: Type.Integer({ minimum: 1, maximum: 1024, description: 'Number of processes on this machine; more than 1 needs databaseUrl.', default: 1 }),
+    logLevel: oneOf('Least severe level that is logged.', logLevels, { default: 'info' }),
+    publicUrl: text('The address that clients see, as /openapi.json gives it. Empty: made from host and port.'),
     trustedProxies: list('Addresses or networks that may say X-Forwarded-*.', word('An address, or a network as 10.0.0.0/8.')),
     providers,
     models,

@@ -1,4 +1,4 @@
-import { eachOf } from '../../../test/support/fakes/said.ts';
+import { eachOf } from '../../../test/support/fakes/each-event.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';

@@ -1,4 +1,4 @@
-import { eachOf } from '../../../test/support/fakes/said.ts';
+import { eachOf } from '../../../test/support/fakes/each-event.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage } from '#core/event';

@@ -1,4 +1,4 @@
-import { eachOf } from '../../../test/support/fakes/said.ts';
+import { eachOf } from '../../../test/support/fakes/each-event.ts';
 import { describe, expect, test } from 'vitest';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { openTokens } from '#kit/tokens/index';

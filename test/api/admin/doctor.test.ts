@@ -70,7 +70,7 @@ beforeEach(() => upstream.reset());
 /** These, and for all else that is asked a good answer. */
 const script = (...behaviours: Behaviour[]) => upstream.script(...behaviours, always(on({ path: /\/models(\?|$)|:countTokens$/ }, body('{"data":[]}'))));
 
-describe('at a running server', () => {
+describe('dragoman doctor at a running server', () => {
   let server: TestServer;
   let home: string;
   beforeAll(async () => {
@@ -109,7 +109,7 @@ models:
     return (JSON.parse(text) as { items: Check[] }).items;
   };
 
-  test('each provider and region is asked what costs nothing, with each key, and all else is looked at', async () => {
+  test('the doctor probes each provider and region at no cost, with each key, and checks everything else', async () => {
     script();
     const checks = await asked();
     expect(stateOf(checks)).toEqual({
@@ -127,7 +127,7 @@ models:
       'region us-east1 of platform': 'ok: answers.',
       'region us-west1 of platform': 'ok: answers.',
       'region us-east1 of file': 'failed: the credentials cannot be had (ENOENT).',
-      'provider unasked': 'skipped: No model of the settings is asked there.',
+      'provider unasked': 'skipped: No model in the settings uses it.',
     });
     const questions = upstream.requests.map(({ method, path, key }) => `${method} ${path} ${key ?? 'without a key'}`).toSorted();
     const flash = 'projects/my-project/locations';
@@ -148,7 +148,7 @@ models:
     expect(await readdir(join(home, 'data'))).not.toContainEqual(expect.stringMatching(/^doctor/));
   });
 
-  test('a key that is refused, a busy region, a missing model and a provider that hangs are told apart, in bounded time', async () => {
+  test('the doctor tells a refused key, a busy region, a missing model and a hanging provider apart, in bounded time', async () => {
     script(
       always(on({ key: 'canary-2' }, badKey())),
       always(on({ region: 'us-east1' }, tooMany())),
@@ -168,13 +168,13 @@ models:
     expect(performance.now() - startedAt).toBeLessThan(15_000);
   }, 30_000);
 
-  test('who asks while an examination runs gets that one', async () => {
+  test('requests for the checks that arrive while they run share one run', async () => {
     script();
     await Promise.all([asked(), asked(), asked()]);
     expect(upstream.requests.filter(({ key }) => key === 'canary-1')).toHaveLength(1);
   });
 
-  test('how calls have fared in a region of late is said too', async () => {
+  test('the doctor reports the state of recent calls in a region', async () => {
     script(always(on({ region: 'us-east1', path: /generateContent/ }, tooMany({ retryAfter: 30 }))));
     const say = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
     expect((await server.ask('/server/gencompat/v1beta/models/flash:generateContent', say)).status).toBe(200);
@@ -185,18 +185,18 @@ models:
     await server.ask('/server/admin/regions/reset', undefined, { method: 'POST' });
   });
 
-  test('the command says it line by line, or as JSON, and ends with 1 where something failed', async () => {
+  test('dragoman doctor prints a line for each check, or JSON, and ends with 1 if one failed', async () => {
     script();
     const { code, out, errors } = await doctor(home);
     expect([code, errors]).toEqual([1, '']);
     expect(out.split('\n')).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, the server at ${server.url}$`)),
-        expect.stringMatching(/^ {2}✓ server +answers, and is ready\. \([\d.]+ ms\)$/),
+        expect.stringMatching(new RegExp(`^Dragoman [\\d.]+, server at ${server.url}$`)),
+        expect.stringMatching(/^ {2}✓ server +responds and is ready\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✓ provider openai +answers with each of its 2 keys\. \([\d.]+ ms\)$/),
         expect.stringMatching(/^ {2}✗ provider gone +cannot be reached \(ECONNREFUSED\)\.$/),
         expect.stringMatching(/^ {2}- provider unasked +No model/),
-        expect.stringMatching(/^2 of 16 failed/),
+        expect.stringMatching(/^2 of 16 checks failed/),
       ]),
     );
     const json = await doctor(home, ['--json']);
@@ -217,21 +217,21 @@ models:
     [2, ['--url', 'http://127.0.0.1:9']],
     [1, ['--url', 'http://127.0.0.1:1025', '--key', 'x']],
     [0, ['--help']],
-  ])('it ends with %i: %j', async (code, args) => {
+  ])('dragoman doctor ends with %i: %j', async (code, args) => {
     expect((await doctor(home, args)).code).toBe(code);
   });
 });
 
-describe('where no server runs', () => {
+describe('dragoman doctor without a server', () => {
   const json = (text: string) => JSON.parse(text) as { ok: boolean; url: string | null; checks: Check[] };
 
-  test('a fresh folder is well, and left as it is; one in use, a taken port and a bad file are told', async () => {
+  test('the doctor passes a fresh folder and leaves it unchanged, and reports a port in use and an invalid settings file', async () => {
     const home = newFolder();
     const fresh = await doctor(home, [], { PORT: '0' });
     expect(fresh).toMatchObject({
       code: 0,
       errors: '',
-      out: expect.stringMatching(/- database +The first start makes it[^]*(All is well|Nothing failed)/) as string,
+      out: expect.stringMatching(/- database +The first start creates it[^]*(All checks passed|No check failed)/) as string,
     });
     expect(await readdir(home)).toEqual([]);
 
@@ -247,7 +247,7 @@ describe('where no server runs', () => {
     expect(await doctor(home)).toMatchObject({ code: 2, out: '', errors: expect.stringContaining('nonsense') as string });
   }, 60_000);
 
-  test('the database that a server left is looked at, and one that another server has is said to be in use', async () => {
+  test('the doctor checks the database that a server left, and asks the server of a folder in use', async () => {
     const home = newFolder();
     const server = await startTestServer({ folder: home });
     await mkdir(join(home, 'elsewhere')); // where nobody finds the server by its file
@@ -259,7 +259,7 @@ describe('where no server runs', () => {
     expect(stateOf(checks)).toMatchObject({ database: expect.stringMatching(/^ok: embedded PostgreSQL/) as string });
   }, 60_000);
 
-  test('a clock that no provider agrees with has failed', async () => {
+  test('the doctor fails a clock that differs from all others', async () => {
     const home = newFolder();
     const late = (hours: number) =>
       always(
@@ -274,7 +274,7 @@ describe('where no server runs', () => {
 
   const address = inject('postgres');
   test.skipIf(!address)(
-    'a PostgreSQL server is looked at without a change, and one that is away or refuses is told without its password',
+    'the doctor checks a PostgreSQL server without a change, and reports one that is away or refuses without its password',
     async () => {
       const { folder, databaseUrl } = await onServer(address!).place();
       const well = json((await doctor(folder, ['--json'], { PORT: '0', DATABASE_URL: databaseUrl! })).out);

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/async/clock';
 
-/** A clock that stands still until a test moves it. */
+/** A clock that only a test moves. */
 export interface TestClock extends Clock {
-  /** Moves on and calls what is due, in order. */
+  /** Advances the time and runs what is due, in order. */
   advance(milliseconds: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** Waiting on what happens instead of on time: `until` looks again at every `happened`, and gives up at its deadline with the story so far. */
+/** Waits for events instead of time: `until` checks again after every `happened`, and at its deadline fails with the events so far. */
 export interface Watch {
   happened(): void;
   /** Resolves with the first answer that is not false, null or undefined; rejects when `look` throws, or after `within` milliseconds. */

@@ -6,7 +6,7 @@ import type { Outside } from '#kit/net/guarded-fetch';
 /** The smallest image there is. */
 export const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==', 'base64');
 
-/** A host of the outside: what was asked of it, and how often it was connected to. */
+/** A fake internet host, with the requests and the number of connections that it got. */
 export interface Site {
   readonly port: number;
   readonly hits: number;
@@ -54,10 +54,10 @@ export async function openSite(address = '127.0.0.1', port = 0): Promise<Site> {
   };
 }
 
-/** An address of the internet that stands for the evil host in tests. */
+/** A public IP address for a hostile host in tests. */
 export const publicAddress = '93.184.216.34';
 
-/** A name system and a route of our own: `names` says what a name is found to be, and the one public address lies at `home`. */
+/** Fake DNS and routing: `names` resolves names, and the one public address is routed to `home`. */
 export function outsideOf(names: (host: string) => readonly string[], home: string): Outside & { readonly asked: string[]; readonly dialled: string[] } {
   const asked: string[] = [];
   const dialled: string[] = [];

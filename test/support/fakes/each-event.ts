@@ -1,6 +1,6 @@
 import type { GenerateEvent, Events } from '#core/event';
 
-/** The events one by one, however they came. */
+/** The events of an answer one at a time, however they were batched. */
 export async function* eachOf(answer: AsyncIterable<Events>): AsyncGenerator<GenerateEvent> {
-  for await (const said of answer) yield* said;
+  for await (const events of answer) yield* events;
 }

@@ -1,0 +1,96 @@
+/** What a contestant is, and what starting one takes. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Postgres } from '../postgres.ts';
+import { cores, freePort, start, until, type Running } from '../processes.ts';
+
+export type Name = 'nginx' | 'floor' | 'portkey' | 'dragoman' | 'dragoman, embedded';
+
+/** A program that is measured: one file in this folder. */
+export interface Entrant {
+  /** Why it cannot be measured on this machine; `undefined` if it can. */
+  missing(postgres: Postgres | undefined): string | undefined;
+  /** Starts it. It answers when this resolves, but is not warmed up. */
+  open(place: Place): Promise<Contestant>;
+}
+
+/** A contestant that is running. */
+export interface Contestant {
+  readonly name: Name;
+  readonly port: number;
+  readonly path: string;
+  readonly headers: readonly string[];
+  /** Of the gateway itself, not of a launcher. */
+  readonly pid: number;
+  readonly databasePid: number | undefined;
+  /** The port of Node's inspector, if it was asked for. */
+  readonly inspector: number | undefined;
+  stop(): Promise<void>;
+}
+
+export interface Place {
+  /** Empty, or left by an earlier start of the same contestant. */
+  readonly folder: string;
+  readonly upstreamPort: number;
+  readonly postgres: Postgres | undefined;
+  /** A database used before; absent: a new one. */
+  readonly databaseUrl?: string;
+  /** Opens Node's inspector, for a profile. */
+  readonly inspected?: boolean;
+  /** How many workers Dragoman runs; absent: 1. */
+  readonly workers?: number;
+  /** Not pinned to the gateway's core. */
+  readonly unpinned?: boolean;
+}
+
+export const chatPath = '/v1/chat/completions';
+
+/** The API key of clients, for contestants that check one. */
+export const key = randomBytes(48).toString('base64url');
+
+/** Starts a Node program that takes its port, the provider's address and the key from the environment. */
+export async function openNode(
+  name: Name,
+  { file, words, headers }: { readonly file: string; readonly words: (port: number) => readonly string[]; readonly headers: readonly string[] },
+  { folder, upstreamPort, inspected }: Place,
+): Promise<Contestant> {
+  const port = await freePort();
+  const inspector = inspected ? await freePort() : undefined;
+  const running = start({
+    program: process.execPath,
+    words: [...inspecting(inspector), file, ...words(port)],
+    core: cores.gateway,
+    folder,
+    environment: { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}`, KEY: key, NODE_ENV: 'production' },
+    log: join(folder, 'log'),
+  });
+  return answering(name, running, { port, path: chatPath, headers, ...(inspector && { inspector }) });
+}
+
+export const inspecting = (port: number | undefined) => (port === undefined ? [] : [`--inspect=127.0.0.1:${port}`]);
+
+/** Waits until it has answered a chat completion; ends it where it does not. */
+export async function answering(name: Name, running: Running, contestant: Address & Partial<Contestant>): Promise<Contestant> {
+  try {
+    await until(() => isAnswered(contestant), { what: `${name} gave no answer.`, alive: running.alive });
+  } catch (error) {
+    await running.stop();
+    throw new Error(`${error instanceof Error ? error.message : ''} ${running.lastWords()}`, { cause: error });
+  }
+  return { databasePid: undefined, inspector: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
+}
+
+type Address = Pick<Contestant, 'port' | 'path' | 'headers'>;
+
+const question = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello?' }] });
+
+async function isAnswered({ port, path, headers }: Address): Promise<true | undefined> {
+  try {
+    const sent = headers.map((line) => line.split(': ') as [string, string]);
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: question, headers: [...sent, ['content-type', 'application/json']] });
+    await answer.arrayBuffer();
+    return answer.ok ? true : undefined;
+  } catch {
+    return undefined;
+  }
+}

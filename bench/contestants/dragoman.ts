@@ -1,0 +1,58 @@
+/** Dragoman with a PostgreSQL server: `dragoman serve` in an empty folder, everything switched on. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cores, freePort, start } from '../processes.ts';
+import { answering, inspecting, key, type Contestant, type Entrant, type Name, type Place } from './contestant.ts';
+
+export const dragoman: Entrant = {
+  missing: (postgres) => (postgres ? undefined : 'PostgreSQL is not installed (apt-get install postgresql): the rows with DATABASE_URL are missing.'),
+  async open(place) {
+    const postgres = place.postgres!;
+    const databaseUrl = place.databaseUrl ?? (await postgres.database());
+    const contestant = await openDragoman('dragoman', place, { DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: String(place.workers ?? 1) });
+    return { ...contestant, databasePid: postgres.pid };
+  },
+};
+
+const root = join(import.meta.dirname, '../..');
+
+/** Starts Dragoman with these environment variables. */
+export async function openDragoman(
+  name: Name,
+  { folder, upstreamPort, inspected, unpinned }: Place,
+  environment: Readonly<Record<string, string>>,
+): Promise<Contestant> {
+  writeFileSync(join(folder, 'dragoman.yaml'), settings(upstreamPort));
+  const port = await freePort();
+  const inspector = inspected ? await freePort() : undefined;
+  const program = inspector ? [...inspecting(inspector), '--conditions=source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
+  const running = start({
+    program: process.execPath,
+    words: [...program, 'serve'],
+    core: unpinned ? cores.any : cores.gateway,
+    folder,
+    environment: { PORT: String(port), DRAGOMAN_ADMIN_EMAIL: 'bench@example.com', DRAGOMAN_ADMIN_API_KEY: key, ...environment },
+    log: join(folder, 'log'),
+  });
+  const contestant = await answering(name, running, {
+    port,
+    path: '/server/chatcompat/v1/chat/completions',
+    headers: [`Authorization: Bearer ${key}`],
+    ...(inspector && { inspector }),
+  });
+  const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
+  return { ...contestant, pid };
+}
+
+function settings(upstreamPort: number): string {
+  return `providers:
+  openai: { dialect: openai-chat, baseUrl: "http://127.0.0.1:${upstreamPort}/v1", apiKeys: [upstream-secret] }
+  responses: { dialect: openai-responses, baseUrl: "http://127.0.0.1:${upstreamPort}/v1", apiKeys: [upstream-secret] }
+  platform:
+    { dialect: gemini, kind: vertex, project: bench, baseUrl: "http://127.0.0.1:${upstreamPort}/{region}/v1", credentials: { accessToken: upstream-secret }, regions: [us-central1] }
+models:
+  gpt-4o-mini: { targets: [{ provider: openai, model: gpt-4o-mini }] }
+  gpt-4o: { targets: [{ provider: responses, model: gpt-4o-mini }] }
+  gemini-2.5-flash: { targets: [{ provider: platform, model: gemini-2.5-flash }] }
+`;
+}
