@@ -495,6 +495,14 @@ describe('a check of kind http', () => {
     expect((await lenient()).status).toBe(400);
   });
 
+  test('is asked nothing more once it has failed', async () => {
+    verdict = ({ text }) => (text === 'text 0' ? [500, ''] : [200, '{}']);
+    const messages = Array.from({ length: 1000 }, (_, at) => ({ role: 'user', content: `text ${at}` }));
+    expect((await member.ask({ model: 'served', messages })).status).toBe(502);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(asked.length).toBeLessThan(100);
+  });
+
   test('is not asked about more texts than it could bear', async () => {
     verdict = () => [200, '{}'];
     const messages = Array.from({ length: 1001 }, (_, at) => ({ role: 'user', content: `text ${at}` }));
