@@ -1,5 +1,5 @@
 import { turnsOf } from '#dialects/openai/responses/decode-input';
-import { referredItem, referredResponses } from '#dialects/openai/responses/listed-items';
+import { itemFinder, referredResponses } from '#dialects/openai/responses/listed-items';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -67,16 +67,15 @@ async function itemsNamed({ responses }: KeepingDeps, userId: number, { input }:
   if (typeof input === 'string') return items;
   const ids = referredResponses(input);
   if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
-  const kept = new Map<string, Entry>();
+  const finders = new Map<string, ReturnType<typeof itemFinder>>();
   for (const id of ids) {
     const entry = await responses.find(userId, id, memory);
-    if (entry) kept.set(id, entry);
+    if (entry) finders.set(id, itemFinder(entry.body));
   }
   for (const item of input) {
     if (item.type !== 'item_reference' || !('id' in item)) continue;
     for (const id of referredResponses([item])) {
-      const entry = kept.get(id);
-      const turn = entry && referredItem(item.id, entry.body);
+      const turn = finders.get(id)?.(item.id);
       if (turn) items.set(item.id, turn);
     }
   }
