@@ -408,6 +408,24 @@ describe('what a request says', () => {
     expect(JSON.stringify(sent(1))).toContain('signature');
   });
 
+  test('an item is named once: a small request would else be made of as much text as it likes', async () => {
+    upstream.script(ok());
+    const { id } = (await create({ model: 'gpt-x', input: 'one' })).body;
+    const reference = { type: 'item_reference', id: `msg_${id.slice(5)}_i0` };
+    const { status, body } = await create({ model: 'gpt-x', input: [reference, { role: 'user', content: 'two' }, reference] });
+    expect({ status, param: body.error?.param }).toEqual({ status: 400, param: 'input[2].id' });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test.each([false, true])('what it goes on from counts as text of its own, in the background: %s', async (background) => {
+    upstream.script(ok(), ok());
+    const long = 'a word and '.repeat(450_000);
+    const first = (await create({ model: 'gpt-x', input: long })).body;
+    const second = await create({ model: 'gpt-x', input: long, previous_response_id: first.id, background });
+    expect({ status: second.status, code: second.body.error?.code }).toEqual({ status: 413, code: 'context_length_exceeded' });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   test('tools of other types are carried, and said to be left out [responses.tool-web-search] [responses.tool-custom] [responses.tool-choice-auto]', async () => {
     upstream.script(ok());
     const tools = [
