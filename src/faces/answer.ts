@@ -52,8 +52,7 @@ export interface Words {
 export async function answerCall(parts: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { call, words } = understood;
   try {
-    if (exchange.bodyBytes > mostText && promptSize(call).bytes > mostText)
-      throw new Fault('too-large', `The text of the request is longer than ${mostText} bytes.`, { reason: 'context-length' });
+    if (exchange.bodyBytes > mostText) checkText(call);
     await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
   } catch (error) {
     throw inClientsWords(error, words);
@@ -155,6 +154,12 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
 
 /** Bytes of all that a model reads as text, more than any does. The rest of a body is media. */
 const mostText = 8_388_608;
+
+/** For a call whose text may be longer than that: of a large body, or of what is stored. @throws Fault `too-large` */
+export function checkText(call: GenerateCall): void {
+  if (promptSize(call).bytes > mostText)
+    throw new Fault('too-large', `The text of the request is longer than ${mostText} bytes.`, { reason: 'context-length' });
+}
 
 /** Events that are encoded in one turn of the event loop: an answer that was held back comes as hundreds of thousands at once. */
 const turnEvents = 1000;

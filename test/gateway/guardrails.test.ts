@@ -3,7 +3,20 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../../src/telemetry/log.ts';
 import { askFace, everyWay, faces } from '../support/all-faces.ts';
-import { always, failing, ok, on, pace, says, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
+import {
+  always,
+  failing,
+  googleVectors,
+  ok,
+  on,
+  pace,
+  says,
+  startUpstream,
+  thinking,
+  toolCalls,
+  vectors,
+  type Upstream,
+} from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, loggedBy, newMember } from '../support/members.ts';
 
@@ -386,6 +399,33 @@ describe('before the call', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  test('the titles of documents are looked at with their texts, each in its place', async () => {
+    const own = await startTestServer({
+      yaml: `
+providers: { google: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [g] } }
+models: { gemini-embedding-001: { kind: embedding, targets: [{ provider: google }] } }
+guard:
+  checks:
+    - { name: secrets, when: [before], kind: regex, pattern: "AKIA[0-9A-Z]{16}", action: deny }
+    - { name: personal, when: [before], kind: pii, entities: [email], action: mask }
+`,
+    });
+    onTestFinished(() => own.close());
+    upstream.script(always(googleVectors()));
+    const embed = (requests: readonly (readonly [string, string?])[]) =>
+      own.ask('/server/gencompat/v1beta/models/gemini-embedding-001:batchEmbedContents', {
+        requests: requests.map(([text, title]) => ({ content: { parts: [{ text }] }, ...(title === undefined ? {} : { title }) })),
+      });
+    expect((await embed([['hello', `of ${key}`]])).status).toBe(400);
+    expect(upstream.requests).toHaveLength(0);
+    expect((await embed([['one', 'by ann@example.com'], ['to bob@example.com'], ['three', 'plain']])).status).toBe(200);
+    expect((upstream.requests[0]!.json as { requests: unknown }).requests).toMatchObject([
+      { content: { parts: [{ text: 'one' }] }, title: 'by [EMAIL]' },
+      { content: { parts: [{ text: 'to [EMAIL]' }] } },
+      { content: { parts: [{ text: 'three' }] }, title: 'plain' },
+    ]);
+  });
+
   test('what goes to a provider as it came cannot be masked: it is refused', async () => {
     upstream.script(always(says(/speech$/, 'audio/mpeg', 'sound')));
     const speak = (input: string) => server.ask('/server/chatcompat/v1/audio/speech', { model, input, voice: 'alloy' });
@@ -493,6 +533,14 @@ describe('a check of kind http', () => {
     expect((await lenient()).status).toBe(200);
     verdict = () => [200, '{"text":"[]"}'];
     expect((await lenient()).status).toBe(400);
+  });
+
+  test('is asked nothing more once it has failed', async () => {
+    verdict = ({ text }) => (text === 'text 0' ? [500, ''] : [200, '{}']);
+    const messages = Array.from({ length: 1000 }, (_, at) => ({ role: 'user', content: `text ${at}` }));
+    expect((await member.ask({ model: 'served', messages })).status).toBe(502);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(asked.length).toBeLessThan(100);
   });
 
   test('is not asked about more texts than it could bear', async () => {

@@ -188,6 +188,25 @@ test('what is kept of a response counts while it is read: there is no room for a
   await expect.poll(heldBytes).toBe(0);
 });
 
+test.each([false, true])('an answer that is kept under an idempotency key counts while it is given again, streamed: %s', async (stream) => {
+  const member = await newMember(server);
+  upstream.reset();
+  upstream.script(ok({ text: 'a word and '.repeat(10_000) }));
+  const ask = () =>
+    member.ask({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }], stream }, { headers: { 'idempotency-key': `kept-${stream}` } });
+  const first = await (await ask()).text();
+  await expect.poll(heldBytes).toBe(0);
+  const close = await unfinished(member.keys[0]!, several);
+  const refused = await ask();
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
+  await refused.text();
+  close();
+  await expect.poll(heldBytes).toBe(0);
+  const again = await ask();
+  expect([again.status, again.headers.get('x-dragoman-replayed'), (await again.text()) === first]).toEqual([200, 'true', true]);
+  await expect.poll(heldBytes).toBe(0);
+});
+
 test('a background response waits until there is room for what it is made from, and that of another user does not', async () => {
   const [one, other] = [await newMember(server), await newMember(server)];
   const close = await unfinished(one.keys[0]!, several);

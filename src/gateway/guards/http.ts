@@ -23,7 +23,12 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
     if (asked.length > mostTexts) throw new Fault('too-large', `There are more texts in it than the check "${name}" looks at (${mostTexts}).`);
     const verdicts = new Map<string, Verdict>();
     const ask = async () => {
-      for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));
+      try {
+        for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));
+      } catch (error) {
+        asked.length = 0; // the answer is known: nothing more is asked about
+        throw error;
+      }
     };
     await Promise.all(Array.from({ length: atOnce }, ask));
     return texts.map((text) => verdicts.get(text));

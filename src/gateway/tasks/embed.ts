@@ -1,5 +1,5 @@
 import type { Call } from '#core/routed-call';
-import { encoded, type Embed, type EmbedCall, type Embedded, type Vector } from '#core/embed';
+import { encoded, type Embed, type EmbedCall, type Embedded, type Purpose, type Vector } from '#core/embed';
 import type { Task } from '#core/task';
 import type { Started, Usage, Events } from '#core/event';
 import type { Generate } from '#core/generate';
@@ -38,10 +38,30 @@ interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }
 
-/** The call with other texts. */
-function withInputs(call: EmbedCall, texts: readonly string[]): EmbedCall {
-  const changed = withoutPassthrough(call);
-  return texts.length === 0 ? changed : { ...changed, inputs: texts };
+/** What a model reads of a call as text: each input, and behind it the title of the document that it is of. */
+function textsOf({ inputs, purposes }: EmbedCall): readonly string[] {
+  const texts: string[] = [];
+  for (const [at, input] of inputs.entries()) {
+    if (typeof input === 'string') texts.push(input);
+    const title = purposes?.[at]?.title;
+    if (title !== undefined) texts.push(title);
+  }
+  return texts;
+}
+
+/** The call with other texts, in the order of `textsOf`; its bytes are no longer those of the client. */
+function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
+  const call = withoutPassthrough(changed);
+  if (texts.length === 0) return call;
+  const left = texts.values();
+  const inputs: string[] = [];
+  const purposes: Purpose[] = [];
+  for (const [at, input] of call.inputs.entries()) {
+    if (typeof input === 'string') inputs.push(left.next().value!);
+    const purpose = call.purposes?.[at];
+    if (purpose) purposes.push(purpose.title === undefined ? purpose : { ...purpose, title: left.next().value! });
+  }
+  return { ...call, ...(inputs.length === 0 ? {} : { inputs }), ...(call.purposes ? { purposes } : {}) };
 }
 
 /** @param head what is known when the answer begins */
@@ -65,7 +85,7 @@ function task(call: EmbedCall, head: () => Head): EmbedTask {
       }
     },
   });
-  const made: EmbedTask = { ...asking(call), vectors: [], withTexts: (texts) => asking(withInputs(call, texts)) };
+  const made: EmbedTask = { ...asking(call), vectors: [], withTexts: (texts) => asking(withTexts(call, texts)) };
   return made;
 }
 
@@ -76,7 +96,7 @@ const whole = (call: EmbedCall, parts: readonly Task[]): Task => ({
   withTexts(texts) {
     let at = 0;
     const changed = parts.map((part) => part.withTexts!(texts.slice(at, (at += part.texts.length))));
-    return whole(withInputs(call, texts), changed);
+    return whole(withTexts(call, texts), changed);
   },
 });
 
@@ -85,7 +105,7 @@ const common = (call: EmbedCall) => ({
   kind: 'embedding' as const,
   stream: false,
   sampling: { maxTokens: 0 },
-  texts: call.inputs.filter((input) => typeof input === 'string'),
+  texts: textsOf(call),
   ...(call.inputs.some((input) => typeof input !== 'string') ? { unread: 'input' } : {}),
   tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
   able: (target: { readonly embed?: unknown }) => target.embed !== undefined,

@@ -4,6 +4,8 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 export interface Inflating {
   write(chunk: Uint8Array): void;
   end(): void;
+  /** Gives nothing more, neither bytes nor an end. */
+  stop(): void;
 }
 
 const decoders = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress } as const;
@@ -34,6 +36,7 @@ export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void
       taken += chunk.length;
       if (!stream.destroyed) stream.write(chunk);
     },
-    end: () => stream.end(),
+    end: () => void (stream.destroyed || stream.end()),
+    stop: () => void stream.destroy(),
   };
 }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { Lookup } from '../net/dns-cache.ts';
@@ -61,6 +62,23 @@ test('neither is one whose sink wants no more', async () => {
   response.resume();
   clock.advance(6000);
   await expect(piped).rejects.toMatchObject({ problem: 'slow-body' });
+});
+
+test('what a decoder still gives of an answer that was ended goes to nobody', async () => {
+  const packed = gzipSync(Buffer.alloc(4 << 20, 'abcdefgh'));
+  server.removeAllListeners('request');
+  server.on('request', (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed));
+  const response = await post();
+  let given = 0;
+  const piped = response.pipe((chunk) => {
+    given += chunk.length;
+    if (given === chunk.length) response.stop(new Error('over'));
+    return true;
+  });
+  await expect(piped).rejects.toThrow('over');
+  const before = given;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(given).toBe(before);
 });
 
 test('an answer that comes faster than it is read has its reader wait for a turn of the event loop now and then', async () => {

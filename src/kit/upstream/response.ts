@@ -302,6 +302,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   #fail(error: Error): void {
     this.#error ??= error;
+    this.#inflating?.stop(); // who has heard of the end may have ended an answer of its own
     this.#release();
     this.#reject(this.#error);
   }

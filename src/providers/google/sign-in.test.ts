@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { renewed } from './sign-in.ts';
 
@@ -52,4 +52,21 @@ test('a renewal that fails is told to those who need it, and tried again', async
   const second = credential.headers(waits);
   asked[1]!.give('two');
   expect(await second).toEqual({ authorization: 'Bearer two' });
+});
+
+test('a renewal that fails when whoever wanted it has left before is no mistake that nobody caught', async () => {
+  const uncaught: unknown[] = [];
+  const others = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection');
+  process.on('unhandledRejection', (error) => uncaught.push(error));
+  onTestFinished(() => {
+    process.removeAllListeners('unhandledRejection');
+    for (const other of others) process.on('unhandledRejection', other);
+  });
+  const { asked, fetchToken } = office();
+  const credential = renewed(fetchToken, testClock());
+  await expect(credential.headers(AbortSignal.abort(new Error('I left.')))).rejects.toThrow('I left.');
+  for (const { refuse } of asked) refuse(new Error('The office is closed.'));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(uncaught).toEqual([]);
 });

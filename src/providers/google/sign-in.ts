@@ -66,11 +66,11 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
 const longestMilliseconds = 10_000;
 const notRenewed = 'The credentials for the provider could not be renewed.';
 
-/** Waits no longer than the caller does. */
+/** Waits no longer than the caller does. A caller who has left before hears the outcome too: a rejection that nobody hears would end the process. */
 function unless<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason as Error);
-    if (signal.aborted) return leave();
+    if (signal.aborted) leave();
     signal.addEventListener('abort', leave, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });

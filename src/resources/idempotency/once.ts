@@ -92,7 +92,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
     }
     if ('claim' in found) return answer({ request, mine: found, end }, exchange, run);
     end(found);
-    replay(exchange, found);
+    await replay(exchange, found);
   }
 
   /** @returns our claim, or the answer there is */

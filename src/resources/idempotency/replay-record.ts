@@ -17,14 +17,19 @@ export function unpack(packed: Buffer): ReplayRecord {
   return { ...(JSON.parse(packed.toString('utf8', 0, end)) as Omit<ReplayRecord, 'body'>), body: packed.subarray(end + 1) };
 }
 
-/** Gives an answer again, byte for byte. What it said about limits was true then and is left out. */
-export function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord): void {
+/**
+ * Gives an answer again, byte for byte. What it said about limits was true then and is left out. Its bytes count as the memory of the request until the client has read them.
+ *
+ * @throws Fault `overloaded` where there is no room for it in memory
+ */
+export async function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord): Promise<void> {
   exchange.notes = { replayed: requestId };
   if (exchange.left) return;
+  exchange.need(body.length);
   const again = [...withoutLimits(headers), 'x-dragoman-replayed', 'true'];
   if (!streamed) return exchange.send(status, again, body);
   exchange.open(status, again);
-  exchange.write(body);
+  if (!exchange.write(body)) await exchange.drained();
   exchange.end();
 }
 

@@ -191,6 +191,20 @@ describe('refused', () => {
     expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 100 parts.' } });
   });
 
+  test('a form of many parts with 400, also where its type names two boundaries', async () => {
+    const boundary = 'b'.repeat(30);
+    const part = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
+    for (const type of [
+      `multipart/form-data; x="; boundary=${'c'.repeat(30)}"; boundary=${boundary}`,
+      `multipart/form-data; boundary=${boundary}; boundary=${'c'.repeat(30)}`,
+    ]) {
+      const answer = await sendForm(server, `${part.repeat(101)}--${boundary}--`, type);
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toMatchObject({ error: { message: expect.not.stringContaining('must be given once') as string } });
+    }
+    expect(upstream.requests).toEqual([]);
+  });
+
   test('with 501, in clear words, where no provider has it', async () => {
     for (const [path, body] of [
       ['/moderations', { input: 'a' }],

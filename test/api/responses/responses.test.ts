@@ -445,23 +445,38 @@ describe('what a request says', () => {
     expect(JSON.stringify(sent(1))).toContain('signature');
   });
 
-  test(
-    proves(['responses.tool-web-search', 'responses.tool-custom', 'responses.tool-choice-auto'], 'tools of other types are carried, and said to be left out'),
-    async () => {
-      upstream.script(ok());
-      const tools = [
-        { type: 'web_search', external_web_access: true },
-        { type: 'namespace', name: 'n', tools: [] },
-        { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
-      ];
-      const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
-      expect(status).toBe(200);
-      expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
-      expect(sent()['tools']).toEqual([
-        { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
-      ]);
-    },
-  );
+  test('an item is named once: a small request would else be made of as much text as it likes', async () => {
+    upstream.script(ok());
+    const { id } = (await create({ model: 'gpt-x', input: 'one' })).body;
+    const reference = { type: 'item_reference', id: `msg_${id.slice(5)}_i0` };
+    const { status, body } = await create({ model: 'gpt-x', input: [reference, { role: 'user', content: 'two' }, reference] });
+    expect({ status, param: body.error?.param }).toEqual({ status: 400, param: 'input[2].id' });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test.each([false, true])('what it goes on from counts as text of its own, in the background: %s', async (background) => {
+    upstream.script(ok(), ok());
+    const long = 'a word and '.repeat(450_000);
+    const first = (await create({ model: 'gpt-x', input: long })).body;
+    const second = await create({ model: 'gpt-x', input: long, previous_response_id: first.id, background });
+    expect({ status: second.status, code: second.body.error?.code }).toEqual({ status: 413, code: 'context_length_exceeded' });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('tools of other types are carried, and said to be left out [responses.tool-web-search] [responses.tool-custom] [responses.tool-choice-auto]', async () => {
+    upstream.script(ok());
+    const tools = [
+      { type: 'web_search', external_web_access: true },
+      { type: 'namespace', name: 'n', tools: [] },
+      { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+    ];
+    const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
+    expect(status).toBe(200);
+    expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
+    expect(sent()['tools']).toEqual([
+      { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
+    ]);
+  });
 
   test(proves('responses.reasoning-controls', 'an effort reaches a model that thinks; fields that the chat wire has too reach it'), async () => {
     upstream.script(ok(), ok());

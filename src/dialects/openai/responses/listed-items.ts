@@ -38,19 +38,37 @@ export function referredResponses(input: Json | readonly unknown[] | undefined):
   return ids;
 }
 
-/** The item that an id names, as a turn; with what a provider needs to take it back. */
-export function referredItem(id: string, { response, said, answer = [] }: StoredItems): Turn | undefined {
-  const place = itemPlace(id);
-  if (!place) return undefined;
-  if (place.from === 'input') return one(listedItems(place.response, said)[place.index]);
+/**
+ * Finds items by their ids, as turns; with what a provider needs to take them back. The lists in which they stand are made once, however many items a request names.
+ *
+ * @returns a function from the id of an item of this response to its turn
+ */
+export function itemFinder({ response, said, answer = [] }: StoredItems): (id: string) => Turn | undefined {
   const output = outputOf(response);
-  const item = output[place.index];
-  if (item?.['id'] !== id) return undefined;
-  const kind = kindOf(item);
-  if (kind === undefined) return one(item);
-  const before = output.slice(0, place.index).filter((other) => kindOf(other) === kind).length;
-  const part = answer.filter(({ type }) => type === kind)[before];
-  return part ? { role: 'model', parts: [part] } : one(item);
+  let listed: readonly JsonObject[] | undefined;
+  let parts: readonly (Part | undefined)[] | undefined;
+  return (id) => {
+    const place = itemPlace(id);
+    if (!place) return undefined;
+    if (place.from === 'input') return one((listed ??= listedItems(place.response, said))[place.index]);
+    const item = output[place.index];
+    if (item?.['id'] !== id) return undefined;
+    const part = (parts ??= partsOf(output, answer))[place.index];
+    return part ? { role: 'model', parts: [part] } : one(item);
+  };
+}
+
+/** For each item of an output the part that it was made from, where it is of a kind that says less than its part. */
+function partsOf(output: readonly JsonObject[], answer: readonly Part[]): readonly (Part | undefined)[] {
+  const byKind = Map.groupBy(answer, ({ type }) => type);
+  const taken = new Map<Part['type'], number>();
+  return output.map((item) => {
+    const kind = kindOf(item);
+    if (kind === undefined) return undefined;
+    const at = taken.get(kind) ?? 0;
+    taken.set(kind, at + 1);
+    return byKind.get(kind)?.[at];
+  });
 }
 
 export const outputOf = ({ output }: JsonObject): readonly JsonObject[] => (Array.isArray(output) ? (output as readonly JsonObject[]) : []);

@@ -1,5 +1,5 @@
 import { turnsOf } from '#dialects/openai/responses/decode-input';
-import { referredItem, referredResponses } from '#dialects/openai/responses/listed-items';
+import { itemFinder, referredResponses } from '#dialects/openai/responses/listed-items';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -13,11 +13,13 @@ export interface Continuation {
   readonly before: readonly Turn[];
   /** Its own input. */
   readonly said: readonly Turn[];
+  /** Is something of it stored, and not in the body of the request? */
+  readonly hasStored: boolean;
   readonly previousId?: string;
   readonly conversationId?: string;
 }
 
-/** Looks up what a request goes on from, and the items that it names. @throws Fault `not-found` with the field, `invalid` */
+/** Looks up what a request goes on from, and the items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
 export async function groundOf(parts: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
@@ -25,6 +27,7 @@ export async function groundOf(parts: KeepingDeps, { exchange, caller: { userId 
   return {
     before,
     said: turnsOf(request.input, { turns: before, items }),
+    hasStored: before.length > 0 || items.size > 0,
     ...(previousId === undefined ? {} : { previousId }),
     ...(conversationId === undefined ? {} : { conversationId }),
   };
@@ -67,16 +70,16 @@ async function itemsNamed({ responses }: KeepingDeps, userId: number, { input }:
   if (typeof input === 'string') return items;
   const ids = referredResponses(input);
   if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
-  const kept = new Map<string, Entry>();
+  const finders = new Map<string, ReturnType<typeof itemFinder>>();
   for (const id of ids) {
     const entry = await responses.find(userId, id, memory);
-    if (entry) kept.set(id, entry);
+    if (entry) finders.set(id, itemFinder(entry.body));
   }
-  for (const item of input) {
+  for (const [at, item] of input.entries()) {
     if (item.type !== 'item_reference' || !('id' in item)) continue;
+    if (items.has(item.id)) throw new Fault('invalid', `input[${at}].id names an item that stands in the input already.`, { field: `input[${at}].id` });
     for (const id of referredResponses([item])) {
-      const entry = kept.get(id);
-      const turn = entry && referredItem(item.id, entry.body);
+      const turn = finders.get(id)?.(item.id);
       if (turn) items.set(item.id, turn);
     }
   }

@@ -5,7 +5,7 @@ import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/e
 import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
-import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
+import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
@@ -45,6 +45,7 @@ async function answer(parts: GeneratingDeps & KeepingDeps, background: Backgroun
   if (room) await room;
   const ground = await groundOf(parts, asked, request);
   const call = callOf(request, [...ground.before, ...ground.said]);
+  if (ground.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
   const id = `resp_${exchange.id.slice(4)}`;
   const created = Math.floor(parts.clock.now() / 1000);

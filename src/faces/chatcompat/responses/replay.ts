@@ -18,6 +18,8 @@ export interface StreamingDeps extends Pick<GeneratingDeps, 'clock' | 'limits'> 
 
 /** A run of another process is looked at so often. */
 const lookMilliseconds = 500;
+/** Events that are encoded in one turn of the event loop: a run may have said a hundred thousand before anybody listens. */
+const turnEvents = 1000;
 
 /**
  * The stream of a kept response: what was said so far, then what is said while it is worked on.
@@ -35,28 +37,34 @@ export async function streamEntry({ clock, limits, find, live }: StreamingDeps, 
     headers: () => [],
   });
   let encoder: Encoder | undefined;
+  let said = 0;
+  const sayOn = async (frames: Encoder, events: readonly GenerateEvent[]): Promise<void> => {
+    for (let turn = 0; said < events.length; turn++) {
+      if (turn > 0) await new Promise((resolve) => setImmediate(resolve));
+      exchange.signal.throwIfAborted();
+      let text = '';
+      for (const to = Math.min(said + turnEvents, events.length); said < to; said++) text += frames.encode(events[said]!);
+      if (text !== '' && !out.write(text)) await out.drained();
+    }
+  };
   try {
     let entry = await find();
     if (!entry) throw gone();
     encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
-    let said = 0;
     while (isRunning(entry.status)) {
       exchange.signal.throwIfAborted();
       const running = live();
       if (running) {
         for (; !running.ended || said < running.events.length; await running.more(said, exchange.signal)) {
           exchange.signal.throwIfAborted();
-          for (; said < running.events.length; said++) {
-            const text = encoder.encode(running.events[said]!);
-            if (text !== '' && !out.write(text)) await out.drained();
-          }
+          await sayOn(encoder, running.events);
         }
       } else await clock.sleep(lookMilliseconds, exchange.signal);
       entry = await find();
       if (!entry) throw gone();
     }
-    const rest = eventsIn(entry).slice(said);
-    out.end(rest.map((event) => encoder!.encode(event)).join('') + lastOf(encoder, entry));
+    await sayOn(encoder, eventsIn(entry));
+    out.end(lastOf(encoder, entry));
   } catch (error) {
     if (exchange.opened && encoder) out.end(encoder.cutShort(encodeFault(faultOf(error)).error));
     else if (exchange.opened) exchange.destroy();
