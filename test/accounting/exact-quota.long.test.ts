@@ -29,7 +29,7 @@ test(proves('Q-01', 'one process, embedded: ten of 200, fifty times, and no stre
 );
 
 describe.skipIf(!address)('on PostgreSQL', () => {
-  test('one process: the same [Q-01]', async () => fifty(await dragoman(server)));
-  test('two workers: the same [Q-02]', async () => fifty([await startCluster(await server.place(), yaml)]));
-  test('two machines: the same [Q-02]', async () => fifty(await twoMachines(await server.place(), yaml)));
+  test(proves('Q-01', 'one process: the same'), async () => fifty(await dragoman(server)));
+  test(proves('Q-02', 'two workers: the same'), async () => fifty([await startCluster(await server.place(), yaml)]));
+  test(proves('Q-02', 'two machines: the same'), async () => fifty(await twoMachines(await server.place(), yaml)));
 });

@@ -12,7 +12,10 @@ const minute = 60_000;
 const noRoom = `${calm}limits: { minFreeBytes: ${2 ** 52} }\n`;
 
 test(
-  'with a full disk calls are refused with 503 and Retry-After, running streams end well, everything else answers, and with free space calls are accepted again without a restart [D-02]',
+  proves(
+    'D-02',
+    'with a full disk calls are refused with 503 and Retry-After, running streams end well, everything else answers, and with free space calls are accepted again without a restart',
+  ),
   async () => {
     const where = await embedded.place();
     const upstream = await startUpstream();

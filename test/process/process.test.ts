@@ -225,23 +225,27 @@ test('settings that are not yet in effect are named in one warning, at the start
   expect(await ended).toBe(0);
 }, 60_000);
 
-test('an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock [A-05]', async () => {
-  await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
-  const key = 'a'.repeat(64);
-  const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
-  const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
-    DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
-    DRAGOMAN_ADMIN_API_KEY: key,
-  });
-  const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(20)}` }] }),
-  });
-  child.kill('SIGUSR2');
-  const text = await answer.text();
-  expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-  expect(await ended).toBe(1);
-  expect(errors()).toMatch(/"message":"injected".*Unexpected error: the server is stopping\./);
-  expect(serverPid()).toBeUndefined();
-}, 60_000);
+test(
+  proves('A-05', 'an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock'),
+  async () => {
+    await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
+    const key = 'a'.repeat(64);
+    const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
+    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
+      DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
+      DRAGOMAN_ADMIN_API_KEY: key,
+    });
+    const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(20)}` }] }),
+    });
+    child.kill('SIGUSR2');
+    const text = await answer.text();
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(await ended).toBe(1);
+    expect(errors()).toMatch(/"message":"injected".*Unexpected error: the server is stopping\./);
+    expect(serverPid()).toBeUndefined();
+  },
+  60_000,
+);

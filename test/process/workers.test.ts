@@ -127,7 +127,7 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
-    'one is killed under load: the other never fails, the killed one is replaced, and no counter falls [A-04]',
+    proves('A-04', 'one is killed under load: the other never fails, the killed one is replaced, and no counter falls'),
     { timeout: minute, retry: 2 }, // within a second, the best of three: the machine may be busy
     async () => {
       const server = await startCluster(await place());

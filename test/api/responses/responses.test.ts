@@ -463,20 +463,23 @@ describe('what a request says', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('tools of other types are carried, and said to be left out [responses.tool-web-search] [responses.tool-custom] [responses.tool-choice-auto]', async () => {
-    upstream.script(ok());
-    const tools = [
-      { type: 'web_search', external_web_access: true },
-      { type: 'namespace', name: 'n', tools: [] },
-      { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
-    ];
-    const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
-    expect(status).toBe(200);
-    expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
-    expect(sent()['tools']).toEqual([
-      { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
-    ]);
-  });
+  test(
+    proves(['responses.tool-web-search', 'responses.tool-custom', 'responses.tool-choice-auto'], 'tools of other types are carried, and said to be left out'),
+    async () => {
+      upstream.script(ok());
+      const tools = [
+        { type: 'web_search', external_web_access: true },
+        { type: 'namespace', name: 'n', tools: [] },
+        { type: 'custom', name: 'code', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+      ];
+      const { status, headers } = await create({ model: 'gpt-x', tools, tool_choice: 'auto' });
+      expect(status).toBe(200);
+      expect(headers.get('x-dragoman-warnings')).toMatch(/web_search.*namespace/);
+      expect(sent()['tools']).toEqual([
+        { type: 'custom', custom: { name: 'code', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "x"' } } } },
+      ]);
+    },
+  );
 
   test(proves('responses.reasoning-controls', 'an effort reaches a model that thinks; fields that the chat wire has too reach it'), async () => {
     upstream.script(ok(), ok());
