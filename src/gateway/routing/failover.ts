@@ -9,7 +9,8 @@ import { placesOf, type Target } from '#core/target';
 import { affinityOf } from './affinity.ts';
 import { allOut } from './all-out.ts';
 import type { AdmittedCall } from '../rules/admitted.ts';
-import { hasChoice, type Health } from './health.ts';
+import type { Health } from './health.ts';
+import { hasChoice } from './order.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
 /** Seconds a target may be silent. */

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/async/clock';
 import type { Fault, FaultCode } from '#core/fault';
 import type { Target, WeightedTarget } from '#core/target';
-import { lotOf } from './affinity.ts';
-import { openSpeeds, type LatencyStats } from './latency-stats.ts';
+import { openLatencyStats } from './latency-stats.ts';
+import { ordered } from './order.ts';
 
 export interface HealthSettings {
   /** First and longest cooldown; 0 switches cooldowns off. */
@@ -85,7 +85,7 @@ const saneSeconds = 300;
 export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
   const cooling = new Map<string, Cooldown>();
   const absent = new Map<string, { until: number }>();
-  const latency = openSpeeds(clock);
+  const latency = openLatencyStats(clock);
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
   const isDue = (cooldown: Cooldown | undefined) => cooldown?.probes === 0 && cooldown.until <= clock.monotonic();
 
@@ -109,7 +109,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     get cools() {
       return settings().cooldownSeconds > 0;
     },
-    ordered: (targets, affinity) => drawn(targets, affinity, { chance, latency, ejects: settings().cooldownSeconds > 0 }),
+    ordered: (targets, affinity) => ordered(targets, affinity, { chance, latency, ejects: settings().cooldownSeconds > 0 }),
     next(left, userId) {
       const target = choice(left);
       if (!target) return undefined;
@@ -127,23 +127,16 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       absent.delete(target.name);
     },
     failed(trial, fault) {
-      const { cooldownSeconds, cooldownMaxSeconds } = settings();
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
       if (fault.details.elsewhere && fails.has(fault.code)) latency.failed(name, trial.userId);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
-      if (cooldownSeconds === 0 || !fault.details.elsewhere || !cools.has(fault.code)) return;
+      if (!this.cools || !fault.details.elsewhere || !cools.has(fault.code)) return;
       const earlier = cooling.get(name);
-      // Calls that were under way together failed together: that is one failure.
-      const again = earlier === undefined || earlier.until <= now || earlier === trial.probed;
-      const cooldowns = (earlier?.cooldowns ?? 0) + (again ? 1 : 0);
-      const told = fault.details.retryAfter;
-      const seconds = told !== undefined && told > 0 && told <= saneSeconds ? told : Math.min(cooldownSeconds * 2 ** (cooldowns - 1), cooldownMaxSeconds);
-      const until = Math.max(earlier?.until ?? 0, now + seconds * 1000);
-      const silent = fault.code === 'timed-out';
-      if (earlier) Object.assign(earlier, { until, cooldowns, silent, probedAt: now });
-      else remember(cooling, name, { since: now, until, cooldowns, silent, probedAt: -Infinity, probes: 0 }, now);
+      const change = cooldownAfter(fault, earlier, earlier === trial.probed, settings(), now);
+      if (earlier) Object.assign(earlier, change, { probedAt: now });
+      else remember(cooling, name, { ...change, since: now, probedAt: -Infinity, probes: 0 }, now);
     },
     released({ probed }) {
       if (probed) probed.probes--;
@@ -167,6 +160,22 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   };
 }
 
+/** @param wasProbe did the call that failed find out whether the target still suffers? */
+function cooldownAfter(
+  { code, details: { retryAfter } }: Fault,
+  earlier: Cooldown | undefined,
+  wasProbe: boolean,
+  { cooldownSeconds, cooldownMaxSeconds }: HealthSettings,
+  now: number,
+): Pick<Cooldown, 'until' | 'cooldowns' | 'silent'> {
+  // Calls that were under way together failed together: that is one failure.
+  const isAnother = earlier === undefined || earlier.until <= now || wasProbe;
+  const cooldowns = (earlier?.cooldowns ?? 0) + (isAnother ? 1 : 0);
+  const isSane = retryAfter !== undefined && retryAfter > 0 && retryAfter <= saneSeconds;
+  const seconds = isSane ? retryAfter : Math.min(cooldownSeconds * 2 ** (cooldowns - 1), cooldownMaxSeconds);
+  return { until: Math.max(earlier?.until ?? 0, now + seconds * 1000), cooldowns, silent: code === 'timed-out' };
+}
+
 /**
  * May a call try it although it is not sound, because no other is left? One at a time; but an answer may take minutes, so that a probe which is not refused
  * holds nobody back for longer than it takes to be.
@@ -187,61 +196,4 @@ function remember<Known extends { readonly until: number }>(known: Map<string, K
     for (const other of known.keys()) if (known.size > mostNames / 2) known.delete(other);
   }
   known.set(name, one);
-}
-
-/** Is there a choice among these? A listed order is kept. */
-export function hasChoice(targets: readonly WeightedTarget[]): boolean {
-  for (const { weight, order, others } of targets)
-    if ((weight !== undefined && targets.length > 1) || (order === 'fastest' && others !== undefined && others.length > 0)) return true;
-  return false;
-}
-
-interface Drawing {
-  readonly chance: () => number;
-  readonly latency: LatencyStats;
-  /** Outliers are tried last. */
-  readonly ejects: boolean;
-}
-
-function drawn(targets: readonly WeightedTarget[], affinity: number | undefined, drawing: Drawing): Target[] {
-  if (targets.length === 1) return [...places(targets[0]!, affinity, drawing)];
-  const weighted = targets.filter(({ weight }) => weight !== undefined);
-  const rest = weighted.length === 0 ? targets : targets.filter(({ weight }) => weight === undefined);
-  const lots = affinity === undefined ? byChance(weighted, drawing.chance) : byAffinity(weighted, affinity);
-  return [...outliersLast(lots, ({ target }) => target, drawing), ...rest].flatMap((group) => places(group, affinity, drawing));
-}
-
-function byChance(weighted: readonly WeightedTarget[], chance: () => number): WeightedTarget[] {
-  const pool = [...weighted];
-  const order: WeightedTarget[] = [];
-  while (pool.length > 0) {
-    let lot = chance() * pool.reduce((sum, { weight = 0 }) => sum + weight, 0);
-    const at = Math.max(
-      0,
-      pool.findIndex(({ weight = 0 }) => (lot -= weight) < 0),
-    );
-    order.push(...pool.splice(at, 1));
-  }
-  return order;
-}
-
-/** Each conversation has an order of its own, and all of them together keep to the weights (weighted rendezvous hashing). */
-function byAffinity(weighted: readonly WeightedTarget[], affinity: number): WeightedTarget[] {
-  const scored = weighted.map((group) => ({ group, score: Math.log(lotOf(affinity, group.target.name)) / group.weight! }));
-  return scored.toSorted((a, b) => b.score - a.score).map(({ group }) => group);
-}
-
-function outliersLast<Of>(order: readonly Of[], targetOf: (one: Of) => Target, { latency: speeds, ejects }: Drawing): readonly Of[] {
-  if (!ejects || order.length < 2) return order;
-  const outliers = speeds.outliers(order.map(targetOf));
-  if (outliers.size === 0) return order;
-  const isOut = (one: Of) => outliers.has(targetOf(one).name);
-  if (isOut(order[0]!) && speeds.mayReturn(targetOf(order[0]!).name)) return order;
-  return [...order.filter((one) => !isOut(one)), ...order.filter(isOut)];
-}
-
-function places({ target, others, order }: WeightedTarget, affinity: number | undefined, drawing: Drawing): readonly Target[] {
-  if (!others || others.length === 0) return [target];
-  const all = [target, ...others];
-  return order === 'fastest' ? outliersLast(drawing.latency.sorted(all, affinity), (one) => one, drawing) : all;
 }

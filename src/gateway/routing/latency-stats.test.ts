@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Target } from '#core/target';
 import { testClock } from '../../../test/support/fakes/clock.ts';
-import { openSpeeds } from './latency-stats.ts';
+import { openLatencyStats } from './latency-stats.ts';
 
 const target = (name: string) => ({ name }) as Target;
 
 test('the quickest comes first, behind those of whom nothing was heard for a minute', () => {
   const clock = testClock();
-  const latency = openSpeeds(clock);
+  const latency = openLatencyStats(clock);
   const order = () => latency.sorted(['a', 'b', 'c'].map(target)).map(({ name }) => name);
   expect(order()).toEqual(['a', 'b', 'c']);
   latency.answered('a', 300);
@@ -21,7 +21,7 @@ test('the quickest comes first, behind those of whom nothing was heard for a min
 });
 
 test('averages follow what came last, slowly', () => {
-  const latency = openSpeeds(testClock());
+  const latency = openLatencyStats(testClock());
   latency.answered('a', 100);
   latency.answered('a', 200);
   latency.failed('a');
@@ -30,7 +30,7 @@ test('averages follow what came last, slowly', () => {
 });
 
 test('of those that are about as quick as the quickest, each conversation has its own; the slow ones come behind', () => {
-  const latency = openSpeeds(testClock());
+  const latency = openLatencyStats(testClock());
   for (const [name, milliseconds] of [
     ['a', 100],
     ['b', 110],
@@ -47,7 +47,7 @@ test('of those that are about as quick as the quickest, each conversation has it
 });
 
 test("one user's huge prompts and failures make a target neither slow nor poor for the others", () => {
-  const latency = openSpeeds(testClock());
+  const latency = openLatencyStats(testClock());
   const targets = ['a', 'b'].map(target);
   for (let call = 0; call < 20; call++) {
     latency.answered('a', 60_000, 666);

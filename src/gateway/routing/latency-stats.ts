@@ -59,7 +59,7 @@ const aboutMilliseconds = 20;
 
 const none: ReadonlySet<string> = new Set();
 
-export function openSpeeds(clock: Clock): LatencyStats {
+export function openLatencyStats(clock: Clock): LatencyStats {
   const known = new Map<string, Speed>();
   const speedOf = (name: string): Speed => {
     let speed = known.get(name);

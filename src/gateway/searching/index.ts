@@ -11,7 +11,7 @@ import {
   type Turn,
   type WebSearch,
 } from '#core/conversation';
-import type { GenerateEvent, ToolCallPiece, Usage, Events } from '#core/event';
+import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
@@ -21,11 +21,11 @@ import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
 import { sumOf } from '#core/usage';
-import { HeldBytes } from '../rules/held-back.ts';
 import type { Models } from '../rules/resolved.ts';
-import { citationsIn, type Source } from './citing.ts';
+import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
 import { pageText } from './pages.ts';
+import { SearchRound, type SearchCall } from './round.ts';
 
 export interface SearchingDeps {
   /** The models as a caller sees them. */
@@ -38,15 +38,15 @@ export interface SearchingDeps {
   readonly rounds: 'round' | 'repairableRound';
 }
 
-/** Searches of one request; beyond, the model is told to do with what it has. Rounds (`core/steps`) are a few more: it may need telling. */
+/** Searches of one request; after these the model is told to answer with what it has. There are a few more rounds than that (`core/steps`), in case it does not. */
 const mostSearches = 8;
 /** Pages that are read for one search, the best first. */
 const mostPages = 3;
 const longestQuery = 400;
 
 /**
- * Gives a model the web where its client lets it search and its provider does not do that by itself: the search is a function that the model calls, the
- * engine of the settings answers it, and the best pages are read. Whoever reads the answer sees that it was searched, and which stretches rest on what.
+ * Web search: gives a model the web where its client lets it search and its provider does not do that by itself. The search is a function that the model calls, the
+ * engine of the settings answers it, and the best pages are read. The answer shows that a search was made, and cites its sources.
  *
  * @throws Fault `invalid` where nobody can search and the client insists
  */
@@ -92,118 +92,59 @@ const searchTool = (name: string): FunctionTool => ({
   },
 });
 
-/** A call of the search that is being said. */
-interface Asked {
-  readonly id: string;
-  json: string;
-}
-
-type Finished = Extract<GenerateEvent, { type: 'finished' }>;
-
-/** Who searches for a call, and what it keeps to. */
+/** What searches for a call, and the client's bounds for it. */
 interface Searcher extends Omit<SearchingDeps, 'engine'> {
   readonly engine: Engine;
   readonly search: WebSearch;
   readonly ignored: readonly string[];
 }
 
-async function* answered(parts: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
-  const most = Math.min(mostSearches, parts.search.most ?? mostSearches);
+async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
+  const { rounds, ignored } = searcher;
   const sources: Source[] = [];
   let asked = call;
-  let searches = 0;
-  let spoken = 0; // calls of other tools
+  let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
   let usage: Usage | undefined;
-  for (let round = 0; ; round++) {
-    const events: GenerateEvent[] = [];
-    const held = new HeldBytes(context);
-    const ours = new Map<number, Asked>();
-    const numbers = new Map<number, number>();
-    let text = ''; // of the part that is being said
-    let finished: Finished | undefined;
-
-    /** What was said so far rests on this. */
-    const cited = (): readonly GenerateEvent[] => {
-      const citations = sources.length > 0 ? citationsIn(text, sources) : [];
-      text = '';
-      return citations.length > 0 ? [{ type: 'text', candidate: 0, text: '', citations }] : [];
-    };
-    const otherCall = (piece: ToolCallPiece): readonly GenerateEvent[] => {
-      if (!numbers.has(piece.call)) numbers.set(piece.call, spoken++);
-      return [...cited(), { ...piece, call: numbers.get(piece.call)! }];
-    };
-    const heard = (event: GenerateEvent): readonly GenerateEvent[] => {
-      switch (event.type) {
-        case 'started':
-          return round === 0 ? [parts.ignored.length === 0 ? event : { ...event, ignored: [...event.ignored, ...parts.ignored] }] : [];
-        case 'text': {
-          text += event.text;
-          if (!event.extra && !event.citations) return [event];
-          const [end] = cited();
-          return [end?.type === 'text' ? { ...end, ...event } : event];
-        }
-        case 'tool-call': {
-          const open = ours.get(event.call);
-          if (open) open.json += event.json;
-          else if (event.name === name) ours.set(event.call, { id: event.id, json: event.json });
-          else return otherCall(event);
-          return [];
-        }
-        case 'thought':
-        case 'refusal':
-        case 'part':
-          return [...cited(), event];
-        case 'finished':
-          finished ??= event;
-          return cited();
-        case 'usage':
-          usage = usage ? sumOf(usage, event.usage) : event.usage;
-          return [];
-        case 'passed':
-          return [event];
-        default:
-          return event satisfies never;
-      }
-    };
-
-    for await (const said of inner(asked, { ...context, step: stepOf(context.step, parts.rounds, round) })) {
+  for (let at = 0; ; at++) {
+    const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);
+    for await (const events of inner(asked, { ...context, step: stepOf(context.step, rounds, at) })) {
       const out: GenerateEvent[] = [];
-      for (const event of said) {
-        held.add(event);
-        events.push(event);
-        out.push(...heard(event));
-      }
+      for (const event of events) out.push(...round.take(event));
       if (out.length > 0) yield out;
     }
+    const { finished, searches, callsOthers } = round;
+    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
     const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
-    if (ours.size === 0 || numbers.size > 0 || isCut || round + 1 === steps[parts.rounds].most) {
-      // What only the search was called for is no call that the client could answer.
-      const reason = finished?.reason === 'tool' && numbers.size === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
+    if (searches.size === 0 || callsOthers || isCut || at + 1 === steps[rounds].most) {
+      // A call of the search alone is none that the client could answer.
+      const reason = finished?.reason === 'tool' && !callsOthers ? { reason: 'stop' as const, raw: 'stop' } : {};
       yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
       return;
     }
     const results: ToolResultPart[] = [];
-    for (const { id, json } of ours.values()) {
-      const query = queryIn(json);
-      if (query === '' || searches >= most) {
-        results.push(resultOf(id, query === '' ? 'There is nothing to look for in that.' : 'No more searches can be made: answer with what you have.'));
-        continue;
-      }
-      searches++;
-      const part: SearchPart = { type: 'search', id: randomText(22), query, state: 'searching', sources: [] };
-      yield [{ type: 'part', candidate: 0, part }];
-      const { said, found } = await searched(parts, query, sources, context);
-      yield [{ type: 'part', candidate: 0, part: found ? { ...part, state: 'completed', sources: found } : { ...part, state: 'failed' } }];
-      results.push(resultOf(id, said));
+    for (const search of searches.values()) {
+      const query = queryIn(search.json);
+      if (query === '') results.push(resultOf(search, 'There is nothing to look for in that.'));
+      else if (searchesLeft-- <= 0) results.push(resultOf(search, 'No more searches can be made: answer with what you have.'));
+      else results.push(yield* searched(searcher, search, query, sources, context));
     }
-    context.signal.throwIfAborted(); // nobody waits for another round
-    const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
+    context.signal.throwIfAborted(); // no client waits for another round
+    const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
     const { toolChoice: _, ...free } = asked; // the client has had what it insisted on
     asked = { ...free, turns };
   }
 }
 
-const resultOf = (id: string, text: string): ToolResultPart => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
+/** Searches, and shows the client that it does. @returns the result for the model */
+async function* searched(searcher: Searcher, search: SearchCall, query: string, sources: Source[], context: Context): AsyncGenerator<Events, ToolResultPart> {
+  const part: SearchPart = { type: 'search', id: randomText(22), query, state: 'searching', sources: [] };
+  yield [{ type: 'part', candidate: 0, part }];
+  const { text, found } = await resultsOf(searcher, query, sources, context);
+  yield [{ type: 'part', candidate: 0, part: found ? { ...part, state: 'completed', sources: found } : { ...part, state: 'failed' } }];
+  return resultOf(search, text);
+}
+
+const resultOf = ({ id }: SearchCall, text: string): ToolResultPart => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
 
 /** What a call wants to be looked for; some models send the bare words. */
 function queryIn(json: string): string {
@@ -215,24 +156,24 @@ function queryIn(json: string): string {
   }
 }
 
-/** Searches, and reads. @returns what the model is told, and what was found. @throws the signal's reason */
-async function searched({ engine, fetcher, search }: Searcher, query: string, sources: Source[], context: Context) {
+/** Searches, and reads the best pages. @returns the text for the model, and what was found: undefined where the search failed. @throws the signal's reason */
+async function resultsOf({ engine, fetcher, search }: Searcher, query: string, sources: Source[], context: Context) {
   const { signal, caller } = context;
   const asking = { owner: String(caller.userId), signal };
   try {
     const found = await engine.search(query, search, asking);
     const pages = await Promise.all(found.slice(0, search.unopened ? 0 : mostPages).map(({ url }) => pageText(fetcher, url, asking)));
-    const entries = found.map(({ url, title, text }, at) => {
+    const entries = found.map(({ url, title, text: excerpt }, at) => {
       const known = sources.find((one) => one.url === url);
       const source = known ?? { number: sources.length + 1, url, title };
       if (!known) sources.push(source);
-      return `[${source.number}] ${title}\n${url}\n${pages[at] || text}`;
+      return `[${source.number}] ${title}\n${url}\n${pages[at] || excerpt}`;
     });
-    const told = entries.length === 0 ? 'Nothing was found.' : [howToCite, ...entries].join('\n\n');
-    return { said: told, found: found.map(({ url, title }) => ({ url, title })) };
+    const text = entries.length === 0 ? 'Nothing was found.' : [howToCite, ...entries].join('\n\n');
+    return { text, found: found.map(({ url, title }) => ({ url, title })) };
   } catch {
     signal.throwIfAborted();
-    return { said: 'The search did not work. Answer without it, and say so.', found: undefined };
+    return { text: 'The search did not work. Answer without it, and say so.', found: undefined };
   }
 }
 

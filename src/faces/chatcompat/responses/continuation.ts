@@ -7,7 +7,7 @@ import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 
-/** What a request stands on. */
+/** The stored conversation that a request continues. */
 export interface Continuation {
   /** The conversation before it, oldest first. */
   readonly before: readonly Turn[];
@@ -19,9 +19,9 @@ export interface Continuation {
   readonly conversationId?: string;
 }
 
-/** Looks up what a request goes on from, and the items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
-export async function groundOf(parts: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
-  const { previousId, conversationId, entries } = await goesOnFrom(parts, userId, request, exchange);
+/** Looks up what a request continues, and the stored items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
+export async function continuationOf(parts: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
+  const { previousId, conversationId, entries } = await entriesBefore(parts, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
   const items = await itemsNamed(parts, userId, request, exchange);
   return {
@@ -37,7 +37,7 @@ export async function groundOf(parts: KeepingDeps, { exchange, caller: { userId 
 export const turnsIn = ({ body: { said, answer } }: Entry): readonly Turn[] =>
   answer && answer.length > 0 ? [...said, { role: 'model', parts: answer }] : said;
 
-async function goesOnFrom(
+async function entriesBefore(
   { responses, conversations }: KeepingDeps,
   userId: number,
   { previous_response_id: previous, conversation }: ResponsesRequest,
@@ -58,7 +58,7 @@ async function goesOnFrom(
   return { previousId: found.head ?? undefined, conversationId: id, entries };
 }
 
-/** The statuses of a response that is not over. */
+/** The statuses of a response that has not ended. */
 export const runningStatuses: readonly string[] = ['queued', 'in_progress'];
 export const isRunning = (status: string) => runningStatuses.includes(status);
 

@@ -45,27 +45,7 @@ const one = `${root}/conversations/:id`;
 /** Conversations: kept items that responses are added to, named by `conversation` in a request. */
 export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
   const { conversations, responses } = parts;
-  const gone = () => new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
-  const found = async ({ caller, exchange }: Asked): Promise<Conversation> => {
-    const conversation = await conversations.find(caller.userId, exchange.params['id'] ?? '');
-    if (!conversation) throw gone();
-    return conversation;
-  };
-  const entriesOf = async ({ exchange, caller }: Asked, { head }: Conversation): Promise<readonly Entry[]> =>
-    head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange);
-
-  /** @returns the items as they are listed */
-  const add = async (asked: Asked, conversation: Conversation, given: unknown) => {
-    const { userId } = asked.caller;
-    const before = (await entriesOf(asked, conversation)).flatMap(turnsIn);
-    const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
-    await responses.enter(userId);
-    const id = `resp_${randomText(22)}`;
-    const previous = conversation.head === null ? {} : { previousId: conversation.head };
-    await conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
-    return listedItems(id, said);
-  };
-
+  const found = (asked: Asked) => conversationOf(parts, asked);
   return [
     {
       ...shared,
@@ -83,7 +63,7 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
         if ((await conversations.count(caller.userId)) >= mostConversations) throw tooMany();
         await responses.enter(caller.userId);
         const conversation = await conversations.make(caller.userId, labels ?? {});
-        if (first && first.length > 0) await add(asked, conversation, first);
+        if (first && first.length > 0) await addItems(parts, asked, conversation, first);
         return shown(conversation);
       },
     },
@@ -121,7 +101,7 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
       path: `${one}/items`,
       summary: 'The items of a conversation.',
       output: ItemPage,
-      answer: async (asked) => page((await entriesOf(asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
+      answer: async (asked) => page((await entriesOf(parts, asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
     },
     {
       ...shared,
@@ -133,11 +113,36 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
       async answer(asked) {
         refuseUnknown(asked.json);
         const { items: given } = checkItems(asked.json);
-        const data = await add(asked, await found(asked), given);
+        const data = await addItems(parts, asked, await found(asked), given);
         return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };
       },
     },
   ];
+}
+
+const gone = () => new Fault('not-found', 'There is no conversation with this id.', { field: 'conversation_id' });
+
+/** @throws Fault `not-found` */
+async function conversationOf({ conversations }: KeepingDeps, { caller, exchange }: Asked): Promise<Conversation> {
+  const conversation = await conversations.find(caller.userId, exchange.params['id'] ?? '');
+  if (!conversation) throw gone();
+  return conversation;
+}
+
+async function entriesOf({ responses }: KeepingDeps, { exchange, caller }: Asked, { head }: Conversation): Promise<readonly Entry[]> {
+  return head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange);
+}
+
+/** Adds items to a conversation, as an entry of their own. @returns them as they are listed */
+async function addItems(deps: KeepingDeps, asked: Asked, conversation: Conversation, given: unknown) {
+  const { userId } = asked.caller;
+  const before = (await entriesOf(deps, asked, conversation)).flatMap(turnsIn);
+  const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
+  await deps.responses.enter(userId);
+  const id = `resp_${randomText(22)}`;
+  const previous = conversation.head === null ? {} : { previousId: conversation.head };
+  await deps.conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
+  return listedItems(id, said);
 }
 
 function shown({ id, createdAt, metadata: labels }: Conversation) {

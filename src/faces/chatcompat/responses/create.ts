@@ -17,7 +17,7 @@ import type { Progress } from '#core/context';
 import { type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
-import { groundOf, type Continuation } from './continuation.ts';
+import { continuationOf, type Continuation } from './continuation.ts';
 import type { Entry, KeepingDeps } from './stored-body.ts';
 
 /** `POST /responses`. */
@@ -43,19 +43,19 @@ async function answer(parts: GeneratingDeps & KeepingDeps, background: Backgroun
   if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
   const room = stored || request.background ? parts.responses.enter(caller.userId) : undefined;
   if (room) await room;
-  const ground = await groundOf(parts, asked, request);
-  const call = callOf(request, [...ground.before, ...ground.said]);
-  if (ground.hasStored) checkText(call);
+  const continuation = await continuationOf(parts, asked, request);
+  const call = callOf(request, [...continuation.before, ...continuation.said]);
+  if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
   const id = `resp_${exchange.id.slice(4)}`;
   const created = Math.floor(parts.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
-  if (request.background) return background.begin({ exchange, request, response, ground, call, context });
+  if (request.background) return background.begin({ exchange, request, response, continuation, call, context });
   const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(parts.clock.now() / 1000) };
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress },
-    stored ? (last, said) => keep(parts, entryOf(caller.userId, ground, last, said), ground) : undefined,
+    stored ? (last, said) => keep(parts, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
   );
   await answerCall(parts, exchange, { call, context, words });
 }

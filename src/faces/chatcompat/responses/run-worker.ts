@@ -1,0 +1,218 @@
+import { encodeFault } from '#dialects/openai/faults';
+import { callOf } from '#dialects/openai/responses/decode-request';
+import { Encoder, noFrame } from '#dialects/openai/responses/encoder';
+import { inClientsWords, type GeneratingDeps } from '../../answer.ts';
+import type { OwnMemory } from '#kit/memory/byte-budget';
+import { sizeOf } from '#kit/memory/size-of';
+import type { GenerateCall } from '#core/call';
+import { speaks } from '#core/event';
+import { Fault, faultOf, reasonOf } from '#core/fault';
+import { fold } from '#core/fold';
+import type { Caller, Context } from '#core/context';
+import { stepOf, steps } from '#core/steps';
+import { entryOf, fieldOf, givesEncrypted } from './entry.ts';
+import { isRunning, runningStatuses, turnsIn } from './continuation.ts';
+import { gone } from './replay.ts';
+import { RunBroadcast } from './run-broadcast.ts';
+import type { Entry, KeepingDeps, Run, Running } from './stored-body.ts';
+
+export type RunWorkerDeps = GeneratingDeps & KeepingDeps;
+
+/** A run that is worked on, with its response as far as it has been written. */
+interface Working {
+  readonly entry: Entry;
+  readonly run: Run;
+  readonly encoder: Encoder;
+  readonly running: Running;
+  readonly memory: OwnMemory;
+  readonly live: RunBroadcast;
+}
+
+/** Tries of a run; after so many it is taken for the cause why the processes that work on it end. */
+const mostTries = 5;
+/** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
+const roomMilliseconds = 100;
+
+/** Works on the queued background runs that this process takes up. */
+export class RunWorker {
+  readonly #deps: RunWorkerDeps;
+  readonly #lives = new Map<string, RunBroadcast>();
+
+  constructor(deps: RunWorkerDeps) {
+    this.#deps = deps;
+  }
+
+  /** A run that is worked on here. */
+  live(id: string): RunBroadcast | undefined {
+    return this.#lives.get(id);
+  }
+
+  /** Takes a run up. One whose process was killed begins again, unless it has spoken. @returns the seconds that it must wait for a limit of its user's, where it could not begin */
+  async work(running: Running): Promise<number | undefined> {
+    const { userId, id, signal } = running;
+    const memory = this.#deps.memoryOf(userId);
+    try {
+      const bytes = await this.#deps.responses.bytes(userId, id);
+      while (!memory.take(bytes)) await this.#deps.clock.sleep(roomMilliseconds, signal);
+      return await this.#resume(running, memory);
+    } finally {
+      memory.letGo();
+    }
+  }
+
+  /** Ends the queued runs of a user whose keys are no longer good, before their turn comes. */
+  async dismiss(userId: number): Promise<void> {
+    const { runs, rights, responses } = this.#deps;
+    const waiting = Map.groupBy(await runs.waiting(userId), ({ keyId }) => keyId);
+    for (const [keyId, some] of waiting) {
+      const fault = await rights.callerOf({ userId, keyId }).then(() => undefined, unauthenticatedIn);
+      if (!fault) continue;
+      for (const { id, job } of some) {
+        const entry = await responses.find(userId, id);
+        const run = entry?.body.run;
+        if (entry && run && isRunning(entry.status)) {
+          const encoder = this.#encoderOf(entry, run);
+          encoder.fail(encodeFault(fault).error);
+          await this.#conclude(entry, run, encoder, new RunBroadcast());
+        }
+        await runs.cancel(job);
+      }
+    }
+  }
+
+  async #resume(running: Running, memory: OwnMemory): Promise<number | undefined> {
+    const { userId, id, tries, taken } = running;
+    const entry = await this.#deps.responses.find(userId, id);
+    const run = entry?.body.run;
+    if (!entry || !run || !isRunning(entry.status)) return undefined;
+    const encoder = this.#encoderOf(entry, run);
+    const live = new RunBroadcast();
+    if (run.cancelWanted) encoder.cancel();
+    else if (run.spoke || tries > mostTries || taken > steps.take.most) encoder.fail(restarted);
+    else return this.#broadcast({ entry, run, encoder, running, memory, live });
+    await this.#conclude(entry, run, encoder, live);
+    return undefined;
+  }
+
+  async #broadcast(working: Working): Promise<number | undefined> {
+    const { entry, run, encoder, live } = working;
+    this.#lives.set(entry.id, live);
+    try {
+      const seconds = await this.#generate(working);
+      if (seconds === undefined) await this.#conclude(entry, run, encoder, live);
+      return seconds;
+    } finally {
+      live.end();
+      this.#lives.delete(entry.id);
+    }
+  }
+
+  /**
+   * Makes the call of a run and writes its response down, however the call ends.
+   *
+   * @returns the seconds to wait where a limit did not let it begin
+   * @throws what stops the process or keeps the caller from being looked up: the run is taken up again later
+   */
+  async #generate(working: Working): Promise<number | undefined> {
+    const { entry, run, encoder, live, memory } = working;
+    const { signal, taken } = working.running;
+    const { clock, limits, rights } = this.#deps;
+    const over = new AbortController();
+    const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
+    let caller: Caller | undefined;
+    const progress: Context['progress'] = { attempts: [] };
+    const owner = { userId: entry.userId, keyId: run.keyId };
+    const unwatch = rights.watch({ caller: owner, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
+    try {
+      caller = mayRun(await rights.callerOf(owner));
+      const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), progress, memory };
+      await this.#write(working, await this.#callOf(entry, run), context);
+    } catch (error) {
+      if (!caller && faultOf(error).code === 'overloaded') throw error;
+      const wasAsked = progress.attempts.length > 0 || live.events.length > 0;
+      if (!signal.aborted && !over.signal.aborted && !wasAsked) {
+        const { code, details } = faultOf(error);
+        if (code === 'rate-limited') return details.retryAfter ?? 1;
+      }
+      if (signal.aborted && !(await this.#isCancelled(entry))) throw error;
+      if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
+      if (signal.aborted) encoder.cancel();
+      else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
+    } finally {
+      cancelTimer();
+      unwatch();
+    }
+    return undefined;
+  }
+
+  async #callOf({ userId, previousId, body }: Entry, { request }: Run): Promise<GenerateCall> {
+    const earlier = previousId === undefined ? [] : await this.#deps.responses.chain(userId, previousId, 'previous_response_id');
+    return { ...callOf(request, [...earlier.flatMap(turnsIn), ...body.said]), stream: true };
+  }
+
+  /** Encodes the answer as its events come. A run that speaks is stored as such first: it cannot begin again. */
+  async #write({ entry, run, encoder, running, memory, live }: Working, call: GenerateCall, context: Context): Promise<void> {
+    let spoke = false;
+    for await (const events of this.#deps.generate(call, context)) {
+      running.begun();
+      for (const event of events) encoder.encode(event);
+      if (!spoke && events.some(speaks)) {
+        spoke = true;
+        running.signal.throwIfAborted();
+        const spoken: Entry = { ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } };
+        if (!(await this.#deps.responses.renew(spoken, runningStatuses))) throw gone();
+      }
+      for (const event of events) {
+        memory.add(sizeOf(event));
+        live.say(event);
+      }
+    }
+    encoder.finish();
+  }
+
+  async #isCancelled({ userId, id }: Entry): Promise<boolean> {
+    const entry = await this.#deps.responses.find(userId, id);
+    return !entry || entry.body.run?.cancelWanted === true;
+  }
+
+  /** Stores a response as it ended, in its conversation where it belongs to one. */
+  async #conclude(entry: Entry, run: Run, { response }: Encoder, { events }: RunBroadcast): Promise<void> {
+    const { responses, conversations } = this.#deps;
+    const { userId, previousId, body } = entry;
+    const continuation = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
+    const ended = entryOf(userId, continuation, response, fold(events).candidates[0]?.parts ?? []);
+    const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(run.request.stream ? { events } : {}) } } };
+    const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
+    if (!goesOn) return void (await responses.renew(whole, runningStatuses));
+    try {
+      await conversations.add(run.conversationId, whole, runningStatuses);
+    } catch (error) {
+      if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
+      await responses.renew(whole, runningStatuses); // the conversation went on without it, or was deleted
+    }
+  }
+
+  #encoderOf({ body: { response } }: Entry, { request }: Run): Encoder {
+    return new Encoder({ response, encrypted: givesEncrypted(request), now: () => Math.floor(this.#deps.clock.now() / 1000), frame: noFrame });
+  }
+}
+
+const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+
+/** Each time that a run is taken up is booked under steps of its own. */
+function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
+  const step = stepOf(0, 'take', taken - 1);
+  return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
+}
+
+/** The key may have been narrowed since. @throws Fault `forbidden` */
+function mayRun(caller: Caller): Caller {
+  if (caller.scopes && !caller.scopes.includes('passthrough')) throw new Fault('forbidden', 'This key lacks the scope passthrough.', { reason: 'scope' });
+  return caller;
+}
+
+/** Why a key is not good. @throws what kept that from being found out */
+function unauthenticatedIn(error: unknown): Fault {
+  if (error instanceof Fault && error.code === 'unauthenticated') return error;
+  throw error;
+}

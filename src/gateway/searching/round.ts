@@ -1,0 +1,104 @@
+import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import type { Context } from '#core/context';
+import { sumOf } from '#core/usage';
+import { HeldBytes } from '../rules/held-back.ts';
+import { citationsIn, type Source } from './citing.ts';
+
+/** A call of the search, as far as it has been written. */
+export interface SearchCall {
+  readonly id: string;
+  json: string;
+}
+
+type Finished = Extract<GenerateEvent, { type: 'finished' }>;
+
+export interface RoundDeps {
+  /** The name of the function by which the model searches. */
+  readonly name: string;
+  readonly isFirst: boolean;
+  /** What is added to the fields that are not honoured. */
+  readonly ignored: readonly string[];
+  /** All sources that the model has been given. */
+  readonly sources: readonly Source[];
+}
+
+/** One answer of a model that may search: the calls of its search are taken out, everything else goes on, with citations of the sources that it rests on. */
+export class SearchRound {
+  /** All of the answer, as the model gave it. */
+  readonly events: GenerateEvent[] = [];
+  /** The calls of the search, by their numbers. */
+  readonly searches = new Map<number, SearchCall>();
+  finished: Finished | undefined;
+  usage: Usage | undefined;
+  readonly #deps: RoundDeps;
+  readonly #held: HeldBytes;
+  /** The calls of other tools, by their numbers: as the client is to count them. */
+  readonly #others = new Map<number, number>();
+  /** Of the part that is being written. */
+  #text = '';
+
+  constructor(deps: RoundDeps, context: Context) {
+    this.#deps = deps;
+    this.#held = new HeldBytes(context);
+  }
+
+  /** Are there calls that the client has to answer? */
+  get callsOthers(): boolean {
+    return this.#others.size > 0;
+  }
+
+  /** @returns the event as it goes on: with the citations before it, or not at all. @throws Fault as `HeldBytes` does */
+  take(event: GenerateEvent): readonly GenerateEvent[] {
+    this.#held.add(event);
+    this.events.push(event);
+    switch (event.type) {
+      case 'started': {
+        const { isFirst, ignored } = this.#deps;
+        if (!isFirst) return [];
+        return [ignored.length === 0 ? event : { ...event, ignored: [...event.ignored, ...ignored] }];
+      }
+      case 'text': {
+        this.#text += event.text;
+        if (!event.extra && !event.citations) return [event];
+        const [end] = this.#cited();
+        return [end?.type === 'text' ? { ...end, ...event } : event];
+      }
+      case 'tool-call':
+        return this.#called(event);
+      case 'thought':
+      case 'refusal':
+      case 'part':
+        return [...this.#cited(), event];
+      case 'finished':
+        this.finished ??= event;
+        return this.#cited();
+      case 'usage':
+        this.usage = this.usage ? sumOf(this.usage, event.usage) : event.usage;
+        return [];
+      case 'passed':
+        return [event];
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #called(piece: ToolCallPiece): readonly GenerateEvent[] {
+    const search = this.searches.get(piece.call);
+    if (search) search.json += piece.json;
+    else if (piece.name === this.#deps.name) this.searches.set(piece.call, { id: piece.id, json: piece.json });
+    else {
+      const call = this.#others.get(piece.call) ?? this.#others.size;
+      this.#others.set(piece.call, call);
+      return [...this.#cited(), { ...piece, call }];
+    }
+    return [];
+  }
+
+  /** The end of a text: what it rests on. */
+  #cited(): readonly GenerateEvent[] {
+    const { sources } = this.#deps;
+    const citations = sources.length > 0 ? citationsIn(this.#text, sources) : [];
+    this.#text = '';
+    return citations.length > 0 ? [{ type: 'text', candidate: 0, text: '', citations }] : [];
+  }
+}
