@@ -1,7 +1,6 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.ts';
-import { writeSettingsFile } from './cli/init.ts';
 import { doctorCommand } from './cli/doctor-command.ts';
 import { holderCommands } from './cli/holder-commands.ts';
 import { journalCommand } from './cli/journal-command.ts';
@@ -37,7 +36,8 @@ async function main(): Promise<void> {
     .command('init')
     .description('Writes a commented dragoman.yaml into this folder.')
     .option('--json', 'Prints a JSON object.')
-    .action(({ json }: { json?: true }) => {
+    .action(async ({ json }: { json?: true }) => {
+      const { writeSettingsFile } = await import('./cli/init.ts');
       const file = writeSettingsFile(process.cwd());
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is a comment: uncomment what you need.`);
     });

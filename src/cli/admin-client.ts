@@ -2,6 +2,7 @@ import { trimEnd } from '#kit/text/trim-end';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type SettingsArgs } from '#config/index';
+import { providerModules } from '#providers/modules';
 import type { NounRoute } from '#http/noun-route';
 import { localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
@@ -36,7 +37,7 @@ export async function openDesk(options: AdminClientOptions, begins: boolean): Pr
   const server = await serverDesk(options);
   if (server) return server;
   const { url: _url, key: _key, ...args } = options;
-  const { settings } = readSettings({ args });
+  const { settings } = readSettings({ kinds: providerModules, args });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!begins && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
     throw new CliError(
@@ -53,7 +54,7 @@ export async function serverDesk({ url, key, ...args }: AdminClientOptions): Pro
     if (key === undefined) throw new CliError('--url needs --key: the API key of an administrator at that server.', 400);
     return deskAt(url, key);
   }
-  const { settings } = readSettings({ args });
+  const { settings } = readSettings({ kinds: providerModules, args });
   const server = serverOn(settings.data);
   if (server && (await answers(server.url))) return deskAt(server.url, key ?? server.token);
   if (key !== undefined) throw new CliError(`No server runs on ${settings.data}: name one with --url, or leave out --key to work on the folder itself.`, 400);

@@ -38,7 +38,8 @@ interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseU
 async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<void> {
   const foreign = resolve(folder);
   if (!existsSync(journalsIn(foreign))) throw new CliError(`There is no journal in ${foreign}: it must be a data folder.`, 400);
-  const { settings } = readSettings({ args });
+  const { providerModules } = await import('#providers/modules');
+  const { settings } = readSettings({ kinds: providerModules, args });
   if (resolve(settings.data) === foreign) throw new CliError('This is the data folder of this machine: its server books what is left in it by itself.', 400);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);

@@ -2,12 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { readSettings } from '#config/index';
 import { openLog } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 import { onServer } from '../support/databases.ts';
 import { family, settingsFile } from '../support/cluster.ts';
-import { folderWith } from '../support/settings-folder.ts';
+import { folderWith, readSettings } from '../support/settings-folder.ts';
 
 test('settings that cannot be made ready change nothing: the models, checks and texts are those from before', async () => {
   const folder = folderWith('models: { old: { targets: [{ provider: built-in }] } }\n');

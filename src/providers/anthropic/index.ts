@@ -5,13 +5,13 @@ import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 
 /** The version of the wire that its dialect is written for. */
 const version = '2023-06-01';
 
 /** Anything that speaks Anthropic's messages wire. */
-export const anthropic: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -31,4 +31,14 @@ export const anthropic: ProviderFactory = (name, { baseUrl, apiKeys = [], header
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens } });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });
   });
+};
+
+const baseUrl = 'https://api.anthropic.com';
+
+export const anthropic: ProviderModule = {
+  dialect: messages.name,
+  serves: 'any that speaks as Anthropic does',
+  examples: { claude: { dialect: messages.name, baseUrl, apiKeys: ['${ANTHROPIC_API_KEY}'] } },
+  fromEnvironment: { name: 'anthropic', key: 'ANTHROPIC_API_KEY', baseUrl },
+  make,
 };

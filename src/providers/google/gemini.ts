@@ -5,13 +5,13 @@ import type { MediaPart } from '#core/conversation';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 
 /** The Gemini API, and anything that speaks as it does: with keys, without regions. */
-export const gemini: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -39,3 +39,13 @@ function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
   const asked = URL.parse(url);
   return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));
 }
+
+const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';
+
+export const gemini: ProviderModule = {
+  dialect: dialect.name,
+  serves: 'any that speaks as the Gemini API',
+  examples: { gemini: { dialect: dialect.name, baseUrl, apiKeys: ['${GEMINI_API_KEY}'] } },
+  fromEnvironment: { name: 'gemini', key: 'GEMINI_API_KEY', baseUrl },
+  make,
+};

@@ -4,14 +4,14 @@ import { trimEnd } from '#kit/text/trim-end';
 import type { Credential } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
-import type { ProviderFactory } from '../shared/provider.ts';
+import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
 import { predict } from './embed-content.ts';
 import { signIn } from './sign-in.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
-export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
+const make: ProviderFactory = (name, settings, upstreams, clock) => {
   const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
@@ -81,3 +81,25 @@ function modelPath(model: string, publisher: string): string | undefined {
 
 /** Ids of projects of a domain have a colon: `example.com:shop`. */
 const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_-]{0,127}$/i.test(project) ? encodeURIComponent(project) : undefined);
+
+export const vertex: ProviderModule = {
+  dialect: gemini.name,
+  kind: 'vertex',
+  serves: 'Google Cloud',
+  takes: ['project', 'regions', 'credentials'],
+  needs: ['project', 'regions'],
+  examples: {
+    platform: {
+      dialect: gemini.name,
+      kind: 'vertex',
+      project: 'my-project',
+      publisher: 'google',
+      baseUrl: 'https://{region}-aiplatform.googleapis.com/v1',
+      credentials: { serviceAccountFile: 'key.json' },
+      regions: ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'],
+      residency: { us: ['us-central1', 'us-east1'] },
+      order: 'listed',
+    },
+  },
+  make,
+};

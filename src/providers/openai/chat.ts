@@ -12,17 +12,18 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
 import { addressOf, type OpenAIPlace } from './address.ts';
 import { embed } from './embed.ts';
 import { headersOf } from './headers.ts';
+import { azure, openaiUrl } from './places.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-export const openai: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const place: OpenAIPlace = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
   const { url } = place;
@@ -53,6 +54,29 @@ export const openai: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], api
   });
   // The wire has addresses for images alone.
   return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
+};
+
+export const openaiChat: ProviderModule = {
+  dialect: chat.name,
+  serves: 'any OpenAI-compatible address',
+  examples: { openai: { dialect: chat.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
+  fromEnvironment: { name: 'openai', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: openaiUrl },
+  make,
+};
+
+export const azureChat: ProviderModule = {
+  ...azure,
+  dialect: chat.name,
+  examples: {
+    azure: {
+      dialect: chat.name,
+      kind: azure.kind,
+      baseUrl: 'https://my.openai.azure.com',
+      apiVersion: '2025-04-01-preview',
+      apiKeys: ['${AZURE_KEY}'],
+    },
+  },
+  make,
 };
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;

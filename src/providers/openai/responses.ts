@@ -5,11 +5,12 @@ import { keyCredentials } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
+import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { headersOf } from './headers.ts';
+import { azure, openaiUrl } from './places.ts';
 
 /** Anything that speaks OpenAI's responses wire. Nothing is stored there: each request brings the whole conversation. */
-export const openaiResponses: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -26,3 +27,12 @@ export const openaiResponses: ProviderFactory = (name, { baseUrl, kind, apiKeys 
   });
   return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
 };
+
+export const openaiResponses: ProviderModule = {
+  dialect: responses.name,
+  serves: 'any that has the responses interface',
+  examples: { responses: { dialect: responses.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
+  make,
+};
+
+export const azureResponses: ProviderModule = { ...azure, dialect: responses.name, make };
