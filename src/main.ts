@@ -1,7 +1,6 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.ts';
-import { writeSettingsFile } from './cli/init.ts';
 import { doctorCommand } from './cli/doctor-command.ts';
 import { holderCommands } from './cli/holder-commands.ts';
 import { journalCommand } from './cli/journal-command.ts';
@@ -37,7 +36,8 @@ async function main(): Promise<void> {
     .command('init')
     .description('Write a commented dragoman.yaml to the current folder.')
     .option('--json', 'Print JSON.')
-    .action(({ json }: { json?: true }) => {
+    .action(async ({ json }: { json?: true }) => {
+      const { writeSettingsFile } = await import('./cli/init.ts');
       const file = writeSettingsFile(process.cwd());
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is commented out: uncomment what you need.`);
     });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readSettings } from '#config/index';
+import { readSettings } from '../../test/support/settings-folder.ts';
 import { openJournalOf } from './accounting.ts';
 import { systemClock } from '#kit/async/clock';
 import type { Log } from '#telemetry/log';

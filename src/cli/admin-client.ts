@@ -2,6 +2,7 @@ import { trimEnd } from '#kit/text/trim-end';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type SettingsArgs } from '#config/index';
+import { providerModules } from '#providers/modules';
 import type { NounRoute } from '#http/noun-route';
 import { localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
@@ -36,7 +37,7 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
   const remote = await remoteAdmin(options);
   if (remote) return remote;
   const { url: _url, key: _key, ...args } = options;
-  const { settings } = readSettings({ args });
+  const { settings } = readSettings({ kinds: providerModules, args });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
     throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);
@@ -50,7 +51,7 @@ export async function remoteAdmin({ url, key, ...args }: AdminClientOptions): Pr
     if (key === undefined) throw new CliError("--url needs --key: an administrator's API key for that server.", 400);
     return adminAt(url, key);
   }
-  const { settings } = readSettings({ args });
+  const { settings } = readSettings({ kinds: providerModules, args });
   const server = serverOn(settings.data);
   if (server && (await isReachable(server.url))) return adminAt(server.url, key ?? server.token);
   if (key !== undefined)

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { readSettings, settingsSchema } from '#config/index';
+import { settingsSchema } from '#config/index';
 import { settingsText, writeSettingsFile } from './init.ts';
-import { folderWith, readFrom } from '../../test/support/settings-folder.ts';
+import { folderWith, kinds, readFrom, readSettings } from '../../test/support/settings-folder.ts';
 
 const text = settingsText('./dragoman.schema.json');
 const uncommented = text.split('\n').slice(1).join('\n').replace(/^# /gm, '');
@@ -16,7 +16,7 @@ test('the file as written changes no setting: all of them are the defaults', () 
 
 test('the file without its comment signs is valid, and has every setting', () => {
   const { settings, sources } = readFrom(uncommented, { env });
-  const { properties } = settingsSchema() as { properties: object };
+  const { properties } = settingsSchema(kinds) as { properties: object };
   for (const name of Object.keys(properties).filter((one) => !['providers', 'models', 'databaseUrl'].includes(one)))
     expect(sources[name]).toMatch(/^dragoman\.yaml:/);
   expect(settings.databaseUrl).toBe(env.DATABASE_URL);

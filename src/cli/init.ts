@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { stringify } from 'yaml';
 import { settingsSchema } from '#config/index';
 import type { Rule } from '#config/form';
+import { providerModules } from '#providers/modules';
 
 const schemaFile = fileURLToPath(new URL('../../dragoman.schema.json', import.meta.url));
 const width = 140;
@@ -26,7 +27,7 @@ export function writeSettingsFile(folder: string): string {
 
 /** Every setting with its default or an example. Without the `# ` at the start of each line after the first, it is a valid settings file. */
 export function settingsText(schema: string): string {
-  const { properties } = settingsSchema() as Rule;
+  const { properties } = settingsSchema(providerModules) as Rule;
   const settings = Object.entries(properties!).map(([name, rule]) => setting(name, rule, 0).join('\n'));
   const parts = [introduction, ...settings].map((text) => text.replace(/^#?/gm, (start) => (start ? '##' : '# ')));
   return [`# yaml-language-server: $schema=${schema}`, ...parts].join('\n\n') + '\n';

@@ -3,6 +3,7 @@ import { greeting } from './greeting.ts';
 import { causeOf, openLog, type Log } from '#telemetry/log';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
+import { providerModules } from '#providers/modules';
 import { stopOnSignals } from '#process/signals';
 import { version } from '#app/version';
 
@@ -14,7 +15,7 @@ const endSeconds = 45;
 /** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. */
 export async function run(args: SettingsArgs): Promise<void> {
   const ollama = await runningOllama();
-  const read = () => readSettings({ args, ollama });
+  const read = () => readSettings({ kinds: providerModules, args, ollama });
   const start = read();
   const { settings } = start;
   const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');

@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { BadSettings, readSettings } from './index.ts';
-import { folderWith } from '../../test/support/settings-folder.ts';
+import { BadSettings } from './index.ts';
+import { folderWith, kinds, readSettings } from '../../test/support/settings-folder.ts';
 import type { Rule } from './form.ts';
 import { allSettings } from './schema/index.ts';
-import { fileForm } from './shape.ts';
+import { formsFor } from './shape.ts';
 
-const complete = Compile(allSettings);
+const complete = Compile(allSettings(kinds));
 const env = { NAME: 'value', URL: 'https://a.example', OPENAI_API_KEY: 'k' };
 
 const awkward = fc.constantFrom<unknown>(
@@ -98,7 +98,7 @@ describe('whatever the file says, it is settings that are complete or a complain
     const folder = folderWith();
     const seen = new Map<string, number>();
     fc.assert(
-      fc.property(formed(fileForm), (value) => {
+      fc.property(formed(formsFor(kinds).file), (value) => {
         const end = outcome(folder, stringify(value));
         seen.set(end, (seen.get(end) ?? 0) + 1);
         expect(allowed).toContain(end);

@@ -1,31 +1,26 @@
+import type { EnvironmentProvider, ProviderKind } from '#core/provider-kind';
 import { singles, type Layer, type Single } from './layer.ts';
 import { ollamaAddress } from './ollama.ts';
 import type { Settings } from './schema/index.ts';
 import type { Variables } from './variables.ts';
 
-/** Providers that need no file, best first: who is found is switched on, and without a `models:` section the first one found answers every other chat name. */
-const known: readonly Known[] = [
-  { name: 'openai', dialect: 'openai-chat', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: 'https://api.openai.com/v1' },
-  { name: 'anthropic', dialect: 'anthropic-messages', key: 'ANTHROPIC_API_KEY', baseUrl: 'https://api.anthropic.com' },
-  { name: 'gemini', dialect: 'gemini', key: 'GEMINI_API_KEY', baseUrl: 'https://generativelanguage.googleapis.com/v1beta' },
-  { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetched', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` },
-];
-
-interface Known {
-  readonly name: string;
+interface Known extends Omit<EnvironmentProvider, 'baseUrl'> {
   readonly dialect: string;
+  readonly baseUrl?: string;
   /** It opens no addresses itself. */
   readonly mediaUrls?: 'fetched';
-  /** The variable of its key. */
-  readonly key?: string;
-  /** The variable of its address. */
-  readonly address?: string;
-  readonly baseUrl?: string;
   readonly read?: (address: string) => string;
 }
 
-/** What the environment switches on, below the file. `ollama` is the address of one that runs here; OLLAMA_HOST comes first. */
-export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean): Layer {
+/** The one that is found on the machine itself, after those with a key. */
+const local: Known = { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetched', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` };
+
+/**
+ * Providers that need no file: who is found is switched on, below the file, and without a `models:` section the first one found answers every other chat name.
+ * `ollama` is the address of one that runs here; OLLAMA_HOST comes first.
+ */
+export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean, kinds: readonly ProviderKind[]): Layer {
+  const known: readonly Known[] = [...kinds.flatMap(({ dialect, fromEnvironment }) => (fromEnvironment ? [{ dialect, ...fromEnvironment }] : [])), local];
   const found = known.flatMap(({ name, dialect, mediaUrls, key = '', address = '', baseUrl, read = (text) => text }) => {
     const local = name === 'ollama' && ollama !== undefined ? { value: ollama, name: 'Ollama on this machine' } : undefined;
     const asked = env[address] ? { value: env[address], name: address } : local;

@@ -1,8 +1,11 @@
 import { ruleAt, type Rule } from './form.ts';
 import { singles, type Layer, type Single } from './layer.ts';
 import type { Path } from './path.ts';
-import { form } from './shape.ts';
+import { formsFor } from './shape.ts';
 import type { Variables } from './variables.ts';
+
+/** No setting of a provider has a variable or an option of its own. */
+const form = formsFor([]).all;
 
 interface Row {
   readonly path: Path;

@@ -2,8 +2,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { readSettings, settingsOptions } from './index.ts';
-import { complaint, folderWith, readFrom } from '../../test/support/settings-folder.ts';
+import { settingsOptions } from './index.ts';
+import { complaint, folderWith, readFrom, readSettings } from '../../test/support/settings-folder.ts';
 
 const provider = 'openai: { dialect: openai-chat, baseUrl: "https://a.example/v1" }';
 

@@ -2,19 +2,20 @@
 // and still cannot be meant, in config/sense; who is found without a file, in config/found. Nothing else reads the environment.
 import { existsSync, lstatSync } from 'node:fs';
 import { isAbsolute, relative, resolve } from 'node:path';
+import type { ProviderKind } from '#core/provider-kind';
 import { BadSettings, type BadSetting } from './bad-settings.ts';
 import { foundProviders } from './found.ts';
 import { fromEnvironment, fromOptions, type SettingsArgs } from './given.ts';
 import type { Layer } from './layer.ts';
 import { depthOf, fieldOf, valueAt } from './path.ts';
-import { ruleAt } from './form.ts';
+import { ruleAt, type Rule } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
 import type { Trouble } from './sense/trouble.ts';
 import { notInEffect } from './not-in-effect.ts';
 import type { Reading } from './reading.ts';
 import { settled } from './settled.ts';
-import { fileForm, form, shaped } from './shape.ts';
+import { formsFor, shaped } from './shape.ts';
 import { shown } from './shown.ts';
 import { sourcesOf } from './sources.ts';
 import { variablesOf, type Variables } from './variables.ts';
@@ -22,6 +23,8 @@ import { readFile } from './yaml-file.ts';
 
 /** Where settings come from. */
 export interface Origin {
+  /** The kinds of providers that there are: `providers/modules`. */
+  readonly kinds: readonly ProviderKind[];
   /** The options of the command line, by their camel-case names. */
   readonly args?: SettingsArgs;
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -34,7 +37,8 @@ export interface Origin {
  * All settings: command line before environment before file before defaults.
  * @throws BadSettings, with a line for each thing that is wrong.
  */
-export function readSettings({ args = {}, env = process.env, cwd = process.cwd(), ollama }: Origin = {}): Reading {
+export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama }: Origin): Reading {
+  const { file: fileForm, all: form } = formsFor(kinds);
   const variables = variablesOf(env);
   const path = settingsPath(args, variables, cwd);
   const file = isThere(path) ? path : undefined;
@@ -48,10 +52,10 @@ export function readSettings({ args = {}, env = process.env, cwd = process.cwd()
   const written = layers.file && shaped(fileForm, layers.file);
   refuse([options, environment, written].flatMap((one) => one?.problem ?? []));
 
-  const found = foundProviders(variables, ollama, written?.value['models'] !== undefined);
-  const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file });
+  const found = foundProviders(variables, ollama, written?.value['models'] !== undefined, kinds);
+  const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
-  refuse(Array.from(troubles(settings), (trouble) => told(trouble, bestFirst, settings)));
+  refuse(Array.from(troubles(settings, kinds), (trouble) => told(trouble, bestFirst, settings, form)));
   return {
     settings,
     ...(file === undefined ? {} : { file }),
@@ -84,7 +88,7 @@ function nameOf(file: string, cwd: string): string {
   return name.startsWith('..') || isAbsolute(name) ? file : name;
 }
 
-function told({ path, text, name, silent }: Trouble, layers: readonly Layer[], settings: Settings): BadSetting {
+function told({ path, text, name, silent }: Trouble, layers: readonly Layer[], settings: Settings, form: Rule): BadSetting {
   const [layer] = layers.toSorted((a, b) => depthOf(b.value, path) - depthOf(a.value, path)) as [Layer];
   const what = name || silent ? '' : shown(path, ruleAt(form, path), layer.written(path) ?? valueAt(settings, path));
   return { place: layer.place(path, name ? 'name' : 'value'), message: `${fieldOf(path)} ${text}${what}` };

@@ -1,16 +1,17 @@
 import { dirname, resolve } from 'node:path';
+import type { ProviderKind } from '#core/provider-kind';
 import { bare } from './bare.ts';
 import { filled } from './form.ts';
 import { builtInKind, defaultNames, defaultPlan } from './found.ts';
 import type { ProviderSettings, Settings } from './schema/index.ts';
-import { form } from './shape.ts';
+import { formsFor } from './shape.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
 /** The layers as one, with everything that was left out: what the server sees. Paths are absolute, addresses end without a slash. */
 export function settled(
   { options, environment, file, found }: { readonly options: Given; readonly environment: Given; readonly file: Given; readonly found: Given },
-  { cwd, file: path }: { readonly cwd: string; readonly file: string | undefined },
+  { cwd, file: path, kinds }: { readonly cwd: string; readonly file: string | undefined; readonly kinds: readonly ProviderKind[] },
 ): Settings {
   const merged = {
     ...found,
@@ -21,14 +22,14 @@ export function settled(
     models: withKinds((file['models'] ?? found['models'] ?? {}) as Given),
     outbound: { ...(file['outbound'] as Given), ...(environment['outbound'] as Given) },
   };
-  const settings = filled(form, merged) as Settings;
+  const settings = filled(formsFor(kinds).all, merged) as Settings;
   const { providers, defaults, newUsers, publicUrl, plans, data, outbound, googleCredentials } = settings;
   const folder = path === undefined ? cwd : dirname(path);
   return {
     ...settings,
     data: resolve((options['data'] ?? environment['data'] ?? !file['data']) ? cwd : folder, data),
     publicUrl: withoutSlash(publicUrl),
-    providers: eachOf(providers, (provider) => placed(provider, folder, googleCredentials && resolve(cwd, googleCredentials))),
+    providers: eachOf(providers, (provider) => placed(provider, folder, signsIn(provider, kinds) && googleCredentials && resolve(cwd, googleCredentials))),
     defaults: defaultNames(defaults, settings),
     newUsers: { ...newUsers, plan: newUsers.plan ?? defaultPlan(plans) },
     outbound: { ...outbound, caFile: outbound.caFile && resolve(folder, outbound.caFile) },
@@ -38,9 +39,13 @@ export function settled(
 /** A built-in model is of its own kind, also where its entry does not say so. */
 const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));
 
-function placed(provider: ProviderSettings, folder: string, ofTheMachine: string | undefined): ProviderSettings {
-  const { kind, baseUrl, regions, credentials } = provider;
-  const keyFile = credentials?.serviceAccountFile ?? (kind === 'vertex' && !credentials ? ofTheMachine : undefined);
+/** Does a provider of this kind sign in with the credentials of the machine, where it has none of its own? */
+const signsIn = ({ kind, credentials }: ProviderSettings, kinds: readonly ProviderKind[]): boolean =>
+  !credentials && kind !== undefined && kinds.some((one) => one.kind === kind && one.takes?.includes('credentials'));
+
+function placed(provider: ProviderSettings, folder: string, ofTheMachine: string | false | undefined): ProviderSettings {
+  const { baseUrl, regions, credentials } = provider;
+  const keyFile = credentials?.serviceAccountFile ?? (ofTheMachine || undefined);
   return {
     ...provider,
     baseUrl: withoutSlash(baseUrl),

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { checked, type Problem } from '#kit/json/check';
+import type { ProviderKind } from '#core/provider-kind';
 import type { BadSetting } from './bad-settings.ts';
 import { loosened, membersOf, pruned, ruleAt, type Rule } from './form.ts';
 import type { Layer } from './layer.ts';
@@ -9,9 +10,21 @@ import { fieldOf, pathOf, valueAt, type Path } from './path.ts';
 import { allSettings, fileSettings } from './schema/index.ts';
 import { shown } from './shown.ts';
 
-/** What a file may say, and what the environment and the command line may say. */
-export const fileForm = withNotes(loosened(fileSettings));
-export const form = loosened(allSettings);
+/** The forms of settings where there are these kinds of providers. */
+interface Forms {
+  /** What a file may have. */
+  readonly file: Rule;
+  /** What the environment and the command line may have besides. */
+  readonly all: Rule;
+}
+
+const known = new WeakMap<readonly ProviderKind[], Forms>();
+
+export function formsFor(kinds: readonly ProviderKind[]): Forms {
+  const forms = known.get(kinds) ?? { file: withNotes(loosened(fileSettings(kinds))), all: loosened(allSettings(kinds)) };
+  known.set(kinds, forms);
+  return forms;
+}
 
 /** The layer's settings, or the first thing in it that does not have the form of a setting. */
 export function shaped(rule: Rule, layer: Layer): { readonly value: Layer['value']; readonly problem?: BadSetting } {

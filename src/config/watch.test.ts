@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { BadSettings, readSettings, watchSettings, type Change, type Reading } from './index.ts';
+import { BadSettings, watchSettings, type Change, type Reading } from './index.ts';
 import { testClock } from '../../test/support/fakes/clock.ts';
-import { folderWith } from '../../test/support/settings-folder.ts';
+import { folderWith, readSettings } from '../../test/support/settings-folder.ts';
 
 const model = (name: string) => `models: { ${name}: { targets: [{ provider: built-in }] } }`;
 

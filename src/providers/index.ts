@@ -2,26 +2,17 @@ import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { TargetGroup } from '#core/target';
-import { anthropic } from './anthropic/index.ts';
-import { gemini } from './google/gemini.ts';
 import { inliningMedia, isByAddress } from './shared/inlining-media.ts';
-import type { ProviderFactory, ModelSettings, ProviderSettings, Probe } from './shared/provider.ts';
-import { openaiResponses } from './openai/responses.ts';
-import { openai } from './openai/chat.ts';
-import { vertex } from './google/vertex.ts';
+import { providerModules } from './modules.ts';
+import type { ModelSettings, Probe, ProviderFactory, ProviderSettings } from './shared/provider.ts';
 
 export type { Probe, Probed } from './shared/provider.ts';
 
-/** Who makes the providers of each dialect, and of a kind that is asked otherwise. */
-const makers: ReadonlyMap<string, ProviderFactory> = new Map([
-  ['openai-chat', openai],
-  ['openai-responses', openaiResponses],
-  ['anthropic-messages', anthropic],
-  ['gemini', gemini],
-  ['gemini vertex', vertex],
-]);
+const nameOf = ({ dialect, kind }: Pick<ProviderSettings, 'dialect' | 'kind'>) => (kind === undefined ? dialect : `${dialect} ${kind}`);
+const makers: ReadonlyMap<string, ProviderFactory> = new Map(providerModules.map((module) => [nameOf(module), module.make]));
 
-const makerOf = ({ dialect, kind }: ProviderSettings): ProviderFactory | undefined => makers.get(`${dialect} ${kind}`) ?? makers.get(dialect);
+/** A kind that its dialect does not have says nothing. */
+const makerOf = (settings: ProviderSettings): ProviderFactory | undefined => makers.get(nameOf(settings)) ?? makers.get(settings.dialect);
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;

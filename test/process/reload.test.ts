@@ -2,12 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { readSettings } from '#config/index';
 import { openLog } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 import { onServer } from '../support/databases.ts';
 import { startCluster, settingsFile } from '../support/cluster.ts';
-import { folderWith } from '../support/settings-folder.ts';
+import { folderWith, readSettings } from '../support/settings-folder.ts';
 
 test('settings that fail to apply change nothing: the models, checks and texts are the old ones', async () => {
   const folder = folderWith('models: { old: { targets: [{ provider: built-in }] } }\n');

@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSettings } from '#config/index';
 import type { ByteLimits } from '#kit/memory/byte-budget';
 import { systemClock, type Clock } from '#kit/async/clock';
 import type { Outside } from '#kit/net/guarded-fetch';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
+import { readSettings } from './settings-folder.ts';
 
 /** The whole server, running in the test's process, with a settings file as an operator would write it. */
 export interface TestServer {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { ProviderKind } from '#core/provider-kind';
 import { list, named, oneOf, record, word } from './shapes.ts';
 
 const region = Type.Union([
@@ -12,9 +13,8 @@ const credentials = record('How to sign in: one of the members; absent: the appl
   apiKey: Type.Optional(word('An API key.')),
 });
 
-const provider = record('Somebody who answers.', {
-  dialect: oneOf('The wire format it speaks.', ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini']),
-  kind: Type.Optional(oneOf('Where its addresses differ from the usual ones of the dialect.', ['azure', 'vertex'])),
+/** The settings of a provider besides its dialect and kind. Which of them go with which kind is said by its module. */
+const members = {
   baseUrl: word('Its address, http or https, without the name of an operation; {region} in it is replaced by each region.'),
   apiKeys: Type.Optional(Type.Array(word('An API key.'), { minItems: 1, description: 'Keys, used in turn; absent: none is sent.' })),
   headers: named('Headers sent with every request, by name.', Type.String()),
@@ -34,38 +34,31 @@ const provider = record('Somebody who answers.', {
     ]),
   ),
   order: oneOf('In which order regions are tried.', ['listed', 'fastest'], { default: 'listed' }),
-});
+};
 
-export const providers = named(
-  'Who answers, by a name of your choice; openai-chat is any OpenAI-compatible address, openai-responses any that has the responses interface, anthropic-messages any that speaks as Anthropic does, gemini any that speaks as the Gemini API or, with kind vertex, Google Cloud.',
-  provider,
-  {
-    examples: [
-      {
-        openai: { dialect: 'openai-chat', baseUrl: 'https://api.openai.com/v1', apiKeys: ['${OPENAI_API_KEY}'] },
-        responses: { dialect: 'openai-responses', baseUrl: 'https://api.openai.com/v1', apiKeys: ['${OPENAI_API_KEY}'] },
-        azure: {
-          dialect: 'openai-chat',
-          kind: 'azure',
-          baseUrl: 'https://my.openai.azure.com',
-          apiVersion: '2025-04-01-preview',
-          apiKeys: ['${AZURE_KEY}'],
-        },
-        claude: { dialect: 'anthropic-messages', baseUrl: 'https://api.anthropic.com', apiKeys: ['${ANTHROPIC_API_KEY}'] },
-        gemini: { dialect: 'gemini', baseUrl: 'https://generativelanguage.googleapis.com/v1beta', apiKeys: ['${GEMINI_API_KEY}'] },
-        platform: {
-          dialect: 'gemini',
-          kind: 'vertex',
-          project: 'my-project',
-          publisher: 'google',
-          baseUrl: 'https://{region}-aiplatform.googleapis.com/v1',
-          credentials: { serviceAccountFile: 'key.json' },
-          regions: ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'],
-          residency: { us: ['us-central1', 'us-east1'] },
-          order: 'listed',
-        },
-        local: { dialect: 'openai-chat', baseUrl: 'http://127.0.0.1:8000/v1', headers: { 'x-team': 'search' } },
-      },
-    ],
-  },
-);
+/** A server of one's own, of whatever kind the first one is. */
+const local = (dialect: string) => ({ dialect, baseUrl: 'http://127.0.0.1:8000/v1', headers: { 'x-team': 'search' } });
+
+export const providers = (kinds: readonly ProviderKind[]) =>
+  named(
+    `Who answers, by a name of your choice; ${described(kinds)}.`,
+    record('Somebody who answers.', {
+      dialect: oneOf('The wire format it speaks.', namesOf(kinds.map(({ dialect }) => dialect))),
+      kind: Type.Optional(
+        oneOf('Where its addresses differ from the usual ones of the dialect.', namesOf(kinds.flatMap(({ kind }) => (kind === undefined ? [] : [kind])))),
+      ),
+      ...members,
+    }),
+    { examples: [{ ...Object.assign({}, ...kinds.map(({ examples }) => examples)), local: local(kinds[0]?.dialect ?? '') }] },
+  );
+
+/** Each name once. */
+const namesOf = (names: readonly string[]) => [...new Set(names)] as [string, ...string[]];
+
+/** `openai-chat is any OpenAI-compatible address, … gemini any that speaks as the Gemini API or, with kind vertex, Google Cloud` */
+function described(kinds: readonly ProviderKind[]): string {
+  return kinds
+    .flatMap(({ dialect, kind, serves }) => (serves === undefined ? [] : [kind === undefined ? `, ${dialect} ${serves}` : ` or, with kind ${kind}, ${serves}`]))
+    .join('')
+    .replace(/^, (\S+)/, '$1 is');
+}

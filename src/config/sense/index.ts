@@ -1,3 +1,4 @@
+import type { ProviderKind } from '#core/provider-kind';
 import type { Settings } from '../schema/index.ts';
 import { addresses } from './addresses.ts';
 import { cache, guard } from './guard.ts';
@@ -10,6 +11,6 @@ import { identity, processes } from './start.ts';
 import type { Trouble } from './trouble.ts';
 
 /** Everything in well-formed settings that cannot be meant. */
-export function* troubles(settings: Settings): Iterable<Trouble> {
-  for (const ask of [processes, identity, addresses, providers, models, plans, routing, cache, guard, mcp]) yield* ask(settings);
+export function* troubles(settings: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
+  for (const ask of [processes, identity, addresses, providers, models, plans, routing, cache, guard, mcp]) yield* ask(settings, kinds);
 }

@@ -1,3 +1,4 @@
+import type { ProviderKind } from '#core/provider-kind';
 import type { Path } from '../path.ts';
 import type { ProviderSettings, Settings } from '../schema/index.ts';
 import { wrongAddress, wrongPattern } from './addresses.ts';
@@ -8,13 +9,13 @@ const plainWord = /^[a-z0-9][a-z0-9.:_-]*$/i;
 /** Lines and lengths are the connection's own business. */
 const ownHeaders = new Set(['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'keep-alive']);
 
-export function* providers({ providers }: Settings): Iterable<Trouble> {
+export function* providers({ providers }: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
   for (const [name, provider] of Object.entries(providers)) {
     const path = ['providers', name];
     if (name === 'built-in') yield { path, name: true, text: 'is the name of the built-in provider; choose another.' };
     // The name stands in addresses of targets (`platform/us-east1/…`) and in headers.
     else if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name)) yield { path, name: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
-    yield* kind(provider, path);
+    yield* kind(provider, path, kinds);
     yield* keys(provider, path);
     yield* headers(provider, path);
     yield* regions(provider, path);
@@ -22,18 +23,17 @@ export function* providers({ providers }: Settings): Iterable<Trouble> {
 }
 
 /** What each kind needs; with another kind it would say nothing. */
-const members = { azure: ['apiVersion'], vertex: ['project', 'regions', 'credentials'] } as const;
-const needed = new Set<string>(['apiVersion', 'project', 'regions']);
-
-function* kind(provider: ProviderSettings, path: Path): Iterable<Trouble> {
+function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderKind[]): Iterable<Trouble> {
   const { kind, apiVersion, project, publisher, baseUrl } = provider;
-  for (const [one, names] of Object.entries(members))
-    for (const name of names) {
-      const given = provider[name] !== undefined && !(Array.isArray(provider[name]) && provider[name].length === 0);
-      if (kind === one && !given && needed.has(name)) yield { path, name: true, silent: true, text: `is of kind ${kind} and needs ${name}.` };
+  const named = new Map(kinds.flatMap((one) => (one.kind === undefined ? [] : [[one.kind, one]])));
+  for (const [one, { takes = [], needs = [] }] of named)
+    for (const name of takes) {
+      const value = provider[name as keyof ProviderSettings];
+      const given = value !== undefined && !(Array.isArray(value) && value.length === 0);
+      if (kind === one && !given && needs.includes(name)) yield { path, name: true, silent: true, text: `is of kind ${kind} and needs ${name}.` };
       if (kind !== one && given) yield { path: [...path, name], name: true, silent: true, text: `goes with kind ${one} only.` };
     }
-  const wrong = kind === 'vertex' ? wrongPattern(baseUrl) : wrongAddress(baseUrl);
+  const wrong = kind !== undefined && named.get(kind)?.takes?.includes('regions') ? wrongPattern(baseUrl) : wrongAddress(baseUrl);
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
   if (apiVersion !== undefined && !plainWord.test(apiVersion)) yield { path: [...path, 'apiVersion'], text: 'must be a version such as 2025-04-01-preview.' };
   if (project !== undefined && !plainWord.test(project)) yield { path: [...path, 'project'], text: 'must be the id of a project.' };

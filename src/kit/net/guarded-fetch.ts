@@ -7,6 +7,7 @@ import type { Memory } from '../memory/byte-budget.ts';
 import type { Clock } from '../async/clock.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
+import { orAborted } from '../async/or-aborted.ts';
 import { isMetadata, isPublic } from './public-addresses.ts';
 
 /**
@@ -228,12 +229,4 @@ function theInternet(): Outside {
     },
     at: (address) => address,
   };
-}
-
-function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const left = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', left, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', left));
-  });
 }

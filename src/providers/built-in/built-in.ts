@@ -1,5 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
+import { orAborted } from '#kit/async/or-aborted';
 import type { Tokens } from '#kit/tokens/index';
 import type { GenerateCall, Reasoning } from '#core/call';
 import { Fault } from '#core/fault';
@@ -102,18 +103,4 @@ function unhonoured(call: GenerateCall): readonly string[] {
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
     ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', support)] : []),
   ];
-}
-
-async function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  signal.throwIfAborted();
-  let leave = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', leave, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
 }

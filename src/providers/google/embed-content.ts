@@ -1,21 +1,21 @@
 import { encodeBatchEmbed, encodePredict } from '#dialects/gemini/embed-request';
 import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dialects/gemini/embed-result';
-import { decodeFault } from '#dialects/gemini/faults';
 import type { EmbedCall, Embedded } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
-import { post, refusalText, whole } from '../shared/post.ts';
-import type { Endpoint } from './generate-content.ts';
+import { attempt, notHonoured } from '../shared/attempt.ts';
+import type { OperationEndpoint } from '../shared/operation.ts';
+import { whole } from '../shared/post.ts';
 import { parsed } from '../shared/read-answer.ts';
 
-/** Vectors on the content generation wire. */
-export type EmbeddingEndpoint = Pick<Endpoint, 'url' | 'path' | 'model' | 'headers' | 'credentials' | 'upstreams'> & {
+/** Embeddings on the content generation wire. */
+interface EmbedEndpoint extends OperationEndpoint {
   /** By which operation vectors are asked for, and how many texts and bytes of them go into one request of it. */
-  readonly operation: EmbedOperation;
-};
+  readonly embedding: EmbedOperation;
+}
 
-interface EmbedOperation {
+export interface EmbedOperation {
   readonly name: string;
   readonly most: { readonly texts: number; readonly bytes: number };
   encode(texts: readonly string[], call: EmbedCall, purposes: EmbedCall['purposes'], model: string): JsonObject;
@@ -42,10 +42,10 @@ export const predict = (model: string): EmbedOperation => ({
 const atATime = 4;
 
 /** The vectors of texts, asked for in as many requests as it takes. @throws Fault of the first that failed */
-export async function embedContent(endpoint: EmbeddingEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const ignored = call.user === undefined ? [] : ['user: this wire has no place for it'];
-  if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'user' });
-  const batches = inBatches(textsOf(call), endpoint.operation.most);
+  if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
+  const batches = inBatches(textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));
   const told = answers.map(({ tokens }) => tokens);
   const isTold = told.every((tokens) => tokens !== undefined);
@@ -106,27 +106,13 @@ function inBatches(texts: readonly string[], most: EmbedOperation['most']): read
   return batches;
 }
 
-/** Asks with one credential after the other until one is taken. */
-async function asked(
-  { url, path, model, headers, credentials: all, upstreams, operation }: EmbeddingEndpoint,
-  call: EmbedCall,
-  batch: Batch,
-  context: TargetContext,
-) {
-  if (path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
-  const { from, texts } = batch;
-  const body = JSON.stringify(operation.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
-  const credentials = [...all()];
-  for (let credential = credentials.shift(); ; credential = credentials.shift()) {
-    const signed = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await credential?.headers(context.signal)), ...headers };
-    const response = await post(upstreams, { url, path: `${path}:${operation.name}`, headers: signed, body }, context);
-    try {
-      if (response.status === 200) return operation.decode(parsed(await whole(response, context)), texts.length);
-      const fault = decodeFault(response.status, await refusalText(response), response.headers, model);
-      if (fault.details.key) credential?.refused();
-      if (!fault.details.key || credentials.length === 0) throw fault;
-    } finally {
-      response.leave();
-    }
+async function asked(endpoint: EmbedEndpoint, call: EmbedCall, { from, texts }: Batch, context: TargetContext): Promise<Vectors> {
+  const { embedding, model } = endpoint;
+  const body = JSON.stringify(embedding.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
+  const { response } = await attempt(endpoint, { operation: embedding.name, body, ignored: [] }, context);
+  try {
+    return embedding.decode(parsed(await whole(response, context)), texts.length);
+  } finally {
+    response.leave();
   }
 }

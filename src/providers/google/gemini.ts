@@ -1,48 +1,35 @@
-import { trimEnd } from '#kit/text/trim-end';
-import type { Quirks } from '#dialects/gemini/quirks';
-import type { MediaPart } from '#core/conversation';
-import { generateContent, inPath, type Credential } from './generate-content.ts';
-import { batchEmbed, embedContent } from './embed-content.ts';
 import { gemini as dialect } from '#dialects/gemini/index';
-import { keyRing } from '../shared/keys.ts';
+import type { Quirks } from '#dialects/gemini/quirks';
+import { trimEnd } from '#kit/text/trim-end';
+import type { MediaPart } from '#core/conversation';
+import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
-import { oneTarget, type ProviderFactory } from '../shared/provider.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { openSignatures } from './signatures.ts';
+import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
+import { batchEmbed } from './embed-content.ts';
+import { openSignatures, withSignatures } from './signatures.ts';
+import { contentTarget, inPath } from './target.ts';
 
 /** The Gemini API, and anything that speaks as it does: with keys, without regions. */
-export const gemini: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
-  const ring = keyRing(apiKeys, clock);
-  const byKey = new Map(apiKeys.map((key): [string, Credential] => [key, { headers: () => ({ 'x-goog-api-key': key }), refused: () => ring.setAside(key) }]));
-  const credentials = () => ring.inTurn().map((key) => byKey.get(key)!);
-  const shared = { url, headers, credentials, upstreams, quirks: knownQuirks<Quirks>(clock), always: {}, signatures: openSignatures(dialect.name), clock };
-  const probes = () =>
-    probesByKey(apiKeys, (key) => ({
-      upstreams,
-      clock,
-      url,
-      path: `${base}/models?pageSize=1`,
-      refusal: dialect.decodeFault,
-      headers: () => ({ ...(key === undefined ? {} : { 'x-goog-api-key': key }), ...headers }),
-    }));
+  const signedWith = (key: string | undefined): RequestHeaders => ({ ...(key === undefined ? {} : { 'x-goog-api-key': key }), ...headers });
+  const shared = {
+    dialect: withSignatures(dialect, openSignatures(dialect.name)),
+    url,
+    upstreams,
+    clock,
+    credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
+    quirks: knownQuirks<Quirks>(clock),
+    embedding: batchEmbed,
+  };
+  const asked = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => signedWith(key) }));
   const provider = oneTarget(probes, (model) => {
     const word = inPath(model.replace(/^models\//, ''));
-    const path = word === undefined ? undefined : `${base}/models/${word}`;
-    return {
-      name: `${name}/${model}`,
-      provider: name,
-      model,
-      thoughts: 'summary',
-      get supports() {
-        return dialect.supports(shared.quirks.of(model));
-      },
-      generate: (call, context) => generateContent({ ...shared, path, model }, call, context),
-      embed: (call, context) => embedContent({ ...shared, path, model, operation: batchEmbed }, call, context),
-      searches: dialect.searches!,
-    };
+    return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
   });
   return { ...provider, needsContent: (part) => !isKnownThere(part, url) };
 };
@@ -52,3 +39,13 @@ function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
   const asked = URL.parse(url);
   return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));
 }
+
+const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';
+
+export const gemini: ProviderModule = {
+  dialect: dialect.name,
+  serves: 'any that speaks as the Gemini API',
+  examples: { gemini: { dialect: dialect.name, baseUrl, apiKeys: ['${GEMINI_API_KEY}'] } },
+  fromEnvironment: { name: 'gemini', key: 'GEMINI_API_KEY', baseUrl },
+  make,
+};

@@ -1,7 +1,8 @@
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
-import type { Credential } from './generate-content.ts';
+import { orAborted } from '#kit/async/or-aborted';
+import type { Credential } from '../shared/credentials.ts';
 import type { CredentialSettings } from '../shared/provider.ts';
 import { fileToken, metadataToken, wellKnownFile, type Token } from './tokens.ts';
 
@@ -55,7 +56,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
           return bearer(token.value);
         }
       }
-      return bearer((await unless(signal, renew())).value);
+      return bearer((await orAborted(renew(), signal)).value);
     },
     refused() {
       kept = undefined; // it may have been withdrawn
@@ -65,13 +66,3 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
 
 const longestMilliseconds = 10_000;
 const notRenewed = 'The credentials for the provider could not be renewed.';
-
-/** Waits no longer than the caller does. A caller who has left before hears the outcome too: a rejection that nobody hears would end the process. */
-function unless<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason as Error);
-    if (signal.aborted) leave();
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
-}

@@ -1,3 +1,4 @@
+import type { gemini } from '#dialects/gemini/index';
 import type { Events } from '#core/event';
 
 /**
@@ -5,7 +6,7 @@ import type { Events } from '#core/event';
  * other interfaces have no place to keep it. As many as fit are kept, the newest.
  */
 export interface Signatures {
-  note(said: Events): void;
+  note(events: Events): void;
   of(id: string): string | undefined;
 }
 
@@ -30,12 +31,30 @@ export function openSignatures(dialect: string): Signatures {
     }
   };
   return {
-    note(said) {
-      for (const event of said) {
+    note(events) {
+      for (const event of events) {
         const signature = event.type === 'tool-call' ? event.extra?.[dialect]?.['thoughtSignature'] : undefined;
         if (event.type === 'tool-call' && typeof signature === 'string' && sizeOf(event.id, signature) <= room / 8) keep(event.id, signature);
       }
     },
     of: (id) => kept.get(id),
+  };
+}
+
+/** A dialect that gives each function call back with the signature that came with it. */
+export function withSignatures(dialect: typeof gemini, signatures: Signatures): typeof gemini {
+  const noted = (events: Events): Events => {
+    signatures.note(events);
+    return events;
+  };
+  const options = { signatureOf: signatures.of };
+  return {
+    ...dialect,
+    encodeRequest: (call, model, quirks) => dialect.encodeRequest(call, model, quirks, options),
+    decoder(model, ignored, call) {
+      const frames = dialect.decoder(model, ignored, call);
+      return { ...frames, decode: (line) => noted(frames.decode(line)), end: () => noted(frames.end()) };
+    },
+    decodeResult: (body, model, ignored) => noted(dialect.decodeResult(body, model, ignored)),
   };
 }

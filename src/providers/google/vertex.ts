@@ -1,29 +1,32 @@
-import { trimEnd } from '#kit/text/trim-end';
-import type { Quirks } from '#dialects/gemini/quirks';
 import { gemini } from '#dialects/gemini/index';
-import type { Target } from '#core/target';
-import { generateContent, inPath } from './generate-content.ts';
-import { embedContent, predict } from './embed-content.ts';
+import type { Quirks } from '#dialects/gemini/quirks';
+import { trimEnd } from '#kit/text/trim-end';
+import type { Credential } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
-import type { ProviderFactory } from '../shared/provider.ts';
 import { probe } from '../shared/probe.ts';
-import { openSignatures } from './signatures.ts';
+import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
+import { predict } from './embed-content.ts';
 import { signIn } from './sign-in.ts';
+import { openSignatures, withSignatures } from './signatures.ts';
+import { contentTarget, inPath } from './target.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
-export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
+const make: ProviderFactory = (name, settings, upstreams, clock) => {
   const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
-  const credential = signIn(settings.credentials, upstreams, clock);
+  const account = signIn(settings.credentials, upstreams, clock);
+  const credential: Credential = {
+    headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
+    refused: () => account.refused(),
+  };
+  const inTurn = [credential];
   const shared = {
-    headers,
-    credentials: () => [credential],
+    dialect: withSignatures(gemini, openSignatures(gemini.name)),
     upstreams,
-    quirks: knownQuirks<Quirks>(clock),
-    always: { withoutIds: true },
-    signatures: openSignatures(gemini.name),
     clock,
+    credentials: { inTurn: () => inTurn },
+    quirks: knownQuirks<Quirks>(clock, { withoutIds: true }),
   };
   const lists = Object.keys(residency);
   const places = regions.map((entry) => {
@@ -32,7 +35,7 @@ export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
     return {
       region,
       url,
-      lists: lists.filter((list) => residency[list]?.includes(region)),
+      residency: lists.filter((list) => residency[list]?.includes(region)),
       base: `${trimEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
     };
   });
@@ -51,30 +54,16 @@ export const vertex: ProviderFactory = (name, settings, upstreams, clock) => {
           path: `${base}/${inside}:countTokens`,
           body,
           refusal: gemini.decodeFault,
-          headers: async (signal) => ({ 'content-type': 'application/json', ...(await credential.headers(signal)), ...headers }),
+          headers: (signal) => credential.headers(signal),
         }),
       );
     },
     targets(model) {
       const inside = modelPath(model, publisher);
-      const operation = predict(model);
-      const [target, ...others] = places.map(({ region, url, base, lists }): Target => {
-        const endpoint = { ...shared, url, path: inside && `${base}/${inside}`, model };
-        return {
-          name: `${name}/${region}/${model}`,
-          provider: name,
-          region,
-          model,
-          thoughts: 'summary',
-          residency: lists,
-          get supports() {
-            return gemini.supports(shared.quirks.of(model));
-          },
-          generate: (call, context) => generateContent(endpoint, call, context),
-          embed: (call, context) => embedContent({ ...endpoint, operation }, call, context),
-          searches: gemini.searches!,
-        };
-      });
+      const embedding = predict(model);
+      const [target, ...others] = places.map(({ region, url, base, residency }) =>
+        contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, embedding }, { region, residency }),
+      );
       return target && { target, others, order };
     },
   };
@@ -92,3 +81,25 @@ function modelPath(model: string, publisher: string): string | undefined {
 
 /** Ids of projects of a domain have a colon: `example.com:shop`. */
 const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_-]{0,127}$/i.test(project) ? encodeURIComponent(project) : undefined);
+
+export const vertex: ProviderModule = {
+  dialect: gemini.name,
+  kind: 'vertex',
+  serves: 'Google Cloud',
+  takes: ['project', 'regions', 'credentials'],
+  needs: ['project', 'regions'],
+  examples: {
+    platform: {
+      dialect: gemini.name,
+      kind: 'vertex',
+      project: 'my-project',
+      publisher: 'google',
+      baseUrl: 'https://{region}-aiplatform.googleapis.com/v1',
+      credentials: { serviceAccountFile: 'key.json' },
+      regions: ['us-central1', 'us-east1', 'us-east4', 'us-east5', 'us-south1', 'us-west1', 'us-west4'],
+      residency: { us: ['us-central1', 'us-east1'] },
+      order: 'listed',
+    },
+  },
+  make,
+};

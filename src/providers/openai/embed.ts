@@ -3,19 +3,19 @@ import { decodeResult, ends, passes, usageAtEnd } from '#dialects/openai/embeddi
 import { forwardedTurnBytes, type UpstreamResponse } from '#kit/upstream/response';
 import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
-import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import { upstreamFault, whole } from '../shared/post.ts';
-import { postInTurn, type Endpoint } from './endpoint.ts';
+import { attempt, notHonoured } from '../shared/attempt.ts';
+import type { OperationEndpoint } from '../shared/operation.ts';
 
 /** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
-export async function embed(endpoint: Endpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
+export async function embed(endpoint: OperationEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const { model } = endpoint;
-  const [notHonoured] = purposesIgnored(call);
-  if (context.strict && notHonoured !== undefined) throw new Fault('invalid', `Not every field can be honoured: ${notHonoured}.`);
+  const [ignored] = purposesIgnored(call);
+  if (context.strict && ignored !== undefined) throw notHonoured([ignored]);
   const passthrough = call.passthrough?.dialect === 'openai-embeddings' ? call.passthrough : undefined;
   const body = passthrough ? splice(passthrough.body, passthrough.places, { model: JSON.stringify(model) }) : JSON.stringify(encodeRequest(call, model));
-  const response = await postInTurn(endpoint, 'embeddings', body, context);
+  const { response } = await attempt(endpoint, { operation: 'embeddings', body, ignored: [] }, context);
   let isPassing = false;
   try {
     const first = await beginning(response);

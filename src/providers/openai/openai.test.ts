@@ -20,7 +20,7 @@ import {
   type Behaviour,
   type Upstream,
 } from '../../../test/support/fakes/upstream/index.ts';
-import { openai } from './chat.ts';
+import { openaiChat } from './chat.ts';
 
 let upstream: Upstream;
 let upstreams: Upstreams;
@@ -38,7 +38,7 @@ afterEach(() => upstream.reset());
 const request = { model: 'm', messages: [{ role: 'user', content: 'one two three' }] };
 
 const provider = (clock = systemClock) =>
-  openai('fake', { dialect: 'openai-chat', baseUrl: `${upstream.url}/v1`, apiKeys: ['sk-1'] }, upstreams, clock)!.targets('m', {})!.target;
+  openaiChat.make('fake', { dialect: 'openai-chat', baseUrl: `${upstream.url}/v1`, apiKeys: ['sk-1'] }, upstreams, clock)!.targets('m', {})!.target;
 
 const context = (firstByte = 5): TargetContext => ({
   requestId: 'req_1',

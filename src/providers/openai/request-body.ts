@@ -3,14 +3,16 @@ import type { Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
 import type { Passthrough } from '#core/passthrough';
+import type { ProviderRequest } from '../shared/attempt.ts';
 import { written } from '../shared/write-request.ts';
 
-/** The bytes for the provider: passed through the client's own with the model's name put in, else ours. */
-export function requestBody(
-  call: GenerateCall,
-  model: string,
-  quirks: Quirks | undefined,
-): { body: Uint8Array | string | Promise<Uint8Array>; ignored: readonly string[]; passthrough?: Passthrough } {
+export interface ChatRequest extends ProviderRequest {
+  /** Present where the client's own bytes are passed through. */
+  readonly passthrough?: Passthrough;
+}
+
+/** The bytes for the provider: the client's own with the model's name put in where they may be passed through, else ours. */
+export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): ChatRequest {
   const { passthrough } = call;
   if (passthrough?.dialect === 'openai-chat' && !quirks) {
     const streamOptions = call.extra['openai-chat']?.['stream_options'];

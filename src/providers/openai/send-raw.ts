@@ -1,4 +1,5 @@
 import { splice } from '#kit/json/scan';
+import type { Clock } from '#kit/async/clock';
 import { isCount } from '#dialects/shared/read-fields';
 import type { Usage, Events } from '#core/event';
 import type { TargetContext } from '#core/context';
@@ -7,16 +8,17 @@ import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { awaitingWords, upstreamFault } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
-import { postInTurn, type Endpoint } from './endpoint.ts';
+import { attempt } from '../shared/attempt.ts';
+import type { OperationEndpoint } from '../shared/operation.ts';
 
 /** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
 /** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
-export async function* pass(endpoint: Endpoint, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
+export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
-  const response = await postInTurn(endpoint, call.operation, body, context, contentType);
+  const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
   let size = 0;
   let told = 0;
   let tail = Buffer.alloc(0);
@@ -31,7 +33,7 @@ export async function* pass(endpoint: Endpoint, call: RawRequest, context: Targe
     return fresh;
   };
   try {
-    const awaiting = awaitingWords(response, context.patience, endpoint.clock);
+    const awaiting = awaitingWords(response, context.patience, clock);
     const first = await awaiting.take();
     yield [
       { type: 'started', model: endpoint.model, ignored: [] },
@@ -40,7 +42,7 @@ export async function* pass(endpoint: Endpoint, call: RawRequest, context: Targe
     awaiting.spoke();
     call.open(response.headers['content-type'] ?? 'application/octet-stream', []);
     if (first && !give(first)) await call.drained();
-    yield* passing(response, endpoint.clock, { give, drained: () => call.drained(), untold });
+    yield* passing(response, clock, { give, drained: () => call.drained(), untold });
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];
     throw upstreamFault(error, size > 0);

@@ -1,55 +1,98 @@
+import type { ProviderSide } from '#dialects/dialect';
+import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
-import type { GenerateCall } from '#core/call';
-import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
-import { refusalText } from './post.ts';
-import type { KeyRing } from './keys.ts';
+import { Fault, type FaultDetails } from '#core/fault';
+import type { Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
-import { written } from './write-request.ts';
+import { post, refusalText } from './post.ts';
 
-/** How a provider is asked, and what its refusals say. */
-export interface AttemptDeps<Quirks> {
-  readonly keys: KeyRing;
-  readonly quirks: KnownQuirks<Quirks>;
+/** Where and how a provider is asked for something about one of its models. Made once for each target. */
+export interface Endpoint<Call, Request extends ProviderRequest, Quirks> {
+  /** The model's name upstream. */
   readonly model: string;
-  readonly call: Pick<GenerateCall, 'turns'>;
-  encode(known: Quirks | undefined): { readonly body: unknown; readonly ignored: readonly string[] };
-  send(body: string | Uint8Array, key: string | undefined): Promise<UpstreamResponse>;
-  refusal(status: number, text: string, headers: UpstreamResponse['headers'], model: string): Fault;
-  /** What the model can do without, where that is why it refused and was not known. */
-  quirkOf(fault: Fault, known: Quirks | undefined): Quirks | undefined;
+  readonly upstreams: Upstreams;
+  readonly credentials: Credentials;
+  /** The client's header that is passed on, in lower case. */
+  readonly betaHeader?: string | undefined;
+  readonly quirks: KnownQuirks<Quirks>;
+  /** Where this call goes. @throws Fault `not-found` where the model's name can be part of no address */
+  address(call: Call): Address;
+  /** The call in the provider's words. */
+  encode(call: Call, quirks: Quirks | undefined): Request;
+  decodeFault: ProviderSide<never>['decodeFault'];
+  /** What a refusal teaches: see `ProviderSide`. */
+  learn(fault: Fault, call: Call, quirks: Quirks | undefined): Quirks | undefined;
+}
+
+export interface Address {
+  readonly url: URL;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/** What a provider is sent. */
+export interface ProviderRequest {
+  readonly body: Uint8Array | string | Promise<Uint8Array>;
+  /** Absent: JSON. */
+  readonly contentType?: string | undefined;
+  /** What cannot be honoured, as `field: reason`. */
+  readonly ignored: readonly string[];
 }
 
 /**
- * Asks with one key after the other until one is taken; otherwise than before where the model refused a field and can do without, which is remembered if that helps.
+ * Asks a provider until it accepts a request: with one credential after the other while they are refused, and otherwise than before where the refusal taught
+ * something about the model. What was learned is remembered once a request that was encoded with it is accepted.
  *
+ * @returns the response, whose status is 200, and the request that was accepted
  * @throws Fault of the last refusal; `invalid` where the client is strict and a field cannot be honoured
  */
-export async function attempt<Quirks>(
-  { keys, quirks, model, call, encode, send, refusal, quirkOf }: AttemptDeps<Quirks>,
-  { strict }: TargetContext,
-): Promise<{ response: UpstreamResponse; ignored: readonly string[] }> {
-  const turns = [...keys.inTurn()];
+export async function attempt<Call, Request extends ProviderRequest, Quirks>(
+  endpoint: Endpoint<Call, Request, Quirks>,
+  call: Call,
+  context: TargetContext,
+): Promise<{ readonly response: UpstreamResponse; readonly request: Request }> {
+  const { model, upstreams, quirks } = endpoint;
+  const { url, path } = endpoint.address(call);
+  const credentials = endpoint.credentials.inTurn();
+  let turn = 0;
   let known = quirks.of(model);
   let learned = false;
-  for (let key = turns.shift(); ;) {
-    const { body, ignored } = encode(known);
-    if (strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`);
-    const json = written(call, body);
-    const response = await send(typeof json === 'string' ? json : await json, key);
+  for (;;) {
+    const request = endpoint.encode(call, known);
+    if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
+    const credential = credentials[turn]!;
+    const signed = credential.headers(context.signal);
+    const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
+    const body = request.body instanceof Promise ? await request.body : request.body;
+    const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
-      if (learned && known) quirks.keep(model, known);
-      return { response, ignored };
+      if (learned) quirks.keep(model, known!);
+      return { response, request };
     }
-    const fault = refusal(response.status, await refusalText(response), response.headers, model);
-    const quirk = quirkOf(fault, known);
-    if (quirk) {
-      known = quirk;
+    const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
+    const lesson = endpoint.learn(fault, call, known);
+    if (lesson) {
+      known = lesson;
       learned = true;
-    } else {
-      if (fault.details.key && key !== undefined) keys.setAside(key);
-      if (!fault.details.key || turns.length === 0) throw fault;
-      key = turns.shift();
+      continue;
     }
+    if (fault.details.key) credential.refused();
+    if (!fault.details.key || ++turn === credentials.length) throw fault;
   }
 }
+
+/** The headers of the credential, which are those of the settings too: they stand above the client's own. */
+function withOwn(
+  headers: Readonly<Record<string, string>>,
+  { contentType }: ProviderRequest,
+  betaHeader: string | undefined,
+  context: TargetContext,
+): Readonly<Record<string, string>> {
+  const beta = betaHeader === undefined ? undefined : context.headers[betaHeader];
+  if (beta === undefined && contentType === undefined) return headers;
+  return { ...(beta === undefined ? {} : { [betaHeader!]: beta }), ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
+}
+
+export const notHonoured = (ignored: readonly string[], details: FaultDetails = {}): Fault =>
+  new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, details);

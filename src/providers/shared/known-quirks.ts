@@ -3,7 +3,7 @@ import type { Clock } from '#kit/async/clock';
 /** What the models of a provider were seen to refuse. Providers change: it is forgotten after an hour. */
 export interface KnownQuirks<Quirks> {
   of(model: string): Quirks | undefined;
-  /** To be called only when a request in this shape was taken: a refusal alone proves nothing. */
+  /** To be called only when a request that was encoded with them was accepted: a refusal alone proves nothing. */
   keep(model: string, quirks: Quirks): void;
 }
 
@@ -12,14 +12,15 @@ const keptMilliseconds = 3_600_000;
 const mostNames = 1000;
 const longestName = 500;
 
-export function knownQuirks<Quirks>(clock: Clock): KnownQuirks<Quirks> {
+/** @param always how the provider differs, whatever the model and whatever was learned */
+export function knownQuirks<Quirks>(clock: Clock, always?: Quirks): KnownQuirks<Quirks> {
   const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
   return {
     of(model) {
       const one = known.get(model);
       if (one && one.until > clock.monotonic()) return one.quirks;
       known.delete(model);
-      return undefined;
+      return always;
     },
     keep(model, quirks) {
       if (model.length > longestName) return;

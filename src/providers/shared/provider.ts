@@ -1,6 +1,7 @@
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Clock } from '#kit/async/clock';
 import type { MediaPart } from '#core/conversation';
+import type { ProviderKind } from '#core/provider-kind';
 import type { Target, TargetGroup } from '#core/target';
 
 /** What the settings say of a provider; each kind takes from it what it has a use for. */
@@ -62,6 +63,11 @@ export interface Probed {
 
 /** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
 export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
+
+/** A kind of provider: what the settings must know of it, and how it is made. */
+export interface ProviderModule extends ProviderKind {
+  readonly make: ProviderFactory;
+}
 
 /** A provider that has no regions. */
 export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({

@@ -1,6 +1,7 @@
 import type { Exchange } from '#http/exchange';
 import type { Asked, Once } from '#http/route';
 import type { Clock } from '#kit/async/clock';
+import { orAborted } from '#kit/async/or-aborted';
 import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
 import type { Store } from '#store/open';
@@ -68,7 +69,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       const turn = turns.get(place);
       if (!turn) return lead(request, exchange, run);
       if (!turn.fingerprint.equals(request.fingerprint)) throw anotherRequest();
-      const outcome = await unlessAborted(turn.outcome, exchange.signal);
+      const outcome = await orAborted(turn.outcome, exchange.signal);
       if (outcome instanceof Fault) throw outcome;
       if (outcome) return replay(exchange, outcome);
     }
@@ -234,12 +235,3 @@ const contextOf = (request: Keyed) => `idempotency/${placeOf(request)}`;
 
 const anotherRequest = () =>
   new Fault('unprocessable', 'Another request was sent with this Idempotency-Key before: use a new key for a new request.', { field: 'Idempotency-Key' });
-
-function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise: either, resolve, reject } = Promise.withResolvers<Result>();
-  const leave = () => reject(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener('abort', leave, { once: true });
-  promise.then(resolve, reject);
-  return either.finally(() => signal.removeEventListener('abort', leave));
-}

@@ -1,0 +1,56 @@
+import type { gemini } from '#dialects/gemini/index';
+import type { Quirks } from '#dialects/gemini/quirks';
+import type { Clock } from '#kit/async/clock';
+import type { Upstreams } from '#kit/upstream/pool';
+import { Fault } from '#core/fault';
+import type { Target } from '#core/target';
+import type { Address } from '../shared/attempt.ts';
+import type { Credentials } from '../shared/credentials.ts';
+import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
+import type { KnownQuirks } from '../shared/known-quirks.ts';
+import { asWritten } from '../shared/operation.ts';
+import { embedContent, type EmbedOperation } from './embed-content.ts';
+
+/** One model of a provider of the content generation wire, at one address. */
+export interface ContentPlace {
+  readonly dialect: typeof gemini;
+  readonly url: URL;
+  /** The path of the model, to which the operation is added; absent for a name that can have none. */
+  readonly path: string | undefined;
+  readonly model: string;
+  readonly credentials: Credentials;
+  readonly upstreams: Upstreams;
+  readonly quirks: KnownQuirks<Quirks>;
+  readonly clock: Clock;
+  readonly embedding: EmbedOperation;
+}
+
+/** @param provider its name in the settings */
+export function contentTarget(
+  provider: string,
+  { dialect, url, path, embedding, quirks, clock, ...shared }: ContentPlace,
+  more: Pick<Target, 'region' | 'residency'> = {},
+): Target {
+  const addressOf = (operation: string): Address => {
+    if (path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
+    return { url, path: `${path}:${operation}` };
+  };
+  const endpoint = generateEndpoint(dialect, {
+    ...shared,
+    quirks,
+    clock,
+    address: ({ stream }) => addressOf(stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
+  });
+  const { decodeFault } = dialect;
+  const embeddings = { ...shared, ...asWritten, embedding, decodeFault, address: ({ operation }: { readonly operation: string }) => addressOf(operation) };
+  return targetOf(provider, endpoint, {
+    ...more,
+    generate: (call, context) => generate(endpoint, call, context),
+    embed: (call, context) => embedContent(embeddings, call, context),
+  });
+}
+
+const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** A part of an address. @returns undefined for what cannot be one: nothing in it can lead elsewhere */
+export const inPath = (word: string): string | undefined => (segment.test(word) ? encodeURIComponent(word) : undefined);

@@ -1,0 +1,11 @@
+import type { RequestHeaders } from '../shared/credentials.ts';
+
+/** The headers of every request to a provider of OpenAI's wires. On Azure the key has a header of its own. @param configured those of the settings */
+export const headersOf =
+  (kind: string | undefined, configured: RequestHeaders) =>
+  (key: string | undefined): RequestHeaders => ({
+    'content-type': 'application/json',
+    'accept-encoding': 'identity',
+    ...(key === undefined ? {} : kind === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }),
+    ...configured,
+  });

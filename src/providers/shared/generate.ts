@@ -1,0 +1,76 @@
+import type { ProviderSide, WireTypes } from '#dialects/dialect';
+import type { Clock } from '#kit/async/clock';
+import type { GenerateCall } from '#core/call';
+import type { TargetContext } from '#core/context';
+import type { Events } from '#core/event';
+import type { Target } from '#core/target';
+import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { awaitingWords } from './post.ts';
+import { isEventStream, streamed, wholeJson } from './read-answer.ts';
+import { written } from './write-request.ts';
+
+/** A model that answers conversations in a dialect. */
+export interface GenerateEndpoint<Wire extends SideTypes, Request extends ProviderRequest = ProviderRequest> extends Endpoint<
+  GenerateCall,
+  Request,
+  Wire['quirks']
+> {
+  readonly dialect: ProviderSide<Wire>;
+  readonly clock: Clock;
+}
+
+type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
+
+/** What a provider says of its endpoint; the dialect says the rest. */
+type Place<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
+  readonly options?: Wire['options'];
+};
+
+export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...place }: Place<Wire>): GenerateEndpoint<Wire> {
+  const { encodeRequest, decodeFault, learn, betaHeader } = dialect;
+  return {
+    ...place,
+    dialect,
+    betaHeader,
+    encode(call, quirks) {
+      const { body, ignored } = encodeRequest(call, place.model, quirks, options);
+      return { body: written(call, body), ignored };
+    },
+    decodeFault,
+    learn,
+  };
+}
+
+/** Asks for an answer, and yields its events as they come. @throws Fault */
+export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { response, request } = await attempt(endpoint, call, context);
+  const { dialect, model, clock } = endpoint;
+  try {
+    if (call.stream && isEventStream(response)) {
+      yield* streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
+      return;
+    }
+    yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+  } finally {
+    response.leave();
+  }
+}
+
+/** What differs from target to target besides their endpoints. */
+type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;
+
+/** @param provider its name in the settings */
+export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pick<GenerateEndpoint<Wire>, 'dialect' | 'model' | 'quirks'>, more: More): Target {
+  const { dialect, model, quirks } = endpoint;
+  return {
+    ...more,
+    name: [provider, more.region, model].filter((part) => part !== undefined).join('/'),
+    provider,
+    model,
+    ...(dialect.thoughts ? { thoughts: dialect.thoughts } : {}),
+    ...(dialect.searches ? { searches: dialect.searches } : {}),
+    get supports() {
+      return dialect.supports(quirks.of(model)); // it learns
+    },
+  };
+}
