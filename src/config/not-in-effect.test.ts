@@ -29,5 +29,5 @@ test('each has a note in the schema, with all that is in it, and no other settin
   expect(noted(properties['auth'])).toBe(false);
   expect(noted(properties['auth']?.properties?.['oidc']?.properties?.['issuer'])).toBe(true);
   expect(noted(properties['auth']?.properties?.['keyInQuery'])).toBe(false);
-  expect(noted((properties['models']?.additionalProperties as Rule).properties?.['dimensions'])).toBe(true);
+  expect(noted((properties['models']!.additionalProperties as Rule).properties?.['dimensions'])).toBe(true);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readSettings } from '#config/index';
 import type { ByteLimits } from '#kit/memory/byte-budget';
 import { systemClock, type Clock } from '#kit/async/clock';
-import type { Outside } from '#kit/net/guarded-fetch';
+import type { Outside } from '#kit/net/guarded-dial';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 
