@@ -1,5 +1,5 @@
 import type { Metrics } from '#telemetry/metrics';
-import type { Done } from '#http/server';
+import type { Done } from '#http/requests';
 import type { Clock } from '#kit/async/clock';
 import { causeOf, type Log } from '#telemetry/log';
 

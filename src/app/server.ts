@@ -4,7 +4,7 @@ import { serve, type Listening } from '#http/server';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { ByteBudget, type ByteLimits } from '#kit/memory/byte-budget';
-import type { Outside } from '#kit/net/guarded-fetch';
+import type { Outside } from '#kit/net/guarded-dial';
 import type { Ongoing } from '#resources/api-keys/rights';
 import type { Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';

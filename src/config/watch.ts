@@ -54,7 +54,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   let again = false;
   let cancel = () => {};
   let closed = false;
-  let watched: readonly (() => void)[] = [];
+  let endWatching = () => {};
 
   const look = () => {
     if (stampOf(path) !== seen) settle();
@@ -81,9 +81,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     try {
       if (next instanceof Error) throw next;
       const names = differing(reading.settings, next.settings);
-      if (reading.file !== undefined && next.file === undefined) throw new BadSettings([{ place: reading.file, message: 'This file is gone.' }]);
-      // Who empties a file is about to write it, or did not mean to.
-      if (names.length > 0 && next.file !== undefined && isEmpty(next.file)) throw new BadSettings([{ place: next.file, message: 'This file is empty.' }]);
+      requireFile(reading, next, names.length > 0);
       const restart = differing(start.settings, next.settings).filter(needsRestart);
       const taken = names.length > 0 || isAsked ? changed({ reading: next, changed: names, restart }) : undefined;
       if (taken) void takeOver(next, taken);
@@ -106,17 +104,10 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     again = false;
   };
 
-  /** Links may lead elsewhere now, and a folder that was made anew is another. */
+  /** Links may lead elsewhere than before, and a folder that was made anew is another. */
   const rewatch = () => {
-    for (const close of watched) close();
-    watched = foldersOf(path).flatMap((folder) => {
-      try {
-        return watchFolder(folder, look, failed);
-      } catch (error) {
-        failed(error as Error);
-        return [];
-      }
-    });
+    endWatching();
+    endWatching = watchFolders(foldersOf(path), watchFolder, look, failed);
   };
 
   rewatch();
@@ -131,10 +122,30 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     close() {
       closed = true;
       cancel();
-      for (const close of watched) close();
-      watched = [];
+      endWatching();
     },
   };
+}
+
+/** @returns what ends the watching of all of them */
+function watchFolders(folders: readonly string[], watchFolder: WatchFolder, happened: () => void, failed: (error: Error) => void): () => void {
+  const watched = folders.flatMap((folder) => {
+    try {
+      return watchFolder(folder, happened, failed);
+    } catch (error) {
+      failed(error as Error);
+      return [];
+    }
+  });
+  return () => {
+    for (const end of watched.splice(0)) end();
+  };
+}
+
+/** @throws BadSettings where the file is gone, or changes settings by being empty: an editor may be about to write it */
+function requireFile(before: Reading, { file }: Reading, isChanged: boolean): void {
+  if (before.file !== undefined && file === undefined) throw new BadSettings([{ place: before.file, message: 'This file is gone.' }]);
+  if (isChanged && file !== undefined && isEmpty(file)) throw new BadSettings([{ place: file, message: 'This file is empty.' }]);
 }
 
 const needsRestart = (name: keyof Settings) => (restartSettings as readonly string[]).includes(name);

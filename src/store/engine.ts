@@ -7,8 +7,8 @@ import { overloaded, refusalOf } from '#store/sql-error';
 import { encode, type WireValue } from '#store/values';
 
 /**
- * The embedded database's thread and its life. A deadline passed or a fatal error ends the thread, since nothing else stops a statement of PGlite,
- * and a new one opens; every statement under way then fails, also those that had been committed but not yet told.
+ * The thread of the embedded database. A missed deadline or a fatal error ends the thread, since nothing else stops a statement of PGlite, and a new one
+ * opens. Every statement under way then fails, also one that was committed and not yet answered.
  */
 export interface Engine {
   /** Counts the threads: what was begun in one is lost in the next. */
@@ -20,11 +20,11 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** A call waits this long for a database that opens again before it is refused. */
+/** A statement waits this long for a database that is being opened again. */
 const patienceMilliseconds = 500;
-/** Replaying what a kill left behind takes its time. */
+/** Opening may replay what a kill left behind. */
 const openMilliseconds = 120_000;
-/** A thread that lived this long was no failure to open. */
+/** A thread that lived this long did not fail to open. */
 const steadyMilliseconds = 10_000;
 const longestBackOff = 10_000;
 const mostInFlight = 10_000;
@@ -36,117 +36,133 @@ interface Flight {
 }
 
 /** @throws Error when the database does not open the first time. */
-export async function openEngine({ start, clock, log }: { start: Start; clock: Clock; log: StoreLog }): Promise<Engine> {
-  let worker: Worker | undefined;
-  let reopened: Promise<void> | undefined;
-  let epoch = 0;
-  let failures = 0;
-  let openedAt = 0;
-  let closing = false;
-  let inFlight: Flight[] = [];
-  let outbox: Statement[] = [];
-  let disarm = () => {};
-  const leaving = new AbortController();
+export async function openEngine(deps: EngineDeps): Promise<Engine> {
+  const engine = new ThreadEngine(deps);
+  await engine.open();
+  return engine;
+}
 
-  async function open(): Promise<void> {
-    const opened = await openWorker(start, clock);
-    worker = opened;
-    openedAt = clock.monotonic();
-    opened.on('message', (message: FromWorker) => {
-      if (opened !== worker) return;
-      if (message.type === 'reply') settle(message.reply);
-      else if (message.type === 'fatal') fail(message.reason);
-    });
-    opened.on('error', (error) => opened === worker && fail(String(error)));
-    opened.on('exit', () => opened === worker && !closing && fail('its thread ended'));
+interface EngineDeps {
+  readonly start: Start;
+  readonly clock: Clock;
+  readonly log: StoreLog;
+}
+
+class ThreadEngine implements Engine {
+  epoch = 0;
+  readonly #deps: EngineDeps;
+  readonly #leaving = new AbortController();
+  #worker: Worker | undefined;
+  #reopened: Promise<void> | undefined;
+  #failures = 0;
+  #openedAt = 0;
+  #isClosing = false;
+  #inFlight: Flight[] = [];
+  #outbox: Statement[] = [];
+  #disarm = () => {};
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps;
   }
 
-  function settle(reply: Reply): void {
-    const flight = inFlight.shift();
+  get isAway(): boolean {
+    return !this.#worker;
+  }
+
+  async open(): Promise<void> {
+    const { start, clock } = this.#deps;
+    const opened = await openWorker(start, clock);
+    this.#worker = opened;
+    this.#openedAt = clock.monotonic();
+    opened.on('message', (message: FromWorker) => {
+      if (opened !== this.#worker) return;
+      if (message.type === 'reply') this.#settle(message.reply);
+      else if (message.type === 'fatal') this.#fail(message.reason);
+    });
+    opened.on('error', (error) => opened === this.#worker && this.#fail(String(error)));
+    opened.on('exit', () => opened === this.#worker && !this.#isClosing && this.#fail('its thread ended'));
+  }
+
+  async send(text: string, parameters: readonly unknown[], milliseconds: number): Promise<Answer> {
+    if (this.#isClosing) throw overloaded('The database is closing.');
+    if (!this.#worker) await Promise.race([this.#reopened, this.#deps.clock.sleep(patienceMilliseconds)]);
+    if (!this.#worker) throw overloaded('The database is being opened again.');
+    if (this.#inFlight.length >= mostInFlight) throw overloaded('Too much waits for the database.');
+    const statement: Statement = [text, parameters.map(owned)]; // may throw, so before it counts as sent
+    return new Promise((resolve, reject) => {
+      this.#inFlight.push({ milliseconds, resolve, reject });
+      if (this.#inFlight.length === 1) this.#arm();
+      if (this.#outbox.push(statement) === 1) queueMicrotask(() => this.#flush());
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#leaving.abort();
+    await this.#reopened;
+    this.#flush();
+    const last = this.#worker;
+    if (!last) return;
+    const gone = new Promise<void>((resolve) => last.once('exit', () => resolve()));
+    last.postMessage({ type: 'close' } satisfies ToWorker);
+    const giveUp = this.#deps.clock.after(openMilliseconds, () => void last.terminate());
+    await gone;
+    giveUp();
+    this.#disarm();
+    for (const flight of this.#inFlight.splice(0)) flight.reject(overloaded('The database is closed.'));
+  }
+
+  #settle(reply: Reply): void {
+    const flight = this.#inFlight.shift();
     if (reply.error) flight?.reject(refusalOf(reply.error));
     else flight?.resolve(answerOf(reply));
-    arm();
+    this.#arm();
   }
 
-  /** The clock runs for the oldest statement only: the thread takes them in order. */
-  function arm(): void {
-    disarm();
-    const head = inFlight[0];
-    disarm = head ? clock.after(head.milliseconds, () => fail(`a statement took longer than ${head.milliseconds} ms`)) : () => {};
+  /** The deadline is that of the oldest statement: the thread takes them in order. */
+  #arm(): void {
+    this.#disarm();
+    const head = this.#inFlight[0];
+    this.#disarm = head ? this.#deps.clock.after(head.milliseconds, () => this.#fail(`a statement took longer than ${head.milliseconds} ms`)) : () => {};
   }
 
-  function fail(reason: string): void {
-    const dying = worker!;
-    const lost = inFlight;
-    worker = undefined;
-    epoch++;
-    failures = clock.monotonic() - openedAt > steadyMilliseconds ? 1 : failures + 1;
-    [inFlight, outbox] = [[], []];
-    disarm();
+  #fail(reason: string): void {
+    const { clock, log } = this.#deps;
+    const dying = this.#worker!;
+    const lost = this.#inFlight;
+    this.#worker = undefined;
+    this.epoch++;
+    this.#failures = clock.monotonic() - this.#openedAt > steadyMilliseconds ? 1 : this.#failures + 1;
+    [this.#inFlight, this.#outbox] = [[], []];
+    this.#disarm();
     log.warn({ reason, lost: lost.length }, 'the embedded database is opened again');
     for (const flight of lost) flight.reject(overloaded('The database had to be opened again.', new Error(reason)));
-    reopened = reopen(dying);
+    this.#reopened = this.#reopen(dying);
   }
 
   /** Two threads on one folder would destroy it: the old one is gone before a new one starts. */
-  async function reopen(dying: Worker): Promise<void> {
+  async #reopen(dying: Worker): Promise<void> {
+    const { clock, log } = this.#deps;
     await dying.terminate();
-    while (!closing) {
+    while (!this.#isClosing) {
       try {
-        if (failures > 1) await clock.sleep(Math.min(250 * 2 ** (failures - 1), longestBackOff), leaving.signal);
-        return await open();
+        if (this.#failures > 1) await clock.sleep(Math.min(250 * 2 ** (this.#failures - 1), longestBackOff), this.#leaving.signal);
+        return await this.open();
       } catch (error) {
-        if (closing) return;
-        failures++;
+        if (this.#isClosing) return;
+        this.#failures++;
         log.error({ err: error }, 'the embedded database does not open');
       }
     }
   }
 
-  function flush(): void {
-    if (outbox.length === 0 || !worker) return;
-    const statements = outbox;
-    outbox = [];
-    worker.postMessage({ type: 'batch', statements } satisfies ToWorker);
+  #flush(): void {
+    if (this.#outbox.length === 0 || !this.#worker) return;
+    const statements = this.#outbox;
+    this.#outbox = [];
+    this.#worker.postMessage({ type: 'batch', statements } satisfies ToWorker);
   }
-
-  await open();
-  return {
-    get epoch() {
-      return epoch;
-    },
-    get isAway() {
-      return !worker;
-    },
-    async send(text, parameters, milliseconds) {
-      if (closing) throw overloaded('The database is closing.');
-      if (!worker) await Promise.race([reopened, clock.sleep(patienceMilliseconds)]);
-      if (!worker) throw overloaded('The database is being opened again.');
-      if (inFlight.length >= mostInFlight) throw overloaded('Too much waits for the database.');
-      const statement: Statement = [text, parameters.map(owned)]; // may throw, so before it counts as sent
-      return new Promise((resolve, reject) => {
-        inFlight.push({ milliseconds, resolve, reject });
-        if (inFlight.length === 1) arm();
-        if (outbox.push(statement) === 1) queueMicrotask(flush);
-      });
-    },
-    async close() {
-      if (closing) return;
-      closing = true;
-      leaving.abort();
-      await reopened;
-      flush();
-      const last = worker;
-      if (!last) return;
-      const gone = new Promise<void>((resolve) => last.once('exit', () => resolve()));
-      last.postMessage({ type: 'close' } satisfies ToWorker);
-      const giveUp = clock.after(openMilliseconds, () => void last.terminate());
-      await gone;
-      giveUp();
-      disarm();
-      for (const flight of inFlight.splice(0)) flight.reject(overloaded('The database is closed.'));
-    },
-  };
 }
 
 /** The thread of a folder, open. Its file has the extension of this one: `.ts` in the sources, `.js` in the package. */

@@ -53,7 +53,7 @@ export interface Job {
   readonly endedAt: Date | null;
 }
 
-const sorryMilliseconds = 1000;
+const retryMilliseconds = 1000;
 const purgeMilliseconds = 3_600_000;
 const purgeRows = 1000;
 const purgePieces = 100;
@@ -69,7 +69,7 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
     purging = inPieces(() => purgeSome(store.db), { size: purgeRows, most: purgePieces })
       .then((done) => void (purgeAt = clock.monotonic() + (done ? purgeMilliseconds : 0)))
       .catch((error: unknown) => {
-        purgeAt = clock.monotonic() + sorryMilliseconds;
+        purgeAt = clock.monotonic() + retryMilliseconds;
         log.warn({ err: error }, 'jobs that ended long ago cannot be deleted');
       })
       .finally(() => (purging = undefined));

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Clock } from '#kit/async/clock';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
-import { isTooMany, settingsOf } from '#store/server';
+import { isTooMany, settingsOf } from './connection.ts';
 
 const channel = 'dragoman';
 /** A connection that has silently gone is noticed within two of these. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ByteLimits } from '#kit/memory/byte-budget';
 import { systemClock, type Clock } from '#kit/async/clock';
-import type { Outside } from '#kit/net/guarded-fetch';
+import type { Outside } from '#kit/net/guarded-dial';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
 import { readSettings } from './settings-folder.ts';

@@ -76,67 +76,93 @@ const leastCharge = 0.1;
 /** Owners in memory above which those without a job are forgotten once the others have caught up with them. */
 const manyOwners = 100;
 
-export function openFairSemaphore({ each, all, unfinished }: Bounds, clock: Pick<Clock, 'monotonic'> = systemClock): FairSemaphore {
-  const owners = new Map<string, Owner>();
-  const line = new Set<Waiting>();
-  const total = { running: 0, jobs: 0, size: 0, owners: 0 };
-  /** How far the owner was whose turn began last. */
-  let reached = 0;
-  let closed: Error | undefined;
+export const openFairSemaphore = (bounds: Bounds, clock: Pick<Clock, 'monotonic'> = systemClock): FairSemaphore => new OwnerTurns(bounds, clock);
 
-  const admit = ({ owner: name, size }: Job): Owner => {
-    const owner = owners.get(name) ?? { name, running: 0, jobs: 0, size: 0, used: 0 };
+class OwnerTurns implements FairSemaphore {
+  readonly #bounds: Bounds;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #owners = new Map<string, Owner>();
+  readonly #line = new Set<Waiting>();
+  readonly #total = { running: 0, jobs: 0, size: 0, owners: 0 };
+  /** The `used` of the owner whose turn began last. */
+  #reached = 0;
+  #closed: Error | undefined;
+
+  constructor(bounds: Bounds, clock: Pick<Clock, 'monotonic'>) {
+    this.#bounds = bounds;
+    this.#clock = clock;
+  }
+
+  run<Result>(job: Job, work: () => Promise<Result>): Promise<Result> {
+    return this.runInPieces(job, (turn) => turn(job.size, work));
+  }
+
+  async runInPieces<Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result> {
+    const { size, signal } = job;
+    signal.throwIfAborted();
+    if (this.#closed) throw this.#closed;
+    const owner = this.#admit(job);
+    try {
+      return await work((pieceSize, piece) => this.#turn(owner, pieceSize, signal, piece));
+    } finally {
+      this.#discharge(owner, size);
+    }
+  }
+
+  close(reason: Error): void {
+    this.#closed = reason;
+    const waiting = [...this.#line];
+    this.#line.clear();
+    for (const { fail } of waiting) fail(reason);
+  }
+
+  #admit({ owner: name, size }: Job): Owner {
+    const { unfinished } = this.#bounds;
+    const total = this.#total;
+    const owner = this.#owners.get(name) ?? { name, running: 0, jobs: 0, size: 0, used: 0 };
     const holds = { jobs: owner.jobs + 1, size: owner.size + size };
     if (owner.jobs > 0 && exceeds(holds, unfinished.each)) throw new QueueFull('owner');
     const among = total.owners + (owner.jobs > 0 ? 0 : 1);
     const share = { jobs: unfinished.all.jobs / among, size: unfinished.all.size / among };
     if (exceeds({ jobs: total.jobs + 1, size: total.size + size }, unfinished.all) && exceeds(holds, share)) throw new QueueFull('all');
-    owners.set(name, Object.assign(owner, holds, { used: Math.max(owner.used, reached) }));
+    this.#owners.set(name, Object.assign(owner, holds, { used: Math.max(owner.used, this.#reached) }));
     Object.assign(total, { jobs: total.jobs + 1, size: total.size + size, owners: among });
     return owner;
-  };
+  }
 
-  const discharge = (owner: Owner, size: number): void => {
+  #discharge(owner: Owner, size: number): void {
+    const owners = this.#owners;
+    const total = this.#total;
     owner.jobs--;
     owner.size -= size;
     total.jobs--;
     total.size -= size;
     if (owner.jobs === 0) total.owners--;
     if (total.jobs === 0) owners.clear();
-    else if (owners.size > manyOwners) for (const one of owners.values()) if (one.jobs === 0 && one.used <= reached) owners.delete(one.name);
-  };
+    else if (owners.size > manyOwners) for (const one of owners.values()) if (one.jobs === 0 && one.used <= this.#reached) owners.delete(one.name);
+  }
 
-  const begin = (owner: Owner): void => {
-    total.running++;
-    owner.running++;
-    reached = Math.max(reached, owner.used);
-  };
+  async #turn<Result>(owner: Owner, size: number, signal: AbortSignal, piece: () => Promise<Result>): Promise<Result> {
+    await this.#wait(owner, size, signal);
+    const beganAt = this.#clock.monotonic();
+    try {
+      signal.throwIfAborted();
+      return await piece();
+    } finally {
+      this.#end(owner, this.#clock.monotonic() - beganAt);
+    }
+  }
 
-  const end = (owner: Owner, milliseconds: number): void => {
-    total.running--;
-    owner.running--;
-    owner.used += Math.max(leastCharge, milliseconds);
-    next();
-  };
-
-  const next = (): void => {
-    let best: Waiting | undefined;
-    for (const one of line) if (one.owner.running < each && (!best || isBefore(one, best))) best = one;
-    if (!best) return;
-    line.delete(best);
-    begin(best.owner);
-    best.enter();
-  };
-
-  const wait = async (owner: Owner, size: number, signal: AbortSignal): Promise<void> => {
+  async #wait(owner: Owner, size: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (closed) throw closed;
-    if (total.running < all && owner.running < each) return begin(owner);
+    if (this.#closed) throw this.#closed;
+    const { each, all } = this.#bounds;
+    if (this.#total.running < all && owner.running < each) return this.#begin(owner);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { owner, size, enter: resolve, fail: reject };
-    line.add(waiting);
+    this.#line.add(waiting);
     const left = () => {
-      if (line.delete(waiting)) reject(signal.reason as Error);
+      if (this.#line.delete(waiting)) reject(signal.reason as Error);
     };
     signal.addEventListener('abort', left);
     try {
@@ -144,41 +170,29 @@ export function openFairSemaphore({ each, all, unfinished }: Bounds, clock: Pick
     } finally {
       signal.removeEventListener('abort', left);
     }
-  };
+  }
 
-  const turnOf = async <Result>(owner: Owner, size: number, signal: AbortSignal, piece: () => Promise<Result>): Promise<Result> => {
-    await wait(owner, size, signal);
-    const beganAt = clock.monotonic();
-    try {
-      signal.throwIfAborted();
-      return await piece();
-    } finally {
-      end(owner, clock.monotonic() - beganAt);
-    }
-  };
+  #begin(owner: Owner): void {
+    this.#total.running++;
+    owner.running++;
+    this.#reached = Math.max(this.#reached, owner.used);
+  }
 
-  const runInPieces = async <Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result> => {
-    const { size, signal } = job;
-    signal.throwIfAborted();
-    if (closed) throw closed;
-    const owner = admit(job);
-    try {
-      return await work((pieceSize, piece) => turnOf(owner, pieceSize, signal, piece));
-    } finally {
-      discharge(owner, size);
-    }
-  };
+  #end(owner: Owner, milliseconds: number): void {
+    this.#total.running--;
+    owner.running--;
+    owner.used += Math.max(leastCharge, milliseconds);
+    this.#next();
+  }
 
-  return {
-    run: (job, work) => runInPieces(job, (turn) => turn(job.size, work)),
-    runInPieces,
-    close(reason) {
-      closed = reason;
-      const waiting = [...line];
-      line.clear();
-      for (const { fail } of waiting) fail(reason);
-    },
-  };
+  #next(): void {
+    let best: Waiting | undefined;
+    for (const one of this.#line) if (one.owner.running < this.#bounds.each && (!best || isBefore(one, best))) best = one;
+    if (!best) return;
+    this.#line.delete(best);
+    this.#begin(best.owner);
+    best.enter();
+  }
 }
 
 const exceeds = (load: Load, bound: Load) => load.jobs > bound.jobs || load.size > bound.size;

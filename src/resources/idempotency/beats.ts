@@ -22,7 +22,7 @@ interface Held {
 
 const renewMilliseconds = (leaseSeconds * 1000) / 6;
 /** After one that did not come through. */
-const sorryMilliseconds = 1000;
+const retryMilliseconds = 1000;
 const fenceMilliseconds = 1000;
 const lookMilliseconds = 200;
 const purgeMilliseconds = 600_000;
@@ -125,7 +125,7 @@ function pulse(clock: Clock, milliseconds: number, { isNeeded, act, failed }: Be
         failed(cause);
       });
     isStarted = false;
-    start(hasFailed ? Math.min(milliseconds, sorryMilliseconds) : milliseconds);
+    start(hasFailed ? Math.min(milliseconds, retryMilliseconds) : milliseconds);
   };
   return {
     start: () => start(),

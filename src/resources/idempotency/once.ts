@@ -5,11 +5,11 @@ import { orAborted } from '#kit/async/or-aborted';
 import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
 import type { Store } from '#store/open';
-import { openBeats } from './beats.ts';
-import { openClaims } from './claims.ts';
+import { openBeats, type Beats } from './beats.ts';
+import { openClaims, type Claims } from './claims.ts';
 import { keyed, type Keyed } from './key.ts';
 import { pack, replay, unpack, type ReplayRecord } from './replay-record.ts';
-import { openRoom } from './room.ts';
+import { openRoom, type Room } from './room.ts';
 
 export interface IdempotencyDeps {
   readonly store: Store;
@@ -32,13 +32,13 @@ export interface Idempotency {
 
 /** Bytes of an answer's body. */
 const mostBytes = 8 * 2 ** 20;
-/** An answer waits so long for the database: to lose it would be worse than not to keep it. It is kept later, while the key is ours. */
+/** How long the end of an answer waits for the database. After that it is sent all the same, and kept later while the key is ours. */
 const patienceMilliseconds = 2000;
-const sorryMilliseconds = 1000;
+const retryMilliseconds = 1000;
 /** Bytes of answers that have been given and wait for the database to be kept. */
 const mostWaitingBytes = 64 * 2 ** 20;
 
-/** What one of several same requests that ask at once tells the others: the answer, a refusal for all, or that the next may try. */
+/** How the first of several concurrent requests with one key ended: the answer for all, a fault for all, or undefined: the next one may try. */
 type Outcome = ReplayRecord | Fault | undefined;
 
 interface Attempt {
@@ -51,87 +51,111 @@ interface Attempt {
  * frees the key: a refusal, an error inside of a stream, a client that leaves in the middle, a process that dies. While the database is away such requests
  * are refused: what cannot be remembered is not spent.
  */
-export async function openIdempotency({ store, seal, boot, pepper, clock, longestSeconds, log }: IdempotencyDeps): Promise<Idempotency> {
-  const claims = openClaims(store, boot);
-  if (store.kind === 'embedded') await claims.freeAll(); // nobody else has the folder: who was answering is gone
-  const beats = openBeats(claims, clock, log);
-  const room = openRoom(claims, clock);
-  const turns = new Map<string, Attempt>();
-  const endings = new Set<Promise<void>>();
-  let waitingBytes = 0;
-  let isClosed = false;
+export async function openIdempotency(deps: IdempotencyDeps): Promise<Idempotency> {
+  const claims = openClaims(deps.store, deps.boot);
+  if (deps.store.kind === 'embedded') await claims.freeAll(); // no other process has the folder: whoever was answering is gone
+  const once = new OncePerKey(deps, claims);
+  return { once: (asked, key, run) => once.answer(asked, key, run), close: () => once.close() };
+}
 
-  async function once({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
+interface Claimed {
+  readonly request: Keyed;
+  readonly mine: Mine;
+  readonly end: (outcome: Outcome) => void;
+}
+
+class OncePerKey {
+  readonly #deps: IdempotencyDeps;
+  readonly #claims: Claims;
+  readonly #beats: Beats;
+  readonly #room: Room;
+  /** The requests of this process that have a key, by user and key. */
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #endings = new Set<Promise<void>>();
+  #waitingBytes = 0;
+  #isClosed = false;
+
+  constructor(deps: IdempotencyDeps, claims: Claims) {
+    this.#deps = deps;
+    this.#claims = claims;
+    this.#beats = openBeats(claims, deps.clock, deps.log);
+    this.#room = openRoom(claims, deps.clock);
+  }
+
+  async answer({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
+    const { pepper, longestSeconds } = this.#deps;
     const request = keyed({ userId: caller.userId, key, method: exchange.method, url: exchange.url, body: bytes }, pepper);
     const place = placeOf(request);
     exchange.expire(longestSeconds());
     for (;;) {
-      const turn = turns.get(place);
-      if (!turn) return lead(request, exchange, run);
-      if (!turn.fingerprint.equals(request.fingerprint)) throw anotherRequest();
-      const outcome = await orAborted(turn.outcome, exchange.signal);
+      const attempt = this.#attempts.get(place);
+      if (!attempt) return this.#lead(request, exchange, run);
+      if (!attempt.fingerprint.equals(request.fingerprint)) throw otherRequestFault();
+      const outcome = await orAborted(attempt.outcome, exchange.signal);
       if (outcome instanceof Fault) throw outcome;
       if (outcome) return replay(exchange, outcome);
     }
   }
 
-  /** The one of this process that asks the database; the others with its key wait for it. */
-  async function lead(request: Keyed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#within(patienceMilliseconds, Promise.all(Array.from(this.#attempts.values(), ({ outcome }) => outcome)));
+    this.#beats.stop();
+    await Promise.all(this.#endings);
+  }
+
+  /** The one request of this process that asks the database; the others with its key wait for it. */
+  async #lead(request: Keyed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const place = placeOf(request);
-    turns.set(place, { fingerprint: request.fingerprint, outcome: promise });
+    this.#attempts.set(place, { fingerprint: request.fingerprint, outcome: promise });
     const end = (outcome: Outcome) => {
-      turns.delete(place);
+      this.#attempts.delete(place);
       resolve(outcome);
     };
     let found: ReplayRecord | Mine;
     try {
-      found = await claimed(request, exchange.signal);
+      found = await this.#claimed(request, exchange.signal);
     } catch (error) {
       end(error instanceof Fault && !exchange.signal.aborted ? error : undefined);
       throw error;
     }
-    if ('claim' in found) return answer({ request, mine: found, end }, exchange, run);
+    if ('claim' in found) return this.#run({ request, mine: found, end }, exchange, run);
     end(found);
     await replay(exchange, found);
   }
 
-  /** @returns our claim, or the answer there is */
-  async function claimed(request: Keyed, signal: AbortSignal): Promise<Mine | ReplayRecord> {
+  /** @returns our claim, or the answer that is kept */
+  async #claimed(request: Keyed, signal: AbortSignal): Promise<Mine | ReplayRecord> {
+    const { clock, seal } = this.#deps;
     for (;;) {
       const since = clock.monotonic();
-      const found = await claims.take(request);
-      if (found.type === 'mine') return admitted(request, { claim: found.claim, since }, signal);
-      if (!found.fingerprint.equals(request.fingerprint)) throw anotherRequest();
+      const found = await this.#claims.take(request);
+      if (found.type === 'mine') return this.#admitted(request, { claim: found.claim, since }, signal);
+      if (!found.fingerprint.equals(request.fingerprint)) throw otherRequestFault();
       if (found.type === 'kept') return unpack(seal.open(found.sealed, contextOf(request)));
-      await beats.over(found.claim, signal);
+      await this.#beats.over(found.claim, signal);
     }
   }
 
-  async function admitted({ userId }: Keyed, mine: Mine, signal: AbortSignal): Promise<Mine> {
+  async #admitted({ userId }: Keyed, mine: Mine, signal: AbortSignal): Promise<Mine> {
     try {
-      await room.enter(userId);
+      await this.#room.enter(userId);
       signal.throwIfAborted();
       return mine;
     } catch (error) {
-      await freed(mine.claim);
+      await this.#free(mine.claim);
       throw error;
     }
   }
 
-  interface Claimed {
-    readonly request: Keyed;
-    readonly mine: Mine;
-    readonly end: (outcome: Outcome) => void;
-  }
-
-  /** Runs the request with its end held back until the answer is kept. Where the key may be another process's, the run ends: it may begin there. */
-  async function answer({ request, mine: { claim, since }, end }: Claimed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+  /** Runs the request, and holds its end back until the answer is kept. Where another process may have the key, the run ends: it may begin there. */
+  async #run({ request, mine: { claim, since }, end }: Claimed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
     const ours = new AbortController();
     let isRunning = true;
-    const release = beats.hold(claim, since, () => {
+    const release = this.#beats.hold(claim, since, () => {
       ours.abort();
-      if (isRunning) exchange.cut(lostKey());
+      if (isRunning) exchange.cut(lostKeyFault());
     });
     const letGo = () => {
       isRunning = false;
@@ -140,7 +164,7 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
     const recording = exchange.record(mostBytes);
     const giveUp = () => {
       letGo();
-      ending(freed(claim).then(() => end(undefined)));
+      this.#track(this.#free(claim).then(() => end(undefined)));
     };
     try {
       await run();
@@ -156,69 +180,61 @@ export async function openIdempotency({ store, seal, boot, pepper, clock, longes
       return giveUp();
     }
     const kept: ReplayRecord = { ...sent, requestId: exchange.id };
-    const keeping = keep(request, claim, kept, ours.signal).finally(letGo);
-    ending(keeping);
-    await within(patienceMilliseconds, keeping);
+    const keeping = this.#keep(request, claim, kept, ours.signal).finally(letGo);
+    this.#track(keeping);
+    await this.#within(patienceMilliseconds, keeping);
     exchange.release();
     end(kept);
   }
 
-  /** Never rejects: an answer that cannot be kept is an answer all the same. @param ours aborted when the claim may be another's */
-  async function keep(request: Keyed, claim: string, kept: ReplayRecord, ours: AbortSignal): Promise<void> {
+  /** Never rejects: an answer that cannot be kept is still given. @param ours aborted when another process may have the claim */
+  async #keep(request: Keyed, claim: string, kept: ReplayRecord, ours: AbortSignal): Promise<void> {
     try {
-      const sealed = seal.seal(pack(kept), contextOf(request));
-      room.took(request.userId, sealed.length);
-      if (!(await patiently(() => claims.keep(claim, sealed), sealed.length, ours))) throw new Error('The claim was over: it could not be renewed in time.');
+      const sealed = this.#deps.seal.seal(pack(kept), contextOf(request));
+      this.#room.took(request.userId, sealed.length);
+      if (!(await this.#retried(() => this.#claims.keep(claim, sealed), sealed.length, ours)))
+        throw new Error('The claim was over: it could not be renewed in time.');
     } catch (error) {
-      log('An idempotent answer was not kept.', error);
-      await freed(claim);
+      this.#deps.log('An idempotent answer was not kept.', error);
+      await this.#free(claim);
     }
   }
 
-  /** Asks a database that is away again and again, while the claim is ours and not too much waits. */
-  async function patiently(work: () => Promise<boolean>, bytes: number, ours: AbortSignal): Promise<boolean> {
-    waitingBytes += bytes;
+  /** Retries while the database is away, the claim is ours and not too much waits. */
+  async #retried(work: () => Promise<boolean>, bytes: number, ours: AbortSignal): Promise<boolean> {
+    this.#waitingBytes += bytes;
     try {
       for (;;) {
         try {
           return await work();
         } catch (error) {
           const isAway = error instanceof Fault && error.code === 'overloaded';
-          if (!isAway || isClosed || ours.aborted || waitingBytes > mostWaitingBytes) throw error;
-          await clock.sleep(sorryMilliseconds);
+          if (!isAway || this.#isClosed || ours.aborted || this.#waitingBytes > mostWaitingBytes) throw error;
+          await this.#deps.clock.sleep(retryMilliseconds);
         }
       }
     } finally {
-      waitingBytes -= bytes;
+      this.#waitingBytes -= bytes;
     }
   }
 
-  /** Never rejects: what cannot be freed is free when its lease is over. */
-  async function freed(claim: string): Promise<void> {
-    await claims.free(claim).catch((error: unknown) => log('An idempotency key is free only after its lease.', error));
+  /** Never rejects: a claim that cannot be freed is free when its lease is over. */
+  async #free(claim: string): Promise<void> {
+    await this.#claims.free(claim).catch((error: unknown) => this.#deps.log('An idempotency key is free only after its lease.', error));
   }
 
-  async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  async #within(milliseconds: number, work: Promise<unknown>): Promise<void> {
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const cancel = clock.after(milliseconds, resolve);
+    const cancel = this.#deps.clock.after(milliseconds, resolve);
     await Promise.race([work, over]);
     cancel();
   }
 
-  function ending(work: Promise<void>): void {
-    endings.add(work);
-    void work.finally(() => endings.delete(work));
+  /** Work that `close` waits for. */
+  #track(work: Promise<void>): void {
+    this.#endings.add(work);
+    void work.finally(() => this.#endings.delete(work));
   }
-
-  return {
-    once,
-    async close() {
-      isClosed = true;
-      await within(patienceMilliseconds, Promise.all(Array.from(turns.values(), ({ outcome }) => outcome)));
-      beats.stop();
-      await Promise.all(endings);
-    },
-  };
 }
 
 /** The key is ours, and was asked for at this time (monotonic milliseconds). */
@@ -227,11 +243,11 @@ interface Mine {
   readonly since: number;
 }
 
-const lostKey = () =>
+const lostKeyFault = () =>
   new Fault('overloaded', 'The database was away for too long to hold the Idempotency-Key of this request: please try again.', { retryAfter: 1 });
 
 const placeOf = ({ userId, name }: Keyed) => `${userId}/${name.toString('base64url')}`;
 const contextOf = (request: Keyed) => `idempotency/${placeOf(request)}`;
 
-const anotherRequest = () =>
+const otherRequestFault = () =>
   new Fault('unprocessable', 'Another request was sent with this Idempotency-Key before: use a new key for a new request.', { field: 'Idempotency-Key' });

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import { secondsAhead } from '#store/database-clock';
-import type { Entry, StoredDeps, StoredResponses } from './store.ts';
+import type { Entry } from './entry-table.ts';
+import type { StoredDeps, StoredResponses } from './store.ts';
 
 export interface Conversation {
   readonly id: string;

@@ -2,7 +2,8 @@ import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
-import type { Entry, StoredResponses } from './store.ts';
+import type { Entry } from './entry-table.ts';
+import type { StoredResponses } from './store.ts';
 
 /** Responses that are worked on in the background: each is a job, which outlives the process. */
 export interface Runs<Body> {

@@ -1,27 +1,12 @@
-import { sql } from 'kysely';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
-import type { Database } from '#store/driver';
 import type { Access, Store } from '#store/open';
-import { secondsAhead } from '#store/database-clock';
 import { batched } from '#store/batch';
+import { copies, EntryTable, type Entry, type Link, type Sealed } from './entry-table.ts';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
-
-/** A response of a user, or what else stands in a conversation. */
-export interface Entry<Body> {
-  readonly userId: number;
-  readonly id: string;
-  /** The entry it goes on from. */
-  readonly previousId?: string;
-  readonly status: string;
-  /** Items of its input and output. */
-  readonly items: number;
-  /** What was asked and answered: JSON, sealed at rest. */
-  readonly body: Body;
-}
 
 /** Another user's entry is not there. */
 export interface StoredResponses<Body> {
@@ -50,9 +35,6 @@ export interface StoredResponses<Body> {
 
 const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
-const daySeconds = 86_400;
-/** What is read, and what is made of it. */
-const copies = 2;
 
 export interface StoredDeps {
   readonly store: Store;
@@ -63,8 +45,6 @@ export interface StoredDeps {
   readonly mostBytes: () => number;
 }
 
-type Sealed = Omit<Entry<unknown>, 'body'> & { readonly body: Buffer };
-
 const writing = {
   most: 100,
   bytes: { most: 8 * 2 ** 20, of: ({ body }: Sealed) => body.length },
@@ -72,158 +52,75 @@ const writing = {
   crowded: 'Too many responses are being kept.',
 };
 
-interface Row {
-  readonly id: string;
-  readonly previous_id: string | null;
-  readonly status: string;
-  readonly items: number;
-  readonly body: Buffer;
-}
-
-/** What is read of each entry of a chain before their bodies are. */
-interface Link {
-  readonly id: string;
-  readonly previous_id: string | null;
-  readonly items: number;
-  readonly bytes: number;
-}
-
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
 export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredDeps): StoredResponses<Body> {
-  const expiry = () => secondsAhead(retentionDays() * daySeconds);
-  const entryOf = (userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> => ({
-    userId,
-    id,
-    ...(previousId === null ? {} : { previousId }),
-    status,
-    items,
-    body: JSON.parse(seal.open(body, contextOf(userId, id)).toString('utf8')) as Body,
-  });
-  const read = async (userId: number, ids: readonly string[], memory?: NeededMemory): Promise<Entry<Body>[]> => {
-    const { rows } = await sql<Row>`
-      select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(store.db);
-    for (const { body } of rows) memory?.need(copies * body.length);
-    return rows.map((row) => entryOf(userId, row));
-  };
-  /** An entry and what it goes on from, oldest first, as far as a chain may reach. */
-  const linksOf = async (userId: number, id: string): Promise<readonly Link[]> => {
-    const { rows } = await sql<Link>`
-      with recursive chain as (
-        select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
-        union all
-        select older.id, older.previous_id, older.items, older.bytes, chain.length + 1
-        from stored_response older join chain on older.id = chain.previous_id
-        where older.user_id = ${userId} and chain.length <= ${mostItems}
-      )
-      select id, previous_id, items, bytes from chain order by length desc`.execute(store.db);
-    return rows;
-  };
-  const bytesOf = (links: readonly Link[]) => links.reduce((sum, { bytes }) => sum + bytes, 0);
-  const sealedOf = ({ body, ...entry }: Entry<Body>): Sealed => ({
-    ...entry,
-    body: seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)),
-  });
-  const write = async (entries: readonly Sealed[], db: Database, more = sql``): Promise<void> => {
-    const expires = expiry();
-    const rows = entries.map(
-      ({ userId, id, previousId = null, status, items, body }) =>
-        sql`(${userId}, ${id}, ${previousId}, ${status}, ${items}, ${body}, ${body.length}, ${expires})`,
-    );
-    await sql`
-      insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at) values ${sql.join(rows)}
-      on conflict (user_id, id) do update set
-        status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at
-      ${more}`.execute(db);
-  };
-  /**
-   * An answer that a server has committed outlives us, so nobody waits for its disk: `returning` sets that for this one transaction. The embedded database would
-   * lose it with us.
-   */
-  const withoutDisk = store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
+  const table = new EntryTable<Body>({ store, seal, retentionDays });
+  const room = openRoom({ used: (userId) => table.used(userId), most, clock });
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
   const keepTogether = batched({
     async ask(entries: readonly Sealed[]): Promise<readonly (Error | undefined)[]> {
-      const all = await problemOf(write(entries, store.db, withoutDisk));
+      const all = await problemOf(table.writeSoon(entries));
       if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);
       const problems: (Error | undefined)[] = [];
-      for (const entry of entries) problems.push(await problemOf(write([entry], store.db, withoutDisk)));
+      for (const entry of entries) problems.push(await problemOf(table.writeSoon([entry])));
       return problems;
     },
     clock,
     ...writing,
   });
 
-  const room = openRoom({
-    async used(userId) {
-      const { rows } = await sql<{ bytes: number }>`
-        select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId}`.execute(store.db);
-      return rows[0]!.bytes;
-    },
-    most,
-    clock,
-  });
-
   return {
     enter: (userId) => room.enter(userId),
 
     async keep(entry, inside) {
-      const sealed = sealedOf(entry);
+      const sealed = table.sealed(entry);
       room.took(entry.userId, sealed.body.length);
-      if (inside) return write([sealed], inside.db);
+      if (inside) return table.write([sealed], inside.db);
       const problem = await keepTogether(sealed);
       if (problem) throw problem;
     },
 
     async renew(entry, statuses, { db } = store) {
-      const { userId, id, status, items, body } = sealedOf(entry);
-      const renewed = await sql`
-        update stored_response set status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${expiry()}
-        where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(db);
-      const isRenewed = renewed.numAffectedRows === 1n;
-      if (isRenewed) room.took(userId, body.length);
+      const sealed = table.sealed(entry);
+      const isRenewed = await table.renew(sealed, statuses, db);
+      if (isRenewed) room.took(sealed.userId, sealed.body.length);
       return isRenewed;
     },
 
     async find(userId, id, memory) {
-      const [entry] = await read(userId, [id], memory);
+      const [entry] = await table.read(userId, [id], memory);
       return entry;
     },
 
     async chain(userId, id, field, memory) {
-      const rows = await linksOf(userId, id);
-      const items = rows.reduce((sum, row) => sum + row.items, 0);
-      const bytes = bytesOf(rows);
-      if (rows.length > mostItems || items > mostItems || bytes > mostBytes)
+      const links = await table.links(userId, id, mostItems);
+      const items = links.reduce((sum, link) => sum + link.items, 0);
+      const bytes = bytesOf(links);
+      if (links.length > mostItems || items > mostItems || bytes > mostBytes)
         throw new Fault('invalid', `What ${field} goes on from is longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
-      if (rows.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
-      if (rows[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
+      if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
+      if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
       memory?.need(copies * bytes);
-      const entries = new Map(
-        (
-          await read(
-            userId,
-            rows.map((row) => row.id),
-          )
-        ).map((entry) => [entry.id, entry]),
-      );
-      return rows.flatMap((row) => entries.get(row.id) ?? []);
+      const ids = links.map((link) => link.id);
+      const entries = new Map((await table.read(userId, ids)).map((entry) => [entry.id, entry]));
+      return links.flatMap((link) => entries.get(link.id) ?? []);
     },
 
-    bytes: async (userId, id) => copies * bytesOf(await linksOf(userId, id)),
+    bytes: async (userId, id) => copies * bytesOf(await table.links(userId, id, mostItems)),
 
     async remove(userId, id) {
-      const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(store.db);
+      const wasThere = await table.remove(userId, id);
       room.forget(userId);
-      return gone.numAffectedRows === 1n;
+      return wasThere;
     },
 
     purge: openPurge(store),
   };
 }
 
+const bytesOf = (links: readonly Link[]) => links.reduce((sum, { bytes }) => sum + bytes, 0);
+
 const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';
 
 /** What went wrong, if anything did. */
 const problemOf = (work: Promise<void>): Promise<Error | undefined> => work.then(() => undefined).catch((error: Error) => error);
-
-const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;

@@ -6,7 +6,8 @@ import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts'
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { openConversations, type Conversations } from './conversations.ts';
 import { openRuns } from './runs.ts';
-import { openStoredResponses, type Entry, type StoredResponses } from './store.ts';
+import { openStoredResponses, type StoredResponses } from './store.ts';
+import type { Entry } from './entry-table.ts';
 
 const migrations = ['../users/', './'].map((folder) => new URL(folder, import.meta.url));
 const seal = sealer(Buffer.alloc(32, 7));

@@ -1,0 +1,178 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Fault, faultOf, reasonOf } from '#core/fault';
+import { isNarrowed } from '#core/narrowed';
+import type { Caller } from '#core/context';
+import { ClientLeft } from '#kit/async/client-left';
+import type { Clock } from '#kit/async/clock';
+import { OpenList } from '#kit/async/open-list';
+import { largeBytes, readLargeJson } from '#kit/json/large';
+import { BadJson, readJson, type JsonText } from '#kit/json/scan';
+import type { ByteBudget } from '#kit/memory/byte-budget';
+import { readBody, type BodyLimits } from './body.ts';
+import { credentialOf } from './credential.ts';
+import { Exchange } from './exchange.ts';
+import { beginsOn } from './pipelining.ts';
+import type { Asked, Face, Once, Route } from './route.ts';
+import { oddHead } from './strict-head.ts';
+
+export interface RequestDeps {
+  /** The last one has the root `/` and answers for every unknown address. */
+  readonly faces: readonly Face[];
+  /** The caller who has this credential, on this route. @throws Fault `unauthenticated` */
+  readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
+  readonly limits: () => BodyLimits;
+  readonly keyInQuery: () => boolean;
+  readonly clock: Clock;
+  readonly once: Once;
+  /** The memory that requests may hold. */
+  readonly budget: ByteBudget;
+  /** Called once for each exchange, when its answer is sent or its client gone. */
+  readonly done: (done: Done) => void;
+}
+
+/** An answered request. */
+export interface Done {
+  readonly exchange: Exchange;
+  readonly face: string;
+  readonly route: Route | undefined;
+  readonly caller: Caller | undefined;
+  /** Present where the request was refused. */
+  readonly fault: Fault | undefined;
+}
+
+/** A request and its response as the server library hands them over. */
+interface Arrived {
+  readonly raw: IncomingMessage;
+  readonly params: unknown;
+}
+interface Answering {
+  readonly raw: ServerResponse;
+  hijack(): unknown;
+}
+
+/** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
+const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12 } };
+
+/**
+ * The requests being answered. The checks of a request run in this order: path, method, credential, size, content type, JSON, scope; the route's own checks
+ * (fields, model, quota) follow.
+ */
+export class Requests {
+  readonly open = new OpenList<Exchange>();
+  /** The server is stopping: every answer closes its connection. */
+  isDraining = false;
+  /** Called after each request. */
+  ended = () => {};
+  readonly #deps: RequestDeps;
+  readonly #isExtra: (socket: Socket) => boolean;
+
+  /** @param isExtra is the connection beyond what the process may have open? */
+  constructor(deps: RequestDeps, isExtra: (socket: Socket) => boolean) {
+    this.#deps = deps;
+    this.#isExtra = isExtra;
+  }
+
+  /** @param route undefined for an unknown address or method @param allow the methods of a known address, where the request has another one */
+  async answer(route: Route | undefined, { raw: request, params }: Arrived, reply: Answering, allow?: string): Promise<void> {
+    reply.hijack();
+    if (!beginsOn(request.socket)) return;
+    const deps = this.#deps;
+    const isExtra = this.#isExtra(request.socket);
+    const exchange = new Exchange(request, reply.raw, (params ?? {}) as Record<string, string>, deps.clock, {
+      draining: () => this.isDraining || isExtra,
+      stallSeconds: deps.limits().bodyIdleSeconds,
+      budget: deps.budget,
+    });
+    this.open.add(exchange);
+    let caller: Caller | undefined;
+    let fault: Fault | undefined;
+    try {
+      const odd = oddHead(request);
+      if (odd) throw new Fault('invalid', odd);
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
+      if (route.scope !== 'public') exchange.caller = caller = await deps.identify(credentialOf(exchange, deps.keyInQuery()), route, exchange);
+      if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
+      await this.#read(route, exchange, caller ?? nobody);
+    } catch (thrown) {
+      const error = reasonOf(thrown, exchange.signal);
+      fault = error instanceof ClientLeft ? undefined : faultOf(error);
+      if (fault && !exchange.left) refuse(faceOf(deps.faces, exchange.url), exchange, fault, allow);
+    } finally {
+      this.open.delete(exchange);
+      exchange.letGo();
+      deps.done({ exchange, face: faceOf(deps.faces, exchange.url).name, route, caller, fault });
+      this.ended();
+    }
+  }
+
+  /** Reads the body and runs the route. */
+  async #read(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
+    const { limits, clock, once } = this.#deps;
+    const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
+    const bytes = takesBody ? await readBody(exchange, limits(), clock, route.takes) : new Uint8Array(0);
+    exchange.signal.throwIfAborted();
+    exchange.bodyBytes = bytes.length;
+    exchange.add(bytes.length); // what is made of them holds about as much again
+    const text = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
+    const { value: json, places } = text instanceof Promise ? await text : text;
+    if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
+    const asked = { exchange, caller, json, bytes, places };
+    const key = route.spends ? exchange.header('idempotency-key') : undefined;
+    await (key === undefined ? answered(asked, route) : once(asked, key, () => answered(asked, route)));
+  }
+}
+
+async function answered(asked: Asked, route: Route): Promise<void> {
+  const { exchange } = asked;
+  const value = await route.answer(asked);
+  if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
+}
+
+const notFound = () =>
+  new Fault('not-found', 'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /server/chatcompat/v1.');
+
+function parsed(bytes: Uint8Array): JsonText | Promise<JsonText> {
+  try {
+    return bytes.length > largeBytes ? readLargeJson(bytes, jsonLimits).catch(refusedJson) : readJson(bytes, jsonLimits);
+  } catch (error) {
+    return refusedJson(error);
+  }
+}
+
+function refusedJson(error: unknown): never {
+  if (!(error instanceof BadJson)) throw error;
+  const { message, member } = error;
+  throw member === undefined ? new Fault('invalid', message) : new Fault('invalid', `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100) });
+}
+
+function mayEnter(route: Route, caller: Caller): boolean {
+  if (route.givesRights && isNarrowed(caller)) return false;
+  if (route.scope === 'unscoped') return caller.scopes === undefined;
+  return route.scope === 'public' || caller.scopes === undefined || caller.scopes.includes(route.scope);
+}
+
+function lacks({ scope, givesRights }: Route): string {
+  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models or an expiry.';
+  return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
+}
+
+function faceOf(faces: readonly Face[], url: string): Face {
+  return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;
+}
+
+function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | undefined): void {
+  if (exchange.opened) return exchange.destroy();
+  const { retryAfter } = fault.details;
+  exchange.sendJson(fault.status, face.refusal(fault, exchange.id), [
+    ...(allow === undefined ? [] : ['allow', allow]),
+    ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
+    ...(fault.code === 'quota-spent' ? ['x-should-retry', 'false'] : []),
+    ...exchange.refusalHeaders,
+    ...(face.refusalHeaders?.(exchange.id) ?? []),
+  ]);
+}
+
+/** Who asks at a public address. */
+const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', teamIds: [], keyId: 0, keyName: '', scopes: [] };

@@ -1,0 +1,145 @@
+import { sql } from 'kysely';
+import type { NeededMemory } from '#kit/memory/byte-budget';
+import type { Sealer } from '#kit/crypto/sealing';
+import type { Database } from '#store/driver';
+import type { Store } from '#store/open';
+import { secondsAhead } from '#store/database-clock';
+
+/** A response of a user, or what else stands in a conversation. */
+export interface Entry<Body> {
+  readonly userId: number;
+  readonly id: string;
+  /** The entry it goes on from. */
+  readonly previousId?: string;
+  readonly status: string;
+  /** Items of its input and output. */
+  readonly items: number;
+  /** What was asked and answered: JSON, sealed at rest. */
+  readonly body: Body;
+}
+
+/** An entry as it is written: its body is sealed. */
+export type Sealed = Omit<Entry<unknown>, 'body'> & { readonly body: Buffer };
+
+interface Row {
+  readonly id: string;
+  readonly previous_id: string | null;
+  readonly status: string;
+  readonly items: number;
+  readonly body: Buffer;
+}
+
+/** What is read of each entry of a chain before the bodies. */
+export interface Link {
+  readonly id: string;
+  readonly previous_id: string | null;
+  readonly items: number;
+  readonly bytes: number;
+}
+
+export interface EntryTableDeps {
+  readonly store: Pick<Store, 'db' | 'kind'>;
+  readonly seal: Sealer;
+  readonly retentionDays: () => number;
+}
+
+const daySeconds = 86_400;
+/** Memory for what is read, and for what is made of it. */
+export const copies = 2;
+
+/** The table of kept responses. `Body` is whatever its owner writes: it comes back as it went in. */
+export class EntryTable<Body> {
+  readonly #deps: EntryTableDeps;
+  /**
+   * An answer that a server has committed outlives this process, so its disk is not waited for: `returning` sets that for this one transaction. The embedded
+   * database would lose it with the process.
+   */
+  readonly #withoutDisk;
+
+  constructor(deps: EntryTableDeps) {
+    this.#deps = deps;
+    this.#withoutDisk = deps.store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
+  }
+
+  sealed({ body, ...entry }: Entry<Body>): Sealed {
+    return { ...entry, body: this.#deps.seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)) };
+  }
+
+  /** Inserts entries, or replaces those that are there. */
+  async write(entries: readonly Sealed[], db: Database, more = sql``): Promise<void> {
+    const expires = this.#expiry;
+    const rows = entries.map(
+      ({ userId, id, previousId = null, status, items, body }) =>
+        sql`(${userId}, ${id}, ${previousId}, ${status}, ${items}, ${body}, ${body.length}, ${expires})`,
+    );
+    await sql`
+      insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at) values ${sql.join(rows)}
+      on conflict (user_id, id) do update set
+        status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at
+      ${more}`.execute(db);
+  }
+
+  /** As `write`, in a transaction of its own that does not wait for the disk of a server. */
+  writeSoon(entries: readonly Sealed[]): Promise<void> {
+    return this.write(entries, this.#deps.store.db, this.#withoutDisk);
+  }
+
+  /** Replaces an entry while its status is one of these. @returns whether it did */
+  async renew({ userId, id, status, items, body }: Sealed, statuses: readonly string[], db: Database): Promise<boolean> {
+    const renewed = await sql`
+      update stored_response set status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${this.#expiry}
+      where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(db);
+    return renewed.numAffectedRows === 1n;
+  }
+
+  async read(userId: number, ids: readonly string[], memory?: NeededMemory): Promise<Entry<Body>[]> {
+    const { rows } = await sql<Row>`
+      select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(this.#deps.store.db);
+    for (const { body } of rows) memory?.need(copies * body.length);
+    return rows.map((row) => this.#entryOf(userId, row));
+  }
+
+  /** An entry and what it goes on from, oldest first. @param most entries; one more shows that there are more */
+  async links(userId: number, id: string, most: number): Promise<readonly Link[]> {
+    const { rows } = await sql<Link>`
+      with recursive chain as (
+        select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
+        union all
+        select older.id, older.previous_id, older.items, older.bytes, chain.length + 1
+        from stored_response older join chain on older.id = chain.previous_id
+        where older.user_id = ${userId} and chain.length <= ${most}
+      )
+      select id, previous_id, items, bytes from chain order by length desc`.execute(this.#deps.store.db);
+    return rows;
+  }
+
+  /** Bytes of all entries of a user. */
+  async used(userId: number): Promise<number> {
+    const { rows } = await sql<{ bytes: number }>`
+      select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId}`.execute(this.#deps.store.db);
+    return rows[0]!.bytes;
+  }
+
+  /** @returns whether it was there */
+  async remove(userId: number, id: string): Promise<boolean> {
+    const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(this.#deps.store.db);
+    return gone.numAffectedRows === 1n;
+  }
+
+  get #expiry() {
+    return secondsAhead(this.#deps.retentionDays() * daySeconds);
+  }
+
+  #entryOf(userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> {
+    return {
+      userId,
+      id,
+      ...(previousId === null ? {} : { previousId }),
+      status,
+      items,
+      body: JSON.parse(this.#deps.seal.open(body, contextOf(userId, id)).toString('utf8')) as Body,
+    };
+  }
+}
+
+const contextOf = (userId: number, id: string) => `stored-response/${userId}/${id}`;
