@@ -1,11 +1,11 @@
-// Who may look into whom: the table of ARCHITECTURE.md, and the lint rules computed from it.
+// Which room may import from which: the table of ARCHITECTURE.md, and the lint rules computed from it.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OxlintOverride } from 'oxlint';
 
 /**
- * Each room, a folder of `src/`, and what it may look into besides itself. `src/main.ts` is the only file outside of the rooms: it sees all of them,
- * and none of them sees it.
+ * Each room, a folder of `src/`, and the rooms that it may import from besides itself. `src/main.ts` is the only file outside the rooms: it imports from them,
+ * and none of them imports it.
  */
 export const rooms: Readonly<Record<string, readonly string[]>> = {
   core: [],
@@ -25,23 +25,23 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
   cli: ['core', 'kit', 'telemetry', 'config', 'http', 'store', 'dialects', 'ledger', 'gateway', 'providers', 'faces', 'resources', 'app', 'process'],
 };
 
-/** Rooms whose folders never look at each other. What two of them need lies in the room beside them, in its folder `shared`, or further down. */
+/** Rooms whose folders do not import from each other. Code that two of them need is beside them, in the room's folder `shared`, or in another room. */
 export const neighbourly: readonly string[] = ['dialects', 'providers', 'faces', 'resources'];
 
-/** The folder of such a room that its neighbours may look into, while it looks into none of them. */
+/** The folder of such a room that the others may import from, and that imports from none of them. */
 const shared = 'shared';
 
-/** So many folders deep files may lie below a room, or below a neighbour's folder. */
+/** How deep files may be nested below a room, or below a neighbour's folder. */
 export const deepest = 3;
 
 /**
- * The overrides that hold the walls of one `src/`. Where two fit a file, the later one counts.
+ * The lint overrides that enforce the walls of one `src/`. Where two match a file, the later one applies.
  *
- * @param house the folder with the configuration and `src/`, which is read for who is a neighbour
+ * @param root the folder with the configuration and `src/`, whose folders are read
  */
-export function walls(house: string): OxlintOverride[] {
+export function walls(root: string): OxlintOverride[] {
   return Object.entries(rooms).flatMap(([room, others]) => {
-    const neighbours = neighbourly.includes(room) ? foldersOf(join(house, 'src', room)) : [];
+    const neighbours = neighbourly.includes(room) ? foldersOf(join(root, 'src', room)) : [];
     return [
       ...wall({ folder: 'src', name: room, level: 0, room, others, neighbours: [] }),
       ...downwards(`src/${room}`, (folder, depth) => wall({ folder, name: '*', level: depth + 1, room, others, neighbours: [] })),
@@ -57,7 +57,7 @@ export function walls(house: string): OxlintOverride[] {
 interface Place {
   readonly folder: string;
   readonly name: string;
-  /** How many folders below `src/` the files lie: so many times `../` leads there. */
+  /** How many folders below `src/` the files are, and so how many `../` lead there. */
   readonly level: number;
   readonly room: string;
   readonly others: readonly string[];
@@ -68,7 +68,7 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
   const source = '../'.repeat(level) || './';
   const beside = '../'.repeat(level - 1 > 0 ? level - 1 : 0) || './';
   const visible = [room, ...others];
-  // As in .gitignore, the last pattern that fits decides: nothing, but for these, but again not the neighbours.
+  // As in .gitignore, the last pattern that matches decides: nothing is allowed, except these rooms, except their neighbours.
   const group = [
     '#*',
     '#*/**',
@@ -77,7 +77,7 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
     ...visible.flatMap((one) => [`!#${one}`, `!#${one}/**`, `!${source}${one}/**`]),
     ...neighbours.flatMap((one) => [`#${room}/${one}/**`, `${beside}${one}/**`]),
   ];
-  const message = `${room} may look into ${others.length > 0 ? others.join(', ') : 'nothing of ours'}${neighbours.length > 0 ? ', and not into its neighbours' : ''} (ARCHITECTURE.md).`;
+  const message = `${room} may import from ${others.length > 0 ? others.join(', ') : 'no other room'}${neighbours.length > 0 ? ', and not from its neighbours' : ''} (ARCHITECTURE.md).`;
   const override = (files: string, patterns: string[]): OxlintOverride => ({
     files: [`${folder}/${files}`],
     rules: { 'no-restricted-imports': ['error', { patterns: [crooked, { group: patterns, message }] }] },
@@ -85,7 +85,7 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
   return [override(`${name}.ts`, group), override(`${name}.test.ts`, [...group, `!${'../'.repeat(level + 1)}test/**`])];
 }
 
-/** Asked first, since a pattern that allows ends the search. A way round the patterns: down and up again, a folder's own name, doubled slashes, encoded letters, absolute paths. */
+/** Ways round the patterns: down and up again, a folder's own name, doubled slashes, encoded letters, absolute paths. Comes first, since a pattern that allows an import ends the search. */
 const crooked = {
   regex: String.raw`[^./][^/]*/\.\.?(/|$)|^\./\.|^(\.\./)+\.(/|$)|^(\.\./)*\.\.?/?$|^\..*(//|%|\\)|^(/|file:)`,
   message: 'Name the file by its straight path.',

@@ -1,4 +1,4 @@
-/** Who is measured. */
+/** The contestants: what Dragoman is measured against, and Dragoman itself. */
 import { mkdirSync } from 'node:fs';
 import type { Postgres } from '../postgres.ts';
 import type { Contestant, Entrant, Name, Place } from './contestant.ts';

@@ -73,7 +73,7 @@ function identify(request: FastifyRequest, reply: FastifyReply, done: () => void
   done();
 }
 
-/** What both ways of passing share: who pays, and a client that leaves takes the upstream request with it. */
+/** What whole answers and streams share: the account, and the end of the upstream request when the client leaves. */
 abstract class Passing implements Dispatcher.DispatchHandler {
   protected readonly response: ServerResponse;
   readonly #account: Account;
@@ -129,7 +129,7 @@ class PassingWhole extends Passing {
 const tailBytes = 2048;
 
 class PassingStream extends Passing {
-  /** Joined frame by frame. Keeping the frames and joining once at the end halves the cost of a stream, but then the bars would no longer mean what they say. */
+  /** Joined frame by frame. Keeping the frames and joining them once at the end would halve the cost of a stream, but change the meaning of the bars. */
   #before: Buffer = Buffer.alloc(0);
   #last: Buffer = Buffer.alloc(0);
 

@@ -28,25 +28,29 @@ test('only the user whom the server runs as can read the data folder, even if it
   expect(open).toEqual(['notes.txt 644']);
 });
 
-test.skipIf(process.getuid?.() !== 0)('each command tells another user of the machine who owns the data folder, and what to do', async () => {
-  const folder = folderWith();
-  const server = await startTestServer({ folder });
-  await server.close();
-  const data = join(folder, 'data');
-  const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
-  await chmod(folder, 0o755);
-  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  for (const words of [
-    ['serve', '--port', '0'],
-    ['user', 'list'],
-  ]) {
-    const { stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, ...words, '--data', data], {
-      uid: 65534,
-      gid: 65534,
-      cwd: '/tmp',
-      env: { PATH: process.env.PATH },
-      encoding: 'utf8',
-    });
-    expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
-  }
-});
+test.skipIf(process.getuid?.() !== 0)(
+  'each command tells another user of the machine who owns the data folder, and what to do',
+  async () => {
+    const folder = folderWith();
+    const server = await startTestServer({ folder });
+    await server.close();
+    const data = join(folder, 'data');
+    const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
+    await chmod(folder, 0o755);
+    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    for (const words of [
+      ['serve', '--port', '0'],
+      ['user', 'list'],
+    ]) {
+      const { stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, ...words, '--data', data], {
+        uid: 65534,
+        gid: 65534,
+        cwd: '/tmp',
+        env: { PATH: process.env.PATH },
+        encoding: 'utf8',
+      });
+      expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
+    }
+  },
+  60_000,
+);

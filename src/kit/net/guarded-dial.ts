@@ -2,6 +2,7 @@ import { Resolver, lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
+import { orAborted } from '../async/or-aborted.ts';
 import { isMetadata, isPublic } from './public-addresses.ts';
 
 /** The network, as far as it is asked before a connection is opened. */
@@ -100,12 +101,4 @@ export function theInternet(): Outside {
     },
     at: (address) => address,
   };
-}
-
-function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const left = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', left, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', left));
-  });
 }

@@ -3,7 +3,6 @@ import type { Memory } from '../memory/byte-budget.ts';
 import type { Clock } from '../async/clock.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
-import { orAborted } from '../async/or-aborted.ts';
 import { GuardedDial, theInternet, type DialSettings, type Outside } from './guarded-dial.ts';
 
 /**
