@@ -32,6 +32,8 @@ interface Taken {
   readonly tries: number;
   readonly taken: number;
   readonly most_tries: number;
+  /** It was cancelled while somebody had it who has died since. */
+  readonly cancel_wanted: boolean;
   /** Another one each time a job is taken: what a former holder still writes touches nothing. */
   readonly holder: string;
 }
@@ -119,7 +121,7 @@ export function workOn(working: Working): () => Promise<void> {
       )
       update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
       from next where job.id = next.id
-      returning job.id, payload, owner, tries, taken, most_tries`.execute(store.db);
+      returning job.id, payload, owner, tries, taken, most_tries, cancel_wanted`.execute(store.db);
     return rows.map((row) => ({ ...row, holder }));
   }
 
@@ -143,6 +145,8 @@ function run({ kind, handler, leaseSeconds, retrySeconds, store, clock, log }: W
     why ??= reason;
     aborting.abort(reason === 'cancelled' ? new Cancelled() : new Fault('overloaded', 'The job was interrupted.'));
   };
+
+  if (job.cancel_wanted) stop('cancelled');
 
   let renewed = clock.monotonic();
   let hasEnded = false;
@@ -231,12 +235,12 @@ function isFinal({ code, status }: Fault): boolean {
   return status < 500 && code !== 'rate-limited' && code !== 'conflict' && code !== 'slow-client';
 }
 
-/** The jobs whose worker has died. */
+/** The jobs whose worker has died. One that is cancelled is handed to another all the same: what it has begun is to be ended. */
 async function rescue(db: Database, kind: string): Promise<void> {
   await sql`
     update job set holder = null, lease_until = null,
-      state = case when cancel_wanted then 'cancelled' when tries >= most_tries then 'failed' else 'waiting' end,
-      ended_at = case when cancel_wanted or tries >= most_tries then now() end,
+      state = case when tries < most_tries then 'waiting' when cancel_wanted then 'cancelled' else 'failed' end,
+      ended_at = case when tries >= most_tries then now() end,
       error = case when cancel_wanted then null else 'The process that worked on it ended.' end
     where id in (select id from job where kind = ${kind} and state = 'running' and lease_until < now() for update skip locked)`.execute(db);
 }

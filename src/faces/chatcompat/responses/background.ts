@@ -4,6 +4,7 @@ import { Encoder, noFrame } from '#dialects/openai/responses/encoder';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Exchange } from '#http/exchange';
 import { inClientsWords, type GeneratingDeps } from '../../answer.ts';
+import { Cancelled } from '#kit/async/client-left';
 import type { OwnMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
 import type { GenerateCall } from '#core/call';
@@ -94,7 +95,8 @@ export function openBackground(parts: BackgroundDeps): Background {
     const memory = parts.memoryOf(userId);
     try {
       const bytes = await responses.bytes(userId, id);
-      while (!memory.take(bytes)) await clock.sleep(roomMilliseconds, signal);
+      while (!signal.aborted && !memory.take(bytes)) await clock.sleep(roomMilliseconds, signal).catch(() => {});
+      if (signal.aborted && !isCancellation(signal)) throw signal.reason;
       return await resume(running, memory);
     } finally {
       memory.letGo();
@@ -106,7 +108,7 @@ export function openBackground(parts: BackgroundDeps): Background {
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return undefined;
     const encoder = encoderOf(entry, run);
-    if (run.cancelWanted) encoder.cancel();
+    if (run.cancelWanted || isCancellation(signal)) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.mostTakes) encoder.fail(restarted);
     else return speak({ entry, run, encoder, taken, signal, begun, memory });
     await conclude(entry, run, encoder, new RunBroadcast());
@@ -194,7 +196,7 @@ export function openBackground(parts: BackgroundDeps): Background {
         const { code, details } = faultOf(error);
         if (code === 'rate-limited') return details.retryAfter ?? 1;
       }
-      if (signal.aborted && !(await isCancelled(entry))) throw error;
+      if (signal.aborted && !isCancellation(signal) && !(await isCancelled(entry))) throw error;
       if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
@@ -255,6 +257,9 @@ export function openBackground(parts: BackgroundDeps): Background {
 }
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+
+/** Was the run cancelled? Its entry may not say so: what was said first is written over it. */
+const isCancellation = ({ reason }: AbortSignal): boolean => reason instanceof Cancelled;
 
 /** Inner steps of a request count on, so that each time a run is taken up is booked by itself. */
 function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
