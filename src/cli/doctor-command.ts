@@ -23,7 +23,9 @@ async function doctor(options: AdminOptions): Promise<void> {
   const { remoteAdmin } = await import('./admin-client.ts');
   const { providerModules } = await import('#providers/modules');
   const admin = await remoteAdmin(options);
-  const checks = admin ? await checksOf(admin) : await checksWithoutServer(readSettings({ kinds: providerModules, args, ollama: await runningOllama() }).settings);
+  const checks = admin
+    ? await checksOf(admin)
+    : await checksWithoutServer(readSettings({ kinds: providerModules, args, ollama: await runningOllama() }).settings);
   const ok = checks.every(({ state }) => state !== 'failed');
   if (json) console.log(JSON.stringify({ ok, url: admin?.url ?? null, checks }));
   else console.log(report(admin?.url, checks));

@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Rule } from './form.ts';
-import { readSettings, settingsSchema } from './index.ts';
-import { folderWith } from '../../test/support/settings-folder.ts';
-
-const reading = (yaml: string) => readSettings({ cwd: folderWith(yaml), env: {} });
+import { settingsSchema } from './index.ts';
+import { kinds, readFrom } from '../../test/support/settings-folder.ts';
 
 test('names the settings of the file that are not yet in effect, and no others', () => {
-  const { notInEffect } = reading(`
+  const { notInEffect } = readFrom(`
 trustedProxies: [10.0.0.0/8]
 limits: { bodyBytes: 1000, fileBytes: 1000 }
 newUsers: { signup: true }
@@ -17,12 +15,12 @@ models: { vectors: { kind: embedding, targets: [{ provider: built-in }], dimensi
 });
 
 test('names none where none is set', () => {
-  expect(reading('publicUrl: https://ai.example\nlimits: { bodyBytes: 1000 }\n').notInEffect).toEqual([]);
-  expect(readSettings({ cwd: folderWith(), env: {} }).notInEffect).toEqual([]);
+  expect(readFrom('publicUrl: https://ai.example\nlimits: { bodyBytes: 1000 }\n').notInEffect).toEqual([]);
+  expect(readFrom().notInEffect).toEqual([]);
 });
 
 test('each has a note in the schema, with all that is in it, and no other setting has one', () => {
-  const { properties } = settingsSchema() as { properties: Readonly<Record<string, Rule>> };
+  const { properties } = settingsSchema(kinds) as { properties: Readonly<Record<string, Rule>> };
   const noted = (rule: Rule | undefined) => rule?.description?.endsWith('Not yet in effect.');
   expect(noted(properties['alerts'])).toBe(true);
   expect(noted(properties['alerts']?.properties?.['url'])).toBe(true);

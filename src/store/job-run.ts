@@ -26,6 +26,8 @@ export interface TakenJob {
   readonly tries: number;
   readonly taken: number;
   readonly most_tries: number;
+  /** It was cancelled while a worker had it that has died since. */
+  readonly cancel_wanted: boolean;
   /** A new one each time a job is taken, so that a former holder can write nothing more. */
   readonly holder: string;
 }
@@ -60,6 +62,7 @@ export class JobRun {
     this.#began = began;
     this.#mine = sql`id = ${job.id} and holder = ${job.holder} and state = 'running'`;
     this.#renewed = deps.clock.monotonic();
+    if (job.cancel_wanted) this.stop('cancelled');
     this.#renewLater();
     this.ended = this.#run().finally(() => {
       this.#hasEnded = true;

@@ -86,7 +86,7 @@ export function workOn(working: Working): () => Promise<void> {
       )
       update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
       from next where job.id = next.id
-      returning job.id, payload, owner, tries, taken, most_tries`.execute(store.db);
+      returning job.id, payload, owner, tries, taken, most_tries, cancel_wanted`.execute(store.db);
     return rows.map((row) => ({ ...row, holder }));
   }
 
@@ -101,12 +101,12 @@ export function workOn(working: Working): () => Promise<void> {
   };
 }
 
-/** The jobs whose worker has died. */
+/** The jobs whose worker has died. A cancelled one is handed to another worker all the same, which ends what was begun. */
 async function rescue(db: Database, kind: string): Promise<void> {
   await sql`
     update job set holder = null, lease_until = null,
-      state = case when cancel_wanted then 'cancelled' when tries >= most_tries then 'failed' else 'waiting' end,
-      ended_at = case when cancel_wanted or tries >= most_tries then now() end,
+      state = case when tries < most_tries then 'waiting' when cancel_wanted then 'cancelled' else 'failed' end,
+      ended_at = case when tries >= most_tries then now() end,
       error = case when cancel_wanted then null else 'The process that worked on it ended.' end
     where id in (select id from job where kind = ${kind} and state = 'running' and lease_until < now() for update skip locked)`.execute(db);
 }

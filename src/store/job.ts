@@ -21,7 +21,7 @@ export interface RunningJob {
   readonly tries: number;
   /** How often it was taken: a try that an orderly stop interrupts is not counted in `tries`, and is here. */
   readonly taken: number;
-  /** Aborted when the job is cancelled, its lease is lost, or the process stops. */
+  /** Aborted when the job is cancelled (`Cancelled`; at once where that was before its worker died), its lease is lost, or the process stops. */
   readonly signal: AbortSignal;
   progress(value: Json): Promise<void>;
   /** The limits of its owner let it in: where others of the owner's wait for them, the next may be taken. */

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
+import { Cancelled } from '#kit/async/client-left';
 import { systemClock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
@@ -211,6 +212,22 @@ onBothDatabases('jobs', ({ open, shared }) => {
     expect(performance.now() - since).toBeLessThan(1000);
     expect(await all().cancel(running)).toBe(false);
     expect(await all().cancel('job_unknown')).toBe(false);
+  });
+
+  test('that are cancelled before their worker dies are handed to another, which is told at once', async () => {
+    const kind = freshKind();
+    const id = await all().add(kind, null);
+    await sql`
+      update job set state = 'running', tries = 1, taken = 1, holder = 'dead', lease_until = now() - interval '1 second', cancel_wanted = true where id = ${id}`.execute(
+      store().db,
+    );
+    const told: unknown[] = [];
+    worker(kind, async ({ signal }) => {
+      told.push(signal.reason);
+      signal.throwIfAborted();
+    });
+    await expect.poll(stateOf(id), { interval: 20, timeout: 10_000 }).toBe('cancelled');
+    expect(told).toEqual([expect.any(Cancelled)]);
   });
 
   test('that take longer than their lease keep it by renewing', async () => {

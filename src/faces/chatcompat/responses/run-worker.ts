@@ -2,6 +2,7 @@ import { encodeFault } from '#dialects/openai/faults';
 import { callOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, noFrame } from '#dialects/openai/responses/encoder';
 import { inClientsWords, type GeneratingDeps } from '../../answer.ts';
+import { Cancelled } from '#kit/async/client-left';
 import type { OwnMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
 import type { GenerateCall } from '#core/call';
@@ -53,7 +54,8 @@ export class RunWorker {
     const memory = this.#deps.memoryOf(userId);
     try {
       const bytes = await this.#deps.responses.bytes(userId, id);
-      while (!memory.take(bytes)) await this.#deps.clock.sleep(roomMilliseconds, signal);
+      while (!signal.aborted && !memory.take(bytes)) await this.#deps.clock.sleep(roomMilliseconds, signal).catch(() => {});
+      if (signal.aborted && !isCancellation(signal)) throw signal.reason;
       return await this.#resume(running, memory);
     } finally {
       memory.letGo();
@@ -81,13 +83,13 @@ export class RunWorker {
   }
 
   async #resume(running: Running, memory: OwnMemory): Promise<number | undefined> {
-    const { userId, id, tries, taken } = running;
+    const { userId, id, tries, taken, signal } = running;
     const entry = await this.#deps.responses.find(userId, id);
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return undefined;
     const encoder = this.#encoderOf(entry, run);
     const live = new RunBroadcast();
-    if (run.cancelWanted) encoder.cancel();
+    if (run.cancelWanted || isCancellation(signal)) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.take.most) encoder.fail(restarted);
     else return this.#broadcast({ entry, run, encoder, running, memory, live });
     await this.#conclude(entry, run, encoder, live);
@@ -134,7 +136,7 @@ export class RunWorker {
         const { code, details } = faultOf(error);
         if (code === 'rate-limited') return details.retryAfter ?? 1;
       }
-      if (signal.aborted && !(await this.#isCancelled(entry))) throw error;
+      if (signal.aborted && !isCancellation(signal) && !(await this.#isCancelled(entry))) throw error;
       if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
@@ -198,6 +200,9 @@ export class RunWorker {
 }
 
 const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+
+/** Was the run cancelled? Its entry may not say so: the first output is written over it. */
+const isCancellation = ({ reason }: AbortSignal): boolean => reason instanceof Cancelled;
 
 /** Each time that a run is taken up is booked under steps of its own. */
 function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
