@@ -4,23 +4,23 @@ import type { Fault } from './fault.ts';
 import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
 
-/** Who asks. */
+/** The user and key that a request belongs to. */
 export interface Caller {
   readonly userId: number;
   readonly email: string;
   readonly role: 'user' | 'admin';
   readonly plan: string;
-  /** The user's own limits: they stand above those of the plan. */
+  /** The user's own limits, which override those of the plan. */
   readonly limits?: Plan;
-  /** The teams of the user: what one spends counts for each of them too. */
+  /** The teams of the user: what the user spends counts for each of them too. */
   readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
-  /** Absent: everything the user may do. */
+  /** Absent: all that the user may do. */
   readonly scopes?: readonly string[];
-  /** Names of the models that may be asked. Absent: all. */
+  /** Names of the models that the key may use. Absent: all. */
   readonly models?: readonly string[];
-  /** The key is good until some day only. */
+  /** The key expires. */
   readonly expires?: true;
 }
 
@@ -34,15 +34,15 @@ export interface Context {
   readonly step: number;
   readonly caller: Caller;
   readonly face: string;
-  /** Which application of the caller's: usage is grouped by it. */
+  /** The application of the caller, by which usage is grouped. */
   readonly app: string;
-  /** Which balance the plan tokens are taken from; inference when absent. */
+  /** The balance that the plan tokens are taken from; inference when absent. */
   readonly balance?: Balance;
-  /** Aborted when the client leaves or the time is over. */
+  /** Aborted when the client leaves or the deadline passes. */
   readonly signal: AbortSignal;
   /** A target that cannot honour a field refuses instead of ignoring it. */
   readonly strict: boolean;
-  /** Names of models that the caller wants to be tried, in this order, in place of what stands behind the name of the call. */
+  /** Names of models that the caller chose, to be tried in this order in place of the call's own. */
   readonly targets?: readonly string[] | undefined;
   /** Names of models of one tier, asked one after the other in place of the call's own where the one before is not available. Absent: only the call's own. */
   readonly tier?: readonly [string, ...string[]] | undefined;
@@ -50,16 +50,16 @@ export interface Context {
   readonly tags?: Tags | undefined;
   /** Client headers that may go upstream to their own dialect, lower-case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How long the client wants answers to equal requests kept; 0: not at all. Absent: as the settings say. */
+  /** Seconds for which the client wants its answer cached; 0: not at all. Absent: as the settings say. */
   readonly cacheSeconds?: number | undefined;
-  /** What is held in memory for the call counts here; absent: nowhere. */
+  /** The memory budget that buffers of the call count against; absent: none. */
   readonly memory?: { take(bytes: number): boolean } | undefined;
   /** Where checks read the answer: what they found, for its row in the books. */
   readonly review?: Review;
   readonly progress: Progress;
 }
 
-/** What a single target is given besides: how long it may be silent. */
+/** The context of a call at one target: with the time that it may be silent. */
 export interface TargetContext extends Context {
   readonly patience: Patience;
 }
@@ -77,15 +77,15 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last of them. */
   target?: AnsweringTarget;
-  /** What the request has taken of limits that count it once, whatever steps it has; absent where none does. */
+  /** The permits of the request, which its steps share; absent while it needs none. */
   permits?: Permits;
   requests?: Allowance;
   tokens?: Allowance;
   /** Checks that found something and let it through. */
   flags?: string[];
-  /** Was the answer there already? Absent where it is not kept. */
+  /** Did the answer come from the response cache? Absent where the call is not cached. */
   cache?: 'hit' | 'miss';
-  /** What its calls have been booked with so far, as they ended. */
+  /** The sum of the usage that its calls have been booked with so far. */
   booked?: Usage;
 }
 
@@ -101,14 +101,14 @@ export interface Attempt {
   readonly model: string;
   /** Milliseconds until it answered or failed. */
   milliseconds?: number;
-  /** The fault code, when it failed, and what the provider itself said of the request, masked. */
+  /** The fault code, where it failed, and the provider's own message about the request, masked. */
   fault?: string;
   said?: string;
 }
 
-/** What is to be known of a target once it has answered. */
+/** What the meter needs to know of the target that answered. */
 export interface AnsweringTarget {
-  /** How much of its thoughts it shows. */
+  /** How much of its thoughts the target shows. */
   readonly thoughts?: 'all' | 'summary';
 }
 

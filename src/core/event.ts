@@ -3,11 +3,11 @@ import type { Extra } from './json.ts';
 import type { Counts } from './price.ts';
 
 /**
- * What is being said, one piece after the other. A whole answer is the sum of its events, so streaming and not streaming are one path.
- * Order: `started` once; what is said; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
- * `passed` is for what went by unread since the last one: its tokens (below 0 where the one before said too many), whether thoughts were among it, and what of it
- * is not counted in tokens.
- * `extra` of a text or a thought (its citations, its signature), and `citations` belong to the part that was being said, and end it: what follows is another part.
+ * An answer, one piece after the other. A whole answer is the fold of its events, so that streaming and not streaming are one path.
+ * Order: `started` once; the content; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
+ * `passed` stands for what was forwarded unparsed since the last one: its tokens (below 0 where the one before had too many), whether thoughts were among it, and
+ * what of it is not counted in tokens.
+ * `extra` of a text or a thought (its signature) and `citations` belong to the part that is being written, and end it: what follows is another part.
  */
 export type GenerateEvent =
   | Started
@@ -28,13 +28,13 @@ export type GenerateEvent =
   | { readonly type: 'usage'; readonly usage: Usage };
 
 /**
- * Milliseconds: how often what passes unread is told of (`passed`), and how often what was said so far is written down, for the case that this process dies.
+ * Milliseconds between two `passed` of an answer that is forwarded unparsed, and between two journal entries of a running answer.
  */
 export const noteMilliseconds = 2000;
 
 export interface Started {
   readonly type: 'started';
-  /** What the provider says answers; else the target's upstream name. */
+  /** The model that answers, as the provider names it; else the target's upstream name. */
   readonly model: string;
   /** Fields of the call that the target does not honour, as `field: reason`. */
   readonly ignored: readonly string[];
@@ -43,7 +43,7 @@ export interface Started {
   readonly extra?: Extra;
 }
 
-/** The first piece of a call has its name; the pieces of `json` joined are the arguments. `call` counts the tool calls of a candidate from 0. */
+/** A piece of a tool call. The first has its name; the pieces of `json` joined are the arguments. `call` counts the tool calls of a candidate from 0. */
 export interface ToolCallPiece {
   readonly type: 'tool-call';
   readonly candidate: number;
@@ -58,8 +58,8 @@ export interface ToolCallPiece {
 export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
 
 /**
- * Tokens. `input` includes what was cached and what was written into the cache, `output` includes thoughts. `source` says who counted: a bill is only as good
- * as its source. A `partial` one of a provider is what it had counted when its answer was broken off.
+ * Tokens. `input` includes those read from the provider's cache and written into it, `output` includes thoughts. `source` is who counted them: a bill is only as good
+ * as its source. A `partial` usage of a provider is what it had counted when its answer broke off.
  */
 export interface Usage {
   readonly input: number;
@@ -81,7 +81,7 @@ export interface TokenLogprob {
   readonly top?: readonly Omit<TokenLogprob, 'top'>[];
 }
 
-/** True for what a reader would notice. After such an event a call can no longer be moved to another target. */
+/** Is the event one that a reader would notice? After it a call can no longer be moved to another target. */
 export function speaks(event: GenerateEvent): boolean {
   switch (event.type) {
     case 'text':
@@ -100,5 +100,5 @@ export function speaks(event: GenerateEvent): boolean {
   }
 }
 
-/** What came at once, in its order: a step through all the wrappers costs more than an event. */
+/** Events that came at once, in their order: a step through all the wrappers costs more than an event. */
 export type Events = readonly GenerateEvent[];

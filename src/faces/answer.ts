@@ -15,40 +15,40 @@ import type { Exchange } from '#http/exchange';
 import type { Headers } from '#http/headers';
 import type { Asked } from '#http/route';
 
-/** What the answering of a call needs from the rest. */
+/** What a face needs to answer a conversation. */
 export interface GeneratingDeps {
   readonly generate: Generate;
   readonly clock: Clock;
   readonly limits: () => { readonly holdHeadersSeconds: number; readonly requestSeconds: number; readonly streamSeconds: number };
 }
 
-/** A request as its face understood it, and the face's words for the answer. */
+/** A request as its face decoded it, and how the face encodes the answer. */
 export interface Understood {
   readonly call: GenerateCall;
   readonly context: Context;
-  /** Where the client's bytes may go upstream as they came. */
+  /** Present where the client's bytes may be forwarded as they came. */
   readonly passthrough?: Omit<Passthrough, 'write' | 'drained'>;
   readonly words: Words;
 }
 
 export interface Words {
-  /** A whole answer, ready for JSON; perhaps after something else was done with it. */
+  /** Encodes a whole answer, ready for JSON. It may be stored first. */
   whole(result: GenerateResult): unknown;
-  /** An encoder of frames, for one stream. What `end` promises is awaited: it may keep the answer before the client is told that it is complete. */
+  /** An encoder of frames for one stream. `end` is awaited: the answer may be stored before the client sees that it is complete. */
   frames(): { encode(event: GenerateEvent): string; end(): string | Promise<string> };
   /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
-  /** What ends a stream whose frames passed as they came. */
+  /** What ends a stream whose frames were forwarded unparsed. */
   readonly passedEnd: string;
   /** The last frame of a stream that failed. */
   fault(fault: Fault): string;
   /** What the client calls a field of the call: `turns`, `output.schema` and `tools[0].parameters` have other names in each interface. */
   fieldOf?(field: string): string;
-  /** Headers of this face's answers besides those of every answer. */
+  /** Headers of this face's answers, in addition to those of every answer. */
   readonly headers?: Headers;
 }
 
-/** Answers a call on the open connection, whole or as server-sent events. @throws Fault; after the head of a stream is out, the client was told already */
+/** Answers a call on the open connection, whole or as a stream. @throws Fault; once the head of a stream is out, it has been sent to the client as well */
 export async function answerCall(parts: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { call, words } = understood;
   try {
@@ -59,7 +59,7 @@ export async function answerCall(parts: GeneratingDeps, exchange: Exchange, unde
   }
 }
 
-/** A fault whose field is called as the client calls it; all else as it is. */
+/** A fault that names its field as the client spelled it; any other error as it is. */
 export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf'>): unknown {
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
@@ -67,7 +67,7 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
   return field === details.field ? error : new Fault(code, message.replaceAll(error.details.field, field), { ...details, field });
 }
 
-/** Runs a call in the time it may take; the exchange is told on its way, whatever comes of it. */
+/** Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need. */
 export async function accompanied(
   { limits }: Pick<GeneratingDeps, 'limits'>,
   exchange: Exchange,
@@ -94,11 +94,11 @@ export async function accompanied(
 }
 
 /**
- * The circumstances of a call that came through a face.
+ * The context of a call that came through a face.
  *
- * @param app what the body says of the application, if it does
+ * @param app the application, where the body names it
  * @param passed names of the client's headers that may go upstream
- * @throws Fault `invalid` for what was chosen in headers and cannot be meant
+ * @throws Fault `invalid` for a header of choices that cannot be read
  */
 export function contextOf({ exchange, caller }: Asked, face: string, app: string | undefined, passed: readonly string[]): Context {
   const headers: Record<string, string> = {};
@@ -131,28 +131,28 @@ export function unlabelled(json: unknown): { readonly app?: string; readonly bod
   return { app, body };
 }
 
-const withLane = ({ call, passthrough }: Understood, sink: Pick<Passthrough, 'write' | 'drained'>): GenerateCall =>
+const withPassthrough = ({ call, passthrough }: Understood, sink: Pick<Passthrough, 'write' | 'drained'>): GenerateCall =>
   passthrough ? { ...call, passthrough: { ...passthrough, ...sink } } : call;
 
 async function whole({ generate }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
-  let passed: Uint8Array | undefined;
+  let forwarded: Uint8Array | undefined;
   const sink = {
     write(bytes: Uint8Array) {
-      passed = bytes;
+      forwarded = bytes;
       return true;
     },
     drained: () => Promise.resolve(),
   };
-  let said: Events = [];
-  for await (const events of generate(withLane(understood, sink), context)) said = said.length === 0 ? events : [...said, ...events];
-  const started = said.find((event) => event.type === 'started');
+  let answer: Events = [];
+  for await (const events of generate(withPassthrough(understood, sink), context)) answer = answer.length === 0 ? events : [...answer, ...events];
+  const started = answer.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
-  if (passed) exchange.send(200, ['content-type', 'application/json', ...headers], passed);
-  else exchange.sendJson(200, await words.whole(fold(said)), headers);
+  if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
+  else exchange.sendJson(200, await words.whole(fold(answer)), headers);
 }
 
-/** Bytes of all that a model reads as text, more than any does. The rest of a body is media. */
+/** Bytes of the text of a call, more than any model reads. The rest of a body is media. */
 const mostText = 8_388_608;
 
 /** For a call whose text may be longer than that: of a large body, or of what is stored. @throws Fault `too-large` */
@@ -161,7 +161,7 @@ export function checkText(call: GenerateCall): void {
     throw new Fault('too-large', `The text of the request is longer than ${mostText} bytes.`, { reason: 'context-length' });
 }
 
-/** Events that are encoded in one turn of the event loop: an answer that was held back comes as hundreds of thousands at once. */
+/** Events that are encoded in one turn of the event loop: a buffered answer comes as hundreds of thousands at once. */
 const turnEvents = 1000;
 
 const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
@@ -169,7 +169,7 @@ const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive
 async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
   let started: Started | undefined;
-  let passing = false;
+  let isPassthrough = false;
   const out = new EventStream(exchange, {
     clock,
     holdSeconds: limits().holdHeadersSeconds,
@@ -178,21 +178,21 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
   });
   const frames = words.frames();
   try {
-    for await (const said of generate(withLane(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
-      for (let from = 0; from < said.length; from += turnEvents) {
+    for await (const events of generate(withPassthrough(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
+      for (let from = 0; from < events.length; from += turnEvents) {
         if (from > 0) await new Promise((resolve) => setImmediate(resolve));
         let text = '';
-        const to = Math.min(said.length, from + turnEvents);
+        const to = Math.min(events.length, from + turnEvents);
         for (let at = from; at < to; at++) {
-          const event = said[at]!;
+          const event = events[at]!;
           if (event.type === 'started') started = event;
-          if (event.type === 'passed') passing = true;
-          if (!passing) text += frames.encode(event);
+          if (event.type === 'passed') isPassthrough = true;
+          if (!isPassthrough) text += frames.encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();
       }
     }
-    out.end(passing ? words.passedEnd : await frames.end());
+    out.end(isPassthrough ? words.passedEnd : await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
     out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words))));

@@ -28,20 +28,20 @@ export interface CheckSettings {
 export type When = 'before' | 'after';
 export type Action = 'deny' | 'mask' | 'flag';
 
-/** What a check says of a text; nothing: it is all right. `mask` brings the text as it may stand. */
+/** The verdict of a check on a text; undefined: the text may pass. `mask` has the text in its place. */
 export type Verdict = { readonly action: 'deny' | 'flag' } | { readonly action: 'mask'; readonly text: string } | undefined;
 
-/** Looks at texts. @returns a verdict for each. @throws what keeps it from looking */
+/** Evaluates texts. @returns a verdict for each. @throws what keeps it from doing so */
 export type Evaluate = (texts: readonly string[], at: EvaluationContext) => Promise<readonly Verdict[]>;
 
-/** The circumstances of a look. */
+/** The context of an evaluation. */
 export interface EvaluationContext {
   readonly when: When;
   readonly call: RoutedCall;
   readonly context: Context;
-  /** Runs of text that a reader sees as one although they came in pieces: looked at besides, where nothing is to be masked. */
+  /** Texts that a reader sees as one although they came in pieces: evaluated as well where nothing is to be masked. */
   readonly runs: readonly string[];
-  /** Numbers for the steps of this request that a check takes. */
+  /** The number of the next step that a check takes in this request. */
   readonly nextStep: () => number;
 }
 
@@ -49,7 +49,7 @@ export interface Check extends Pick<CheckSettings, 'name' | 'action' | 'stream' 
   readonly evaluate: Evaluate;
 }
 
-/** Does the check hold for this call of this caller? */
+/** Does the check apply to this call of this caller? */
 export function holdsFor({ models, keys, users }: CheckSettings, { route }: RoutedCall, { keyName, email }: Caller): boolean {
   return (
     (models.length === 0 || models.includes(route.name)) &&
@@ -58,16 +58,16 @@ export function holdsFor({ models, keys, users }: CheckSettings, { route }: Rout
   );
 }
 
-/** What the checks have to say besides the texts. */
+/** What checks report in addition to the texts. */
 export interface Notes {
   flagged(check: string): void;
   masked(check: string): void;
 }
 
 /**
- * Has texts looked at by one check after the other: what one has masked the next does not see.
+ * Applies one check after the other: a later one does not see what an earlier one masked.
  *
- * @returns the texts as they may stand; the same list where nothing was masked
+ * @returns the texts that may pass; the same list where nothing was masked
  * @throws Fault `invalid` (content-policy) for what is denied; `upstream-failed` or `overloaded` for a check that cannot be made
  */
 export async function applyChecks(checks: readonly Check[], texts: readonly string[], at: EvaluationContext, notes: Notes): Promise<readonly string[]> {
@@ -101,7 +101,7 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Evaluation
   }
 }
 
-/** What the caller can do something about: no quota is left for the check, or there is too much to look at. */
+/** Faults that the caller can do something about: no quota is left for the check, or there is too much to check. */
 const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 'too-large']);
 
 export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<EvaluationContext, 'when' | 'call'>): Fault {
@@ -109,7 +109,7 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Evalu
   return new Fault('invalid', `The content policy here does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
-/** Calls of the gateway's own go through as calls of the user who asked, whatever models their key may ask for or their request has chosen. */
+/** The context for calls of the gateway's own: they are calls of the user, whichever models the key is narrowed to or the request has chosen. */
 export function ownContext({ context, nextStep }: EvaluationContext): Context {
   const { models: _, ...caller } = context.caller;
   const progress = { attempts: [], permits: (context.progress.permits ??= new Permits()) };

@@ -13,7 +13,7 @@ import type { Health } from './health.ts';
 import { hasChoice } from './order.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
-/** Seconds a target may be silent. */
+/** Seconds for which a target may be silent. */
 export interface Waits {
   readonly hangSeconds: { readonly stream: number; readonly whole: number };
   readonly firstByteSeconds: number;
@@ -28,9 +28,9 @@ export interface FailoverDeps {
 }
 
 /**
- * Tries the targets of a call in turn, each at most once. A target may be left only before it has spoken: what a client has read cannot be taken back.
+ * Failover: tries the targets of a call in turn, each at most once. A target may be left only before it has spoken: what a client has read cannot be taken back.
  *
- * @throws Fault of the target that decided: the one that spoke, the one whose fault is the caller's, or, when all are out, the one that says most (`allOut`)
+ * @throws Fault of the target that decided: the one that spoke, the one that refused the request itself, or, when all are out, the one that says most (`allOut`)
  */
 export function failover({ health, budget, waits, clock }: FailoverDeps): Generate<AdmittedCall> {
   return async function* (call, context) {
@@ -49,13 +49,13 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
       const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
       const head = mayMove ? hang : firstByteSeconds;
       const startedAt = clock.monotonic();
-      const held: GenerateEvent[] = []; // a silent target leaves no trace in the answer
+      const held: GenerateEvent[] = []; // a target that does not speak leaves no trace in the answer
       let spoken = false;
       let judged = false;
       try {
-        for await (const said of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
-          if (!spoken && !said.some((event) => speaks(event) || event.type === 'finished')) {
-            held.push(...said);
+        for await (const events of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+          if (!spoken && !events.some((event) => speaks(event) || event.type === 'finished')) {
+            held.push(...events);
             continue;
           }
           if (!spoken) {
@@ -64,7 +64,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
             health.succeeded(trial, attempt.milliseconds); // it answers again, however long the answer takes
             if (held.length > 0) yield held;
           }
-          yield said;
+          yield events;
         }
         if (spoken) return;
         judged = true;
@@ -75,8 +75,8 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
         judged = true;
         attempt.milliseconds ??= clock.monotonic() - startedAt;
         if (context.signal.aborted) {
-          health.released(trial); // the caller left: nobody's fault
-          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // what it had counted is to be paid for
+          health.released(trial); // the client left: no fault of the target
+          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // what the target has counted is paid for
           throw context.signal.reason;
         }
         const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
@@ -95,7 +95,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
   };
 }
 
-/** A conversation is held with the target; a task knows itself what to ask it for. */
+/** A target answers a conversation by `generate`; a task brings the function that asks it. */
 function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }

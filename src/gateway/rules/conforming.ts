@@ -11,14 +11,14 @@ import { sumOf } from '#core/usage';
 import { HeldBytes } from './held-back.ts';
 
 export interface ConformingDeps {
-  /** Says of texts whether they are JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
+  /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
   readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
 }
 
 /**
- * Sees to it that an answer for which a schema was given conforms to it, whoever gave it. It is held back until it does, also from a stream: what a client
- * has read cannot be mended. An answer that does not conform is asked for once more, with what was wrong with it. One that was refused, cut short by its
- * limit, or calls a tool is passed on as it is: it is no value, and none is made of it.
+ * Schema validation: an answer for which a schema was given conforms to it, whichever model gives it. It is buffered until it does, in a stream too: what a client has
+ * read cannot be repaired. An answer that does not conform is asked for once more, with the reason. One that was refused, reached its limit or calls a tool goes on as
+ * it is: it is no value.
  *
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
@@ -27,10 +27,10 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
 
   async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Events> {
     const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
-    const said = await heard(inner(call, context), context);
+    const answer = await eventsOf(inner(call, context), context);
     const mended = new Map<number, string>();
     const usages: Usage[] = [];
-    for (const [at, candidate] of fold(said).candidates.entries()) {
+    for (const [at, candidate] of fold(answer).candidates.entries()) {
       if (!isValue(candidate)) continue;
       const text = textOf(candidate);
       if (await fits(text)) continue;
@@ -43,15 +43,15 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
         if (usage) usages.push(usage);
       }
     }
-    yield mended.size === 0 ? said : withTexts(said, mended, usages);
+    yield mended.size === 0 ? answer : withTexts(answer, mended, usages);
   }
 }
 
-async function heard(events: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
+async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
   const held = new HeldBytes(context);
-  for await (const said of events)
-    for (const event of said) {
+  for await (const events of answer)
+    for (const event of events) {
       held.add(event);
       all.push(event);
     }
@@ -63,16 +63,16 @@ const isValue = ({ reason, parts }: Candidate): boolean =>
 
 const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 
-/** JSON that was wrapped up as for a reader, in a code fence of Markdown. A model wrote it: no regular expression that backtracks may see it. */
+/** The JSON within a Markdown code fence. A model wrote it: no regular expression that backtracks may run on it. */
 function withoutFence(text: string): string | undefined {
-  const said = text.trim();
-  if (said.length < 6 || !said.startsWith('```') || !said.endsWith('```')) return undefined;
-  const fenced = said.slice(said.startsWith('json', 3) ? 7 : 3, -3);
+  const trimmed = text.trim();
+  if (trimmed.length < 6 || !trimmed.startsWith('```') || !trimmed.endsWith('```')) return undefined;
+  const fenced = trimmed.slice(trimmed.startsWith('json', 3) ? 7 : 3, -3);
   const inner = fenced.trimStart();
   return fenced.slice(0, fenced.length - inner.length).includes('\n') ? inner.trimEnd() : undefined;
 }
 
-/** Asks once more for the same, after what was said and why it will not do. */
+/** Asks for the answer once more, with the one that does not conform and the reason. */
 async function repair(
   inner: Generate,
   call: GenerateCall,
@@ -88,15 +88,15 @@ async function repair(
     },
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await heard(inner({ ...call, turns, sampling }, context), context));
+  const { candidates, usage } = fold(await eventsOf(inner({ ...call, turns, sampling }, context), context));
   const [candidate] = candidates;
-  const said = candidate ? textOf(candidate) : '';
-  return { text: withoutFence(said) ?? said, usage };
+  const repaired = candidate ? textOf(candidate) : '';
+  return { text: withoutFence(repaired) ?? repaired, usage };
 }
 
-/** The same answer with other texts, each said at the end of its candidate; what the repairs took is counted too. */
-function withTexts(said: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
-  return said.flatMap((event): readonly GenerateEvent[] => {
+/** The answer with other texts, each at the end of its candidate, and with the usage of the repairs. */
+function withTexts(answer: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
+  return answer.flatMap((event): readonly GenerateEvent[] => {
     if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sumOf, event.usage) }];
     const text = 'candidate' in event ? texts.get(event.candidate) : undefined;
     if (text === undefined) return [event];

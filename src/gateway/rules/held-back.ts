@@ -3,14 +3,14 @@ import { Fault, noRoom } from '#core/fault';
 import type { Context } from '#core/context';
 import { sizeOf } from '#kit/memory/size-of';
 
-/** Bytes: a longer answer is not held back, but given up. */
+/** Bytes: a longer answer is not buffered, but ended. */
 const mostHeldBack = 67_108_864;
 
-/** Counts the events of an answer that are held back at a time, as the memory of its request. */
+/** Counts the buffered events of an answer against the memory of its request. */
 export class HeldBytes {
   readonly #memory: Context['memory'];
   #held = 0;
-  /** The most at any time: so much the request has taken, and keeps until it is over. */
+  /** The most at any time: the request has taken it, and keeps it until it has ended. */
   #most = 0;
 
   constructor({ memory }: Pick<Context, 'memory'>) {
@@ -26,7 +26,7 @@ export class HeldBytes {
     this.#most = this.#held;
   }
 
-  /** What was held back went on. */
+  /** The buffered events went on. */
   letGo(): void {
     this.#held = 0;
   }

@@ -8,28 +8,28 @@ import type { Context } from '#core/context';
 import { sumOf } from '#core/usage';
 import type { AdmittedCall } from './admitted.ts';
 
-/** Seconds that a part which failed waits for its second try, at most. */
+/** Seconds at most before the second try of a part that failed. */
 const longestWait = 10;
 
 /**
- * Has a large task done part by part, each at whichever target can. A part that every target failed is tried once more, where others were done before it:
- * what they have cost is not lost for its sake. Admission and books know only the whole.
+ * Makes a large task part by part, each at whichever target can. A part that every target failed is tried once more where others were made before it, so that
+ * their cost is not lost. Admission and the books see only the whole.
  */
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
 
   async function* summed(parts: readonly Task[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Events> {
-    const said: GenerateEvent[] = [];
+    const events: GenerateEvent[] = [];
     for (const [at, part] of parts.entries()) {
       const one = { ...part, route, reservation };
       try {
-        said.push(...(await (at === 0 ? whole(one, context) : twice(one, context))));
+        events.push(...(await (at === 0 ? whole(one, context) : twice(one, context))));
       } catch (error) {
-        if (at > 0) yield [{ type: 'usage', usage: sum(said, 'partial') }]; // those that were done are paid for
+        if (at > 0) yield [{ type: 'usage', usage: sum(events, 'partial') }]; // the parts before it are paid for
         throw error;
       }
     }
-    const started = said.filter((event) => event.type === 'started');
+    const started = events.filter((event) => event.type === 'started');
     yield [
       {
         type: 'started',
@@ -38,7 +38,7 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       },
     ];
     yield [{ type: 'passed', tokens: 0 }];
-    if (said.filter((event) => event.type === 'usage').length === parts.length) yield [{ type: 'usage', usage: sum(said, 'provider') }];
+    if (events.filter((event) => event.type === 'usage').length === parts.length) yield [{ type: 'usage', usage: sum(events, 'provider') }];
   }
 
   async function twice(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {

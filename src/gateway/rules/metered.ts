@@ -13,30 +13,30 @@ import type { Ledger } from '#ledger/index';
 import { sumOf } from '#core/usage';
 import { unreserved, type AdmittedCall } from './admitted.ts';
 
-/** Listens to what is said and settles the call in the books, once, however it ends. The last event is given on only after that. */
+/** Meters the answer and settles the call once, however it ends. The last event is handed on only after that. */
 export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return async function* (call, context) {
     const meter = new Meter(call, context, clock);
     let ended: Ended | undefined;
     try {
-      for await (const said of inner(call, context)) {
-        const heard: GenerateEvent[] = [];
-        for (const event of said) {
-          heard.push(meter.heard(event));
+      for await (const events of inner(call, context)) {
+        const counted: GenerateEvent[] = [];
+        for (const event of events) {
+          counted.push(meter.take(event));
           if (call.stream && !context.signal.aborted && meter.isShort() && !(await meter.grows())) {
-            yield [...heard, ...meter.cutShort()];
+            yield [...counted, ...meter.cutShort()];
             ended = { end: 'quota-ended', status: 200 };
             return;
           }
         }
-        yield heard;
+        yield counted;
       }
       ended = hasLeft(context.signal) ? leftFor(context.signal) : { end: meter.goodEnd(), status: 200 };
     } catch (error) {
       ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
       throw error;
     } finally {
-      // Without an end, who listened has stopped.
+      // Without an end, the reader of the answer has stopped.
       call.reservation.settle(meter.row(reviewedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
     }
   };
@@ -59,7 +59,7 @@ interface Ended {
   readonly isByCheck?: true;
 }
 
-/** Bytes of UTF-8 that make a token, where nobody counted. */
+/** Bytes of UTF-8 in a token, for what no provider counted. */
 const bytesPerToken = 4;
 
 class Meter {
@@ -67,23 +67,23 @@ class Meter {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #startedAt: number;
-  /** Of the attempts of the request: those before were another step's. */
+  /** Index into the attempts of the request: those before it belong to other steps. */
   readonly #firstAttempt: number;
   #firstAt: number | undefined;
   #bytes = 0;
   #tokens = 0;
-  /** Bytes that were thoughts, and whether there was any sign of some. */
+  /** Bytes of thoughts, and whether there was a sign of any. */
   #thoughtBytes = 0;
   #thinks = false;
   #usage: Usage | undefined;
   /** What is not counted in tokens. */
   #counts: Counts | undefined;
-  /** What the provider has counted of an answer that goes on, or did not come to its end. */
+  /** What the provider has counted of an answer that goes on, or that did not end by itself. */
   #counted: Usage | undefined;
   #model = '';
   readonly #reasons: FinishReason[] = [];
   spoke = false;
-  /** The call waits for quota of which nothing is known. */
+  /** The call waits for quota, and it is not known whether there is any. */
   isStopped = false;
   #notedAt: number;
 
@@ -97,8 +97,8 @@ class Meter {
     this.#counts = isConversation(call) ? undefined : call.counts;
   }
 
-  /** Takes note of an event. @returns it as it may go on: with what was done to the call, and with a usage that can be true */
-  heard(event: GenerateEvent): GenerateEvent {
+  /** Counts an event. @returns it as it is handed on: with what was done to the call, and with a usage that is possible */
+  take(event: GenerateEvent): GenerateEvent {
     switch (event.type) {
       case 'started':
         this.#model = event.model;
@@ -150,19 +150,19 @@ class Meter {
     }
     if (now - this.#notedAt < noteMilliseconds) return;
     this.#notedAt = now;
-    this.#call.reservation.spoke(this.#said());
+    this.#call.reservation.spoke(this.#output());
   }
 
-  /** Has nearly as much been said as was set aside? */
+  /** Has the answer nearly used what was set aside? */
   isShort(): boolean {
-    return this.#usage === undefined && this.#said() > this.#call.reservation.comfort;
+    return this.#usage === undefined && this.#output() > this.#call.reservation.comfort;
   }
 
-  /** Sets more aside. @returns false when no more is to be had. @throws Fault `overloaded` while that cannot be found out */
+  /** Sets more aside. @returns false where nothing is left. @throws Fault `overloaded` while that cannot be found out */
   grows(): boolean | Promise<boolean> {
-    const grown = this.#call.reservation.grow(this.#said());
+    const grown = this.#call.reservation.grow(this.#output());
     if (typeof grown === 'boolean') return grown;
-    this.isStopped = true; // unless it goes on: until then, whatever ends the call is not its provider's doing
+    this.isStopped = true; // until it goes on, whatever ends the call is not its provider's doing
     return grown.then((more) => {
       this.isStopped = false;
       return more;
@@ -191,7 +191,7 @@ class Meter {
     const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
     const last = attempts.at(-1);
     const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !isByCheck);
-    // Whoever cancels what a provider works on owes it as one who leaves does.
+    // A call that is cancelled while a provider works on it is paid for, as one that the client left.
     const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
     const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
@@ -242,10 +242,10 @@ class Meter {
     };
   }
 
-  /** Some providers count below nothing, or more than there can be. */
+  /** Some providers report negative counts, or more than there can be. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route, reservation } = this.#call;
-    // A provider that does not know the field of the maximum says more than we bounded it to, and bills that.
+    // A provider that does not know the field of the maximum exceeds the bound that we set, and bills that.
     const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
     // A task may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
@@ -253,11 +253,11 @@ class Meter {
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
 
-  /** The provider's own counts as far as they go, and the rest by what was said. */
+  /** The provider's own counts as far as they go, and the rest by the size of the answer. */
   #estimate(source: 'estimated' | 'partial'): Usage {
     const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
     const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
-    const output = Math.max(this.#counted?.output ?? 0, this.#said() + hidden);
+    const output = Math.max(this.#counted?.output ?? 0, this.#output() + hidden);
     const input = this.#counted?.input || this.#call.reservation.promptTokens; // some begin with a count of nothing
     const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), source };
     const counts = this.#counts;
@@ -278,7 +278,7 @@ class Meter {
     const { route, ...call } = this.#call;
     if (!isConversation(call)) return 0;
     const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
-    const seen = { said: this.#said(), thought: this.#thought(), thinks: this.#thinks, silent };
+    const seen = { said: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
     return hiddenThoughts(call, route, this.#context.progress.target, seen);
   }
 
@@ -286,12 +286,12 @@ class Meter {
     return Math.ceil(this.#thoughtBytes / bytesPerToken);
   }
 
-  #said(): number {
+  #output(): number {
     return this.#tokens + Math.ceil(this.#bytes / bytesPerToken);
   }
 }
 
-/** Tokens of a prompt that only stand for what is read besides. */
+/** Tokens of a prompt that stand for what is not counted in tokens. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
 /** Tokens: no model reads more. */
@@ -313,7 +313,7 @@ function reviewedEnd({ review, signal }: Context): Ended | undefined {
 
 const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 
-/** What an answer came to that did not end by itself. Where the client has not left, what is no fault of a provider is ours. */
+/** The end of an answer that did not end by itself. Where the client has not left, what is not a provider's fault is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
   if (hasLeft(signal)) return leftFor(signal);
   const fault = faultOf(signal.aborted ? signal.reason : error);
