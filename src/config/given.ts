@@ -57,7 +57,7 @@ export const settingsOptions: readonly SettingsOption[] = [
 
 /** What `--help` prints for a setting. */
 function descriptionOf({ description, enum: values, default: initial }: Rule): string {
-  return `${description!}${values ? ` One of: ${values.join(', ')}.` : ''}${initial === undefined ? '' : ` Default: ${initial as string | number}.`}`;
+  return `${description!}${values ? ` One of: ${values.join(', ')}.` : ''}${typeof initial === 'string' || typeof initial === 'number' ? ` Default: ${initial}.` : ''}`;
 }
 
 export const fromEnvironment = (env: Variables): Layer =>

@@ -22,8 +22,8 @@ async function line(): Promise<{ raw: Raw; far: Socket }> {
   return { raw, far };
 }
 
-describe('an answer', () => {
-  test('with a length is read to its length, and the next one after it', async () => {
+describe('the raw client reads an answer', () => {
+  test('with a length up to that length, and then the next answer', async () => {
     const { raw, far } = await line();
     far.write('HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a:2\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
     const first = await raw.answer();
@@ -43,51 +43,51 @@ describe('an answer', () => {
     expect(await raw.answer()).toMatchObject({ status: 404, text: '' });
   });
 
-  test('in chunks is joined, cut anywhere', async () => {
+  test('in chunks, wherever they are cut', async () => {
     const { raw, far } = await line();
     const answer = raw.answer();
     for (const piece of 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n') far.write(piece);
     expect((await answer).text).toBe('hello');
   });
 
-  test('without a length is read to the end of the connection', async () => {
+  test('without a length up to the end of the connection', async () => {
     const { raw, far } = await line();
     far.end('HTTP/1.1 200 OK\r\n\r\nhello');
     expect((await raw.answer()).text).toBe('hello');
   });
 
-  test('comes after the 1xx ones', async () => {
+  test('after 1xx answers', async () => {
     const { raw, far } = await line();
     far.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\na: b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n');
     expect(await raw.answer()).toMatchObject({ status: 204, informational: [100, 103] });
   });
 
-  test('to HEAD has no body, whatever its length says', async () => {
+  test('to HEAD without a body, whatever its length', async () => {
     const { raw, far } = await line();
     far.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n');
     expect((await raw.answer({ to: 'HEAD' })).text).toBe('');
   });
 
-  test('that is cut is none', async () => {
+  test('that is cut as an error', async () => {
     const { raw, far } = await line();
     far.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
     await expect(raw.answer()).rejects.toThrow(/No answer before the end \(fin\).*half/u);
   });
 
-  test('that does not come is not waited for longer than said', async () => {
+  test('that does not come only until the deadline', async () => {
     const { raw, far } = await line();
     far.write('HTTP/1.1 200 OK\r\n');
     await expect(raw.answer({ within: 30 })).rejects.toThrow(/Not within 30 ms\. No answer\. So far: .*200 OK/u);
   });
 
-  test('that is not HTTP is an error of the one who waits', async () => {
+  test('that is not HTTP as an error', async () => {
     const { raw, far } = await line();
     far.write('SSH-2.0\r\n\r\n');
     await expect(raw.answer()).rejects.toThrow('Not a status line');
   });
 });
 
-test('the end of a connection is told apart: FIN and RST', async () => {
+test('the raw client distinguishes the ends of a connection: FIN and RST', async () => {
   const fin = await line();
   fin.far.end();
   expect(await fin.raw.ended()).toBe('fin');
@@ -96,7 +96,7 @@ test('the end of a connection is told apart: FIN and RST', async () => {
   expect(await reset.raw.ended()).toBe('reset');
 });
 
-test('bytes go out exactly as given, slowly where asked, and the sending stops when nobody is there', async () => {
+test('the raw client sends bytes exactly as given, slowly if asked, and stops when the other side is gone', async () => {
   const { raw, far } = await line();
   const heard: Buffer[] = [];
   far.on('data', (piece: Buffer) => heard.push(piece));
@@ -113,7 +113,7 @@ test('bytes go out exactly as given, slowly where asked, and the sending stops w
   expect(await raw.sendSlowly('x'.repeat(100), { bytes: 1, every: 1 })).toBe(0);
 });
 
-test('a reset reaches the other side as one', async () => {
+test('a reset by the raw client reaches the other side as a reset', async () => {
   const { raw, far } = await line();
   const error = once(far, 'error');
   far.resume();
@@ -121,7 +121,7 @@ test('a reset reaches the other side as one', async () => {
   expect((await error)[0]).toMatchObject({ code: 'ECONNRESET' });
 });
 
-test('a paused reader makes the other side wait', async () => {
+test('a paused raw client makes the other side wait', async () => {
   const { raw, far } = await line();
   raw.pause();
   while (far.write(Buffer.alloc(1 << 20)));

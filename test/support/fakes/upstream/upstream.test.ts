@@ -51,8 +51,8 @@ const spoken = (text: string) =>
     .map((chunk) => chunk.choices[0]?.delta.content ?? '')
     .join('');
 
-describe('without a script', () => {
-  test('the answer is good and echoes the user', async () => {
+describe('the scripted upstream without a script', () => {
+  test('answers well and echoes the user', async () => {
     const { status, text } = await answer();
     expect(status).toBe(200);
     expect(JSON.parse(text)).toMatchObject({
@@ -63,7 +63,7 @@ describe('without a script', () => {
     });
   });
 
-  test('so is the stream, with its usage when it was asked for', async () => {
+  test('streams well, with usage if it was asked for', async () => {
     const text = await streamed(fake.ok());
     expect(spoken(text)).toBe('You said: the canary 17');
     expect(data(text).at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 5 } });
@@ -71,7 +71,7 @@ describe('without a script', () => {
     expect((await answer({ more: { stream: true } })).text).not.toContain('usage');
   });
 
-  test('the maximum of tokens and the number of choices are kept', async () => {
+  test('respects the maximum of tokens and the number of choices', async () => {
     const { choices, usage } = JSON.parse((await answer({ more: { max_tokens: 2, n: 3 } })).text) as OpenAI.ChatCompletion;
     expect(choices.map(({ index, message, finish_reason }) => [index, message.content, finish_reason])).toEqual(
       [0, 1, 2].map((at) => [at, 'You said: ', 'length']),
@@ -79,11 +79,11 @@ describe('without a script', () => {
     expect(usage?.completion_tokens).toBe(6);
   });
 
-  test('another address is 404', async () => {
+  test('answers 404 at another address', async () => {
     expect((await answer({ path: '/v1/else' })).status).toBe(404);
   });
 
-  test('the SDK of the real provider reads it', async () => {
+  test('is understood by the SDK of the real provider', async () => {
     const client = new OpenAI({ baseURL: `${upstream.url}/v1`, apiKey: 'sk-sdk', maxRetries: 0 });
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'hello there' }] }];
     expect((await client.chat.completions.create({ model: 'm', messages })).choices[0]?.message.content).toBe('You said: hello there');
@@ -95,8 +95,8 @@ describe('without a script', () => {
   });
 });
 
-describe('a request is recorded', () => {
-  test('as it came', async () => {
+describe('the scripted upstream records a request', () => {
+  test('exactly as it came', async () => {
     await answer({ path: `${chat}?api-version=1%2F2`, headers: 'X-Odd: One\r\n' });
     expect(upstream.requests[0]).toMatchObject({
       id: 0,
@@ -113,7 +113,7 @@ describe('a request is recorded', () => {
     expect(upstream.requests[0]?.body.toString()).toBe(asking());
   });
 
-  test('with its connection', async () => {
+  test('with the connection it came on', async () => {
     const raw = await ask();
     await raw.answer();
     await ask({}, raw);
@@ -156,7 +156,7 @@ describe('a request is recorded', () => {
     expect(upstream.mishaps).toEqual([]);
   });
 
-  test('a caller who leaves after the answer has not left early, nor has one whom we cut', async () => {
+  test('without calling it an early leave when the caller leaves after the answer or is cut off', async () => {
     const raw = await ask();
     await raw.answer();
     raw.close();
@@ -166,7 +166,7 @@ describe('a request is recorded', () => {
     expect(await upstream.closed(1)).toMatchObject({ closedEarlyAt: undefined, answeredAt: expect.any(Number) });
   });
 
-  test('what is not HTTP is a mishap', async () => {
+  test('as a mishap if it is not HTTP', async () => {
     const raw = await connectRaw(upstream.url);
     open.push(raw);
     raw.send(`POST ${chat} HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -178,7 +178,7 @@ describe('a request is recorded', () => {
 describe('a script', () => {
   const status = async (asking?: Asking) => (await answer(asking)).status;
 
-  test('answers in its order, then come good answers', async () => {
+  test('is followed in order, then come good answers', async () => {
     upstream.script(fake.failing(), fake.times(2, fake.tooMany()));
     expect(upstream.pending).toEqual(['refusal 500', 'refusal 429']);
     expect([await status(), await status(), await status(), await status()]).toEqual([500, 429, 429, 200]);
@@ -203,13 +203,13 @@ describe('a script', () => {
     expect(upstream.pending).toEqual([]);
   });
 
-  test('that fails is a mishap and no hang', async () => {
+  test('that fails is recorded as a mishap and does not hang', async () => {
     upstream.script({ name: 'wrong', answer: () => Promise.reject(new Error('so wrong')) });
     await (await ask()).ended();
     expect(upstream.mishaps).toEqual(['wrong: Error: so wrong']);
   });
 
-  test('is forgotten by reset', async () => {
+  test('is cleared by reset', async () => {
     upstream.script(fake.failing());
     await answer();
     upstream.script(fake.failing());
@@ -219,7 +219,7 @@ describe('a script', () => {
   });
 });
 
-test('until gives up with the story so far', async () => {
+test('until() fails with the events so far', async () => {
   await answer();
   await expect(upstream.until((all) => all.length === 2, 20)).rejects.toThrow(
     /Not within 20 ms\. #0 POST \/v1\/chat\/completions m on connection 0: ok, answered/u,
@@ -227,7 +227,7 @@ test('until gives up with the story so far', async () => {
 });
 
 describe('down', () => {
-  test('cuts what runs and refuses until it is up again', async () => {
+  test('cuts connections and refuses new ones until it is up again', async () => {
     upstream.script(fake.hang());
     const raw = await ask();
     await upstream.arrived(0);
@@ -239,7 +239,7 @@ describe('down', () => {
     expect((await answer()).status).toBe(200);
   });
 
-  test('nobody listens at the address of nobody, ever', async () => {
+  test('the address of nobody() never accepts a connection', async () => {
     const no = await fake.nobody();
     open.push(no);
     for (let round = 0; round < 20; round++) await expect(connectRaw(no.url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
