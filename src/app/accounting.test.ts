@@ -35,5 +35,5 @@ test('too little room for the journal is logged as an error, and that there is r
   });
   expect(told).toEqual([expect.stringMatching(/^error: .*too little room/)]);
   minFreeBytes = 0;
-  await expect.poll(() => told.slice(1), { timeout: 10_000 }).toEqual(['info: The journal is well again.']);
+  await expect.poll(() => told.slice(1), { timeout: 10_000 }).toEqual(['info: The journal can be written again.']);
 });
