@@ -27,8 +27,8 @@ interface Question<About, Answer> {
  *
  * @throws Fault `overloaded` when too many wait; what `ask` throws, to all of its query
  */
-export function batched<About, Answer>(parts: BatchDeps<About, Answer>): (about: About) => Promise<Answer> {
-  const { ask, clock, most, apartMilliseconds = 0, bytes, mostWaiting, crowded } = parts;
+export function batched<About, Answer>(deps: BatchDeps<About, Answer>): (about: About) => Promise<Answer> {
+  const { ask, clock, most, apartMilliseconds = 0, bytes, mostWaiting, crowded } = deps;
   let waiting: Question<About, Answer>[] = [];
   let busy = false;
   let notBefore = 0;

@@ -87,7 +87,7 @@ class ThreadEngine implements Engine {
     if (this.#isClosing) throw overloaded('The database is closing.');
     if (!this.#worker) await Promise.race([this.#reopened, this.#deps.clock.sleep(patienceMilliseconds)]);
     if (!this.#worker) throw overloaded('The database is being opened again.');
-    if (this.#inFlight.length >= mostInFlight) throw overloaded('Too much waits for the database.');
+    if (this.#inFlight.length >= mostInFlight) throw overloaded('Too many requests are waiting for the database.');
     const statement: Statement = [text, parameters.map(owned)]; // may throw, so before it counts as sent
     return new Promise((resolve, reject) => {
       this.#inFlight.push({ milliseconds, resolve, reject });
@@ -136,7 +136,7 @@ class ThreadEngine implements Engine {
     this.#failures = clock.monotonic() - this.#openedAt > steadyMilliseconds ? 1 : this.#failures + 1;
     [this.#inFlight, this.#outbox] = [[], []];
     this.#disarm();
-    log.warn({ reason, lost: lost.length }, 'the embedded database is opened again');
+    log.warn({ reason, lost: lost.length }, 'the embedded database is being reopened');
     for (const flight of lost) flight.reject(overloaded('The database had to be opened again.', new Error(reason)));
     this.#reopened = this.#reopen(dying);
   }
@@ -152,7 +152,7 @@ class ThreadEngine implements Engine {
       } catch (error) {
         if (this.#isClosing) return;
         this.#failures++;
-        log.error({ err: error }, 'the embedded database does not open');
+        log.error({ err: error }, 'the embedded database cannot be opened');
       }
     }
   }
@@ -170,7 +170,7 @@ async function openWorker(start: Start, clock: Clock): Promise<Worker> {
   const extension = import.meta.filename.slice(import.meta.filename.lastIndexOf('.'));
   const worker = new Worker(new URL(`embedded-worker${extension}`, import.meta.url), { workerData: start });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const refuse = (reason: string) => reject(new Error(`The embedded database in ${start.folder} does not open: ${reason}`));
+  const refuse = (reason: string) => reject(new Error(`The embedded database in ${start.folder} cannot be opened: ${reason}`));
   const giveUp = clock.after(openMilliseconds, () => refuse('it takes too long.'));
   worker.on('message', (message: FromWorker) => {
     if (message.type === 'open') resolve();

@@ -8,7 +8,7 @@ import { tighten } from '#store/private-folder';
 
 /**
  * Keeps a data folder for one process: two on one embedded database would destroy it in silence. The lock is an exclusive transaction of SQLite on `lock`,
- * which a kill -9 frees and which two containers on one volume see. Nobody else may open that file: POSIX frees a process's locks with any of its descriptors.
+ * which a kill -9 frees and which two containers on one volume see. This process must not open that file elsewhere: POSIX frees all of a process's locks on a file when it closes any descriptor of it.
  *
  * @returns what frees it
  * @throws Fault `conflict` naming the folder and, where it is known, who has it

@@ -11,6 +11,7 @@ import { cancelTopic, wakeTopic, workOn } from '#store/job-worker';
 /*
  * Work that outlives a request. A job is a row; who takes it holds a lease on the row and renews it, so that the job of a killed process is taken again
  * when its lease is over. A job may therefore run twice: a handler does its work in steps that can be repeated. All times are the database's.
+ * By hand: one table serves both databases, and a queue library needs `listen`, which the embedded one lacks.
  */
 export interface Jobs {
   /**

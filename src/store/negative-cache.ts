@@ -38,4 +38,4 @@ export function openNegativeCache(clock: Clock, again: LiveValue<unknown>['again
 }
 
 /** The refusal of one whose plan or team was made elsewhere a moment ago. */
-export const notYet = () => new Fault('overloaded', 'What you may use is not known here yet: please try again.', { retryAfter: 1 });
+export const notYet = () => new Fault('overloaded', 'Your plan or team is not known on this server yet: please try again.', { retryAfter: 1 });

@@ -206,7 +206,7 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
           return await once(database, work);
         } catch (error) {
           if (!isCollision(error)) throw error;
-          if (tries === mostTries) throw overloaded('Too many changed the same thing at once.', error);
+          if (tries === mostTries) throw overloaded('There were too many concurrent changes to the same record.', error);
           await clock.sleep(Math.random() * 20 * 2 ** tries);
         }
       }

@@ -79,7 +79,7 @@ class PooledServer implements Server {
     for (;;) {
       if (this.#presence.isClosed) throw overloaded('The database is closing.');
       if (this.#presence.isAway) await this.#presence.require();
-      if (pool.waitingCount >= mostWaiting) throw overloaded('Too much waits for the database.');
+      if (pool.waitingCount >= mostWaiting) throw overloaded('Too many requests are waiting for the database.');
       const client = await this.#clientOf(pool, until);
       if (client && this.#isCurrent(client)) return this.#lineOver(client);
       client?.release(true);
@@ -105,7 +105,7 @@ class PooledServer implements Server {
         return undefined;
       }
       const isBusy = isFull || (error instanceof Error && error.message.startsWith('timeout exceeded')); // pg-pool's words for: all are taken
-      if (isBusy) throw overloaded('Too much waits for the database.', error);
+      if (isBusy) throw overloaded('Too many requests are waiting for the database.', error);
       this.suspect();
       throw overloaded('The database cannot be reached.', error);
     }

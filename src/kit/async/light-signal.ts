@@ -14,7 +14,7 @@ export class LightSignal implements AbortSignal {
   onabort: ((event: Event) => void) | null = null;
   #listeners: Listener[] | undefined;
 
-  /** Tells everybody who listens, once; what one of them throws is a mistake of its own, which nobody catches. */
+  /** Calls the listeners, once. What a listener throws is not caught. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

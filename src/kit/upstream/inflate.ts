@@ -26,7 +26,7 @@ export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void
   let given = 0;
   stream.on('data', (chunk: Uint8Array) => {
     given += chunk.length;
-    if (given > freeBytes && given > taken * maxRatio) stream.destroy(new Error('The compressed answer grows without measure.'));
+    if (given > freeBytes && given > taken * maxRatio) stream.destroy(new Error('The compressed answer expands beyond the limit.'));
     else arrived(chunk);
   });
   stream.on('end', () => done());

@@ -1,4 +1,7 @@
-/** A stream of server-sent events in, the payloads of its frames out. Knows nothing of what the payloads mean. */
+/**
+ * A stream of server-sent events in, the payloads of its frames out. Knows nothing of what the payloads mean. By hand, since its lines must be bounded and its
+ * bytes are looked at once (docs/decisions/005).
+ */
 export interface Splitter {
   /** @returns the `data` of each frame that these bytes complete; lines of one frame are joined with a newline. */
   push(bytes: Uint8Array): readonly string[];

@@ -281,7 +281,7 @@ export class Accounts {
     const fault = faultOf(error);
     if (fault.code === 'conflict') {
       if (!this.#closed) this.#log('The leases of this process were closed by somebody else: it lets no call in any more.', fault);
-      return (this.#closed ??= new Fault('overloaded', 'This server no longer keeps the books: please try again.', { retryAfter: 1, cause: fault }));
+      return (this.#closed ??= new Fault('overloaded', 'This server no longer records usage: please try again.', { retryAfter: 1, cause: fault }));
     }
     if (fault.code !== 'overloaded') this.#log('The source of leases failed.', error);
     return this.awayFault(fault.details.retryAfter, error);
@@ -289,7 +289,7 @@ export class Accounts {
 
   /** The fault while the source is away. @param retryAfter seconds */
   awayFault(retryAfter = 1, cause?: unknown): Fault {
-    return new Fault('overloaded', 'The books cannot be reached just now: please try again.', { retryAfter, cause });
+    return new Fault('overloaded', 'Quotas cannot be checked right now: please try again.', { retryAfter, cause });
   }
 
   #poll(lease: LocalLease): void {

@@ -43,7 +43,8 @@ export class CallLimits {
   }
 
   #add(holds: readonly Hold[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Hold[] {
-    if (!plan || !isSane(plan)) throw new Fault('quota-spent', 'Your plan is not known here: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
+    if (!plan || !isSane(plan))
+      throw new Fault('quota-spent', 'Your plan does not exist on this server: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
     const tokens = balance === 'train' ? plan.monthlyTrainTokens : plan.monthlyTokens;
     const { monthlyUsd, requestsPerMinute, concurrentStreams } = plan;
     const streams = call.stream ? concurrentStreams : undefined;

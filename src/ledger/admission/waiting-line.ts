@@ -87,7 +87,7 @@ export class WaitingLine {
     if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
     return new Fault(
       'rate-limited',
-      account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests hold what is left of ${whose.toLowerCase()}.`,
+      account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests have reserved what is left of ${whose.toLowerCase()}.`,
       { retryAfter: 1 },
     );
   }

@@ -26,17 +26,17 @@ export class JournalTrouble {
   }
 
   failed(what: string, cause: unknown): void {
-    if (!this.isAny) this.#deps.log(`The journal is in trouble, no call that spends is admitted: ${what}.`, cause);
+    if (!this.isAny) this.#deps.log(`The journal cannot be written, and calls that spend are refused: ${what}.`, cause);
     this.#problems.set(what, cause);
   }
 
   mended(what: string): void {
-    if (this.#problems.delete(what) && !this.isAny) this.#deps.mended('The journal is well again.');
+    if (this.#problems.delete(what) && !this.isAny) this.#deps.mended('The journal can be written again.');
   }
 
   /** The fault of calls that may not begin. */
   get fault(): Fault {
     const [[what, cause] = ['records wait', undefined]] = this.#problems;
-    return new Fault('overloaded', 'The books cannot be written right now.', { retryAfter: retryAfterSeconds, cause: cause ?? what });
+    return new Fault('overloaded', 'Usage cannot be recorded right now.', { retryAfter: retryAfterSeconds, cause: cause ?? what });
   }
 }

@@ -183,13 +183,13 @@ describe('on a disk in trouble', () => {
     for (const id of running.slice(8)) journal.settled(settled(began(id)));
     await pass(clock, 1100);
     expect(journal.trouble).toMatchObject({ code: 'overloaded', details: { retryAfter: 5 } });
-    expect(() => journal.began(began('new'))).toThrow('The books cannot be written right now.');
+    expect(() => journal.began(began('new'))).toThrow('Usage cannot be recorded right now.');
     expect((await replayed(disk.copy())).rows).toEqual(running.map((id) => `${id}/0 completed 5`).toSorted());
     disk.capacity = Infinity;
     await pass(clock, 1100);
     expect(journal.trouble).toBeUndefined();
     journal.began(began('new'));
-    expect([told, mended]).toEqual([[expect.stringMatching(/in trouble/)], ['The journal is well again.']]);
+    expect([told, mended]).toEqual([[expect.stringMatching(/in trouble/)], ['The journal can be written again.']]);
     expect((await replayed(disk)).rows).toContain('new/0 gateway-died 0');
   });
 
@@ -290,7 +290,7 @@ describe('on a disk in trouble', () => {
       throw diskError('EIO');
     };
     const { clock, journal } = await opened({ disk });
-    expect(() => journal.began(began('a'))).toThrow('The books cannot be written right now.');
+    expect(() => journal.began(began('a'))).toThrow('Usage cannot be recorded right now.');
     disk.before = () => {};
     await pass(clock, 1100);
     journal.began(began('a'));
@@ -302,7 +302,7 @@ test('a closed journal is wholly synced, leaves no empty file, and takes no call
   const { disk, journal } = await opened();
   journal.settled(settled(began('a')));
   await journal.close();
-  expect(() => journal.began(began('b'))).toThrow('The books cannot be written right now.');
+  expect(() => journal.began(began('b'))).toThrow('Usage cannot be recorded right now.');
   expect((await replayed(disk.powerCut(() => 0.9))).rows).toEqual(['a/0 completed 5']);
   expect(disk.paths).toEqual(['journal/h1/main.00000000']);
 });

@@ -23,13 +23,13 @@ const manyBytes = 1_048_576;
 
 /** Reads a journal from its first record on, while it is being written or when its writer is gone. */
 export class Tail {
-  readonly #parts: TailDeps;
+  readonly #deps: TailDeps;
   #bytes = usualBytes;
   /** Everything before this place has been read. */
   place = 0;
 
-  constructor(parts: TailDeps) {
-    this.#parts = parts;
+  constructor(deps: TailDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -56,7 +56,7 @@ export class Tail {
 
   /** The file after this one: any for a journal that has ended, else one that has been begun, after which nobody writes to this one. */
   async #next(ended: boolean): Promise<number | undefined> {
-    const { disk, folder, writer } = this.#parts;
+    const { disk, folder, writer } = this.#deps;
     const later = (await this.segments()).filter((number) => number > segmentOf(this.place));
     if (ended) return later[0];
     for (const number of later) {
@@ -78,14 +78,14 @@ export class Tail {
     }
     if (found && found.from > 0) {
       const damaged = bytes.subarray(0, found.from).some((byte) => byte !== 0);
-      const where = `${this.#parts.folder}/${this.#parts.writer}, file ${segmentOf(this.place)}, byte ${offsetOf(this.place)}`;
-      if (damaged || !ended) this.#parts.log(`${found.from} bytes of the journal cannot be read: ${where}.`, undefined);
+      const where = `${this.#deps.folder}/${this.#deps.writer}, file ${segmentOf(this.place)}, byte ${offsetOf(this.place)}`;
+      if (damaged || !ended) this.#deps.log(`${found.from} bytes of the journal cannot be read: ${where}.`, undefined);
     }
     return this.#taken(bytes, found);
   }
 
   #read(from: number, length: number): Promise<Buffer> {
-    const { disk, folder, writer } = this.#parts;
+    const { disk, folder, writer } = this.#deps;
     return disk.read(segmentPath(folder, writer, segmentOf(this.place)), from, length);
   }
 
@@ -102,7 +102,7 @@ export class Tail {
 
   /** The numbers of the journal's files. */
   async segments(): Promise<readonly number[]> {
-    const { disk, folder, writer } = this.#parts;
+    const { disk, folder, writer } = this.#deps;
     return segmentsOf(await disk.list(folder)).get(writer) ?? [];
   }
 }

@@ -133,7 +133,7 @@ function good(found: Pick<Known, 'caller' | 'expiresAt'> | undefined, now: numbe
   return found.caller;
 }
 
-/** Makes room by forgetting the oldest tenth. */
+/** Makes room by forgetting the oldest tenth. A plain map: lru-cache takes twice to five times as long for a look-up, which every request makes. */
 function remember<Value>(all: Map<string, Value>, most: number, name: string, value: Value): void {
   all.delete(name);
   all.set(name, value);

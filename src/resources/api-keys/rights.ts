@@ -68,7 +68,7 @@ export function openRights({ keys, store, clock, ongoing, log }: RightsDeps): Ri
       for (const userId of some) for (const listen of listeners) await listen(userId);
     } catch (error) {
       if (isClosed) return;
-      if (!(error instanceof Fault && error.code === 'overloaded')) log('Whose rights have changed could not be looked up: it is tried again.', error);
+      if (!(error instanceof Fault && error.code === 'overloaded')) log('The users whose rights have changed could not be looked up: trying again.', error);
       for (const userId of some) users.add(userId);
       isAnybody ||= all;
       plan(againMilliseconds);

@@ -73,8 +73,8 @@ export async function openPlans({ store, audit, clock, fromSettings }: PlansDeps
       );
     },
     async put(name, plan, by) {
-      if (fromSettings()[name]) throw new Fault('conflict', 'This plan stands in the settings file: change it there.');
-      if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file may say something else of it.');
+      if (fromSettings()[name]) throw new Fault('conflict', 'This plan is defined in the settings file: change it there.');
+      if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file can redefine it.');
       await store.transaction(async (inside) => {
         const tables = inside.db.$extendTables<Tables>();
         const before = await tables.selectFrom('plans').select('limits').where('name', '=', name).forUpdate().executeTakeFirst();

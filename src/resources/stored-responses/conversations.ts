@@ -82,7 +82,7 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
         const moved = await sql`
           update conversation set head = ${entry.id}, expires_at = ${expiry()}
           where user_id = ${entry.userId} and id = ${conversationId} and head is not distinct from ${entry.previousId ?? null}`.execute(inside.db);
-        if (moved.numAffectedRows !== 1n) throw new Fault('conflict', 'The conversation went on meanwhile, or was deleted.', { field: 'conversation' });
+        if (moved.numAffectedRows !== 1n) throw new Fault('conflict', 'The conversation was continued or deleted in the meantime.', { field: 'conversation' });
         if (entry.previousId !== undefined) {
           // Locked: who deletes the head waits for us, or is waited for.
           const { rows } = await sql`select 1 from stored_response where user_id = ${entry.userId} and id = ${entry.previousId} for key share`.execute(

@@ -17,9 +17,9 @@ const purgeMilliseconds = 600_000;
 const soonMilliseconds = 1000;
 
 /** Responses, conversations and runs of one store, with what is done from time to time: old ones are deleted. */
-export function openKeeping<Body>(parts: StoredDeps & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
-  const { store, clock, log } = parts;
-  const responses = openStoredResponses<Body>(parts);
+export function openKeeping<Body>(deps: StoredDeps & Pick<Keeping<Body>, 'log'> & { readonly mostRuns: () => number }): Keeping<Body> {
+  const { store, clock, log } = deps;
+  const responses = openStoredResponses<Body>(deps);
   const working = jobs({ store, clock });
   let isClosed = false;
   let cancelTimer = () => {};
@@ -35,8 +35,8 @@ export function openKeeping<Body>(parts: StoredDeps & Pick<Keeping<Body>, 'log'>
   purgeLater(purgeMilliseconds);
   return {
     responses,
-    conversations: openConversations(parts, responses),
-    runs: openRuns({ store, jobs: working, responses, most: parts.mostRuns }),
+    conversations: openConversations(deps, responses),
+    runs: openRuns({ store, jobs: working, responses, most: deps.mostRuns }),
     log,
     async close() {
       isClosed = true;

@@ -66,5 +66,5 @@ async function monthsIn(db: Database, rows: string): Promise<string[]> {
 /** Data out of range, of another type, missing or against a rule is a mistake of the row; the same row will never be taken. */
 function refusedRows(error: unknown): unknown {
   if (!(error instanceof SqlError) || !/^(22|23)/.test(error.code)) return error;
-  return new Fault('invalid', 'The database does not take a row of the books.', { cause: error, ...(error.column ? { field: error.column } : {}) });
+  return new Fault('invalid', 'The database refuses a usage row.', { cause: error, ...(error.column ? { field: error.column } : {}) });
 }

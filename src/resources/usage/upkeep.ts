@@ -70,7 +70,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
       await work();
       return true;
     } catch (error) {
-      if (!ended) log.warn({ err: error, step }, 'a step of the round of the books failed');
+      if (!ended) log.warn({ err: error, step }, 'a step of the usage upkeep failed');
       return false;
     }
   }
@@ -88,7 +88,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
 
   async function drop(now: number): Promise<void> {
     const dropped = await dropMonthsBefore(store, monthBefore(now, months() - 1));
-    if (dropped.length > 0) log.info({ dropped }, 'months of the books were dropped');
+    if (dropped.length > 0) log.info({ dropped }, 'old months of usage were dropped');
   }
 
   async function askForReconciliation(now: number): Promise<void> {
@@ -102,7 +102,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
   jobs.work(reconcileKind, async ({ payload, signal }) => {
     const month = isObject(payload) ? textOf(payload['month']) : '';
     const drifts = await reconcile(store, month, signal);
-    if (drifts.length > 0) log.error({ month, drifts: drifts.slice(0, 20), count: drifts.length }, 'sums of the books are not those of their rows');
+    if (drifts.length > 0) log.error({ month, drifts: drifts.slice(0, 20), count: drifts.length }, 'usage sums differ from their rows');
     return { month, drifts: drifts.slice(0, 100).map(({ of, requests, planTokens, costUsd }) => ({ of, requests, planTokens, costUsd })) };
   });
 

@@ -42,7 +42,7 @@ export function workOnRemovals({ store, jobs, owned, log }: RemovalDeps): void {
     const { rows } = await sql<{ id: number }>`select id from users where removed_at is not null`.execute(store.db);
     for (const { id } of rows) await askForRemoval(jobs, id);
   };
-  askAgain().catch((error: unknown) => log('Users who were deleted could not be looked for: the next start does it.', error));
+  askAgain().catch((error: unknown) => log('Deleted users could not be looked up: the next start removes what is left of them.', error));
 }
 
 /** @returns how many rows went */
