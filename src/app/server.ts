@@ -68,8 +68,8 @@ const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, memory = heldBytes, lost = () => {} } = deps;
-  let current = (): Settings => first;
-  const settings = () => current();
+  let currentSettings = () => first;
+  const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
@@ -77,7 +77,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside });
-  current = () => calls.runtime().settings;
+  currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const metrics = openMetrics();
   const budget = new ByteBudget(memory);
