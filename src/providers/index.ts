@@ -9,10 +9,10 @@ import type { ModelSettings, Probe, ProviderFactory, ProviderSettings } from './
 export type { Probe, Probed } from './shared/provider.ts';
 
 const nameOf = ({ dialect, kind }: Pick<ProviderSettings, 'dialect' | 'kind'>) => (kind === undefined ? dialect : `${dialect} ${kind}`);
-const makers: ReadonlyMap<string, ProviderFactory> = new Map(providerModules.map((module) => [nameOf(module), module.make]));
+const factories: ReadonlyMap<string, ProviderFactory> = new Map(providerModules.map((module) => [nameOf(module), module.make]));
 
-/** A kind that its dialect does not have says nothing. */
-const makerOf = (settings: ProviderSettings): ProviderFactory | undefined => makers.get(nameOf(settings)) ?? makers.get(settings.dialect);
+/** A kind that the dialect does not have changes nothing. */
+const factoryOf = (settings: ProviderSettings): ProviderFactory | undefined => factories.get(nameOf(settings)) ?? factories.get(settings.dialect);
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
@@ -31,7 +31,7 @@ export interface ProvidersDeps {
 
 /** Each provider of the settings, by its name. */
 export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher }: ProvidersDeps): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, makerOf(one)?.(name, one, upstreams, clock)]));
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock)]));
   return {
     targets(name, model, modelSettings) {
       const provider = spoken.get(name);

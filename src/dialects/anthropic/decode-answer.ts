@@ -1,6 +1,6 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation } from '#core/conversation';
-import type { FinishReason, GenerateEvent } from '#core/event';
+import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { characters } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
@@ -40,46 +40,113 @@ interface Open {
 const mostBlocks = 10_000;
 
 /**
- * Reads the events of a stream one after the other; a whole answer is read as the events that would have said it.
+ * Reads the events of a stream one after the other; a whole answer is read as the events that would have made it up.
  *
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
  */
-export function reader(model: string, ignored: readonly string[]): Reader {
-  const open = new Map<unknown, Open>();
-  const known = new Set<unknown>(); // the blocks that were started, by their index
-  let blocks = 0;
-  let isHalf = false; // the input of a block was stopped before its end
-  let calls = 0;
-  let plain: 'text' | 'thinking' | undefined; // the kind of the last part, if nothing ended it: another of its kind would run on
-  let started = false;
-  let finished = false;
-  let usage: JsonObject = {};
+export const reader = (model: string, ignored: readonly string[]): Reader => new MessageReader(model, ignored);
 
-  const count = (value: unknown) => {
-    if (isObject(value)) usage = { ...usage, ...rest(value, none) };
-  };
+class MessageReader implements Reader {
+  readonly #model: string;
+  readonly #ignored: readonly string[];
+  readonly #open = new Map<unknown, Open>();
+  readonly #known = new Set<unknown>(); // the blocks that were started, by their index
+  #blocks = 0;
+  #isHalf = false; // the input of a block was stopped before its end
+  #calls = 0;
+  #plain: 'text' | 'thinking' | undefined; // the kind of the last part, if nothing ended it: another of its kind would run on
+  #started = false;
+  #finished = false;
+  #usage: JsonObject = {};
 
-  const start = ({ message }: Loose, events: GenerateEvent[]) => {
-    if (started) {
-      if (blocks > 0 || finished) throw malformed();
+  constructor(model: string, ignored: readonly string[]) {
+    this.#model = model;
+    this.#ignored = ignored;
+  }
+
+  take(event: unknown): readonly GenerateEvent[] {
+    if (!isObject(event)) throw malformed();
+    const events: GenerateEvent[] = [];
+    switch (event['type']) {
+      case 'message_start':
+        this.#start(event, events);
+        break;
+      case 'content_block_start':
+        if (!this.#started || this.#finished) throw malformed();
+        this.#startBlock(event['index'], event['content_block'], events);
+        break;
+      case 'content_block_delta': {
+        const one = this.#open.get(event['index']);
+        if (!one || !isObject(event['delta'])) throw malformed();
+        this.#takeDelta(one, event['delta'], events);
+        break;
+      }
+      case 'content_block_stop':
+        this.#stopBlock(event['index'], events);
+        break;
+      case 'message_delta':
+        if (!this.#started) throw malformed();
+        this.#finish(event, events);
+        break;
+      case 'error':
+        throw faultOfError(event['error']);
+      case 'message_stop':
+      case 'ping':
+        break;
+      default:
+        if (typeof event['type'] !== 'string') throw malformed();
+    }
+    return events;
+  }
+
+  isFinished(): boolean {
+    return this.#finished;
+  }
+
+  mayEnd(): boolean {
+    return this.#finished || (this.#blocks > 0 && this.#open.size === 0);
+  }
+
+  close(): readonly GenerateEvent[] {
+    const last = usageOf(this.#usage);
+    return last ? [{ type: 'usage', usage: last }] : [];
+  }
+
+  counted(): Usage | undefined {
+    return usageOf(this.#usage);
+  }
+
+  #count(value: unknown): void {
+    if (isObject(value)) this.#usage = { ...this.#usage, ...rest(value, none) };
+  }
+
+  #start({ message }: Loose, events: GenerateEvent[]): void {
+    if (this.#started) {
+      if (this.#blocks > 0 || this.#finished) throw malformed();
       return; // some proxies say it twice
     }
-    started = true;
+    this.#started = true;
     const said = isObject(message) ? message : {};
-    count(said['usage']);
+    this.#count(said['usage']);
     const carried = rest(said, notCarried);
-    const counted = usageOf(usage);
-    events.push({ type: 'started', model: textOf(said['model']) || model, ignored, ...(counted ? { usage: counted } : {}), ...carriedAs(carried) });
-  };
+    const counted = usageOf(this.#usage);
+    events.push({
+      type: 'started',
+      model: textOf(said['model']) || this.#model,
+      ignored: this.#ignored,
+      ...(counted ? { usage: counted } : {}),
+      ...carriedAs(carried),
+    });
+  }
 
-  const startBlock = (index: unknown, block: unknown, events: GenerateEvent[]) => {
-    if (!isObject(block) || open.has(index) || ++blocks > mostBlocks) throw malformed();
+  #startBlock(index: unknown, block: unknown, events: GenerateEvent[]): void {
+    if (!isObject(block) || this.#open.has(index) || ++this.#blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
     const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
     const one: Open = {
       block,
-      call: type === 'tool_use' ? calls++ : -1,
+      call: type === 'tool_use' ? this.#calls++ : -1,
       id,
       json: '',
       unclosed: new UnclosedJson(),
@@ -87,24 +154,24 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       said: 0,
       signature: textOf(block['signature']),
     };
-    open.set(index, one);
-    known.add(index);
+    this.#open.set(index, one);
+    this.#known.add(index);
     if (type === 'text' || type === 'thinking') {
-      if (plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
-      plain = type;
+      if (this.#plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
+      this.#plain = type;
       const text = textOf(block[type]);
       one.said = characters(text);
       if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
       if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
-    } else plain = undefined;
+    } else this.#plain = undefined;
     if (type === 'tool_use') {
       if (textOf(block['name']) === '') throw malformed();
       const extra = carriedAs(rest(block, callMembers));
       events.push({ type: 'tool-call', candidate: 0, call: one.call, id, name: textOf(block['name']), json: '', ...extra });
     }
-  };
+  }
 
-  const takeDelta = (one: Open, delta: Loose, events: GenerateEvent[]) => {
+  #takeDelta(one: Open, delta: Loose, events: GenerateEvent[]): void {
     switch (delta['type']) {
       case 'text_delta':
         one.said += characters(textOf(delta['text']));
@@ -129,23 +196,23 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       }
       default: // a kind of piece that came later than this: its block is not ours to read
     }
-  };
+  }
 
-  const stopBlock = (index: unknown, events: GenerateEvent[]) => {
-    const one = open.get(index);
+  #stopBlock(index: unknown, events: GenerateEvent[]): void {
+    const one = this.#open.get(index);
     if (!one) {
-      if (!known.has(index)) throw malformed();
+      if (!this.#known.has(index)) throw malformed();
       return;
     }
-    open.delete(index);
-    isHalf ||= one.unclosed.isOpen;
+    this.#open.delete(index);
+    this.#isHalf ||= one.unclosed.isOpen;
     const { block } = one;
     switch (block['type']) {
       case 'text':
-        if (one.citations.length > 0) end('text', { citations: one.citations }, events, citationsOfBlock(one));
+        if (one.citations.length > 0) this.#end('text', { citations: one.citations }, events, citationsOfBlock(one));
         break;
       case 'thinking':
-        if (one.signature !== '') end('thought', { signature: one.signature }, events);
+        if (one.signature !== '') this.#end('thought', { signature: one.signature }, events);
         break;
       case 'tool_use':
         if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: JSON.stringify(block['input'] ?? {}) });
@@ -155,73 +222,29 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value } });
       }
     }
-  };
+  }
 
-  const end = (type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[], citations: readonly Citation[] = []) => {
+  #end(type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[], citations: readonly Citation[] = []): void {
     events.push({ type, candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), extra: { [dialect]: carried } });
-    plain = undefined;
-  };
+    this.#plain = undefined;
+  }
 
-  const finish = (event: Loose, events: GenerateEvent[]) => {
-    count(event['usage']);
+  #finish(event: Loose, events: GenerateEvent[]): void {
+    this.#count(event['usage']);
     const delta = isObject(event['delta']) ? event['delta'] : {};
     const raw = delta['stop_reason'];
-    if (typeof raw !== 'string' || raw === '' || finished) return;
-    finished = true;
+    if (typeof raw !== 'string' || raw === '' || this.#finished) return;
+    this.#finished = true;
     const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
     // Only an answer that was cut short may leave something half said.
     const isWhole = reason === 'stop' || reason === 'tool';
-    if (isWhole && open.size > 0) throw malformed();
-    for (const index of open.keys()) stopBlock(index, events);
-    if (isWhole && isHalf) throw malformed();
+    if (isWhole && this.#open.size > 0) throw malformed();
+    for (const index of this.#open.keys()) this.#stopBlock(index, events);
+    if (isWhole && this.#isHalf) throw malformed();
     const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers) };
     const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
-    events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
-  };
-
-  return {
-    take(event) {
-      if (!isObject(event)) throw malformed();
-      const events: GenerateEvent[] = [];
-      switch (event['type']) {
-        case 'message_start':
-          start(event, events);
-          break;
-        case 'content_block_start':
-          if (!started || finished) throw malformed();
-          startBlock(event['index'], event['content_block'], events);
-          break;
-        case 'content_block_delta': {
-          const one = open.get(event['index']);
-          if (!one || !isObject(event['delta'])) throw malformed();
-          takeDelta(one, event['delta'], events);
-          break;
-        }
-        case 'content_block_stop':
-          stopBlock(event['index'], events);
-          break;
-        case 'message_delta':
-          if (!started) throw malformed();
-          finish(event, events);
-          break;
-        case 'error':
-          throw faultOfError(event['error']);
-        case 'message_stop':
-        case 'ping':
-          break;
-        default:
-          if (typeof event['type'] !== 'string') throw malformed();
-      }
-      return events;
-    },
-    isFinished: () => finished,
-    mayEnd: () => finished || (blocks > 0 && open.size === 0),
-    close() {
-      const last = usageOf(usage);
-      return last ? [{ type: 'usage', usage: last }] : [];
-    },
-    counted: () => usageOf(usage),
-  };
+    events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
+  }
 }
 
 /** The wire cites with whole blocks, and says of the web alone where that is. */

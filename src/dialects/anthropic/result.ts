@@ -23,21 +23,21 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
   if (body['type'] === 'error' || body['error']) throw faultOfError(body['error']);
   const content: unknown = body['content'];
   if (!Array.isArray(content)) throw malformed();
-  const { take, isFinished, close } = reader(model, ignored);
+  const answer = reader(model, ignored);
   const events = [
-    ...take({ type: 'message_start', message: rest(body, atTheEnd) }),
+    ...answer.take({ type: 'message_start', message: rest(body, atTheEnd) }),
     ...content.flatMap((block: unknown, index) => [
-      ...take({ type: 'content_block_start', index, content_block: block }),
-      ...take({ type: 'content_block_stop', index }),
+      ...answer.take({ type: 'content_block_start', index, content_block: block }),
+      ...answer.take({ type: 'content_block_stop', index }),
     ]),
-    ...take({
+    ...answer.take({
       type: 'message_delta',
       delta: { stop_reason: body['stop_reason'], stop_sequence: body['stop_sequence'] ?? null, stop_details: body['stop_details'] ?? null },
       context_management: body['context_management'] ?? null,
     }),
   ];
-  if (!isFinished()) throw malformed();
-  return [...events, ...close()];
+  if (!answer.isFinished()) throw malformed();
+  return [...events, ...answer.close()];
 }
 
 /** What a stream says in its last event, and a whole message among the others. */

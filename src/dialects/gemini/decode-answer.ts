@@ -44,33 +44,101 @@ interface CandidateState {
 const mostCandidates = 128;
 const mostCalls = 10_000;
 
+/** How an answer is read. */
+interface Reading {
+  /** Parts that follow each other are parts of their own, and not pieces of one. */
+  readonly whole?: boolean;
+  /** Citations are reported, and text is kept for that. */
+  readonly cites?: boolean;
+}
+
 /**
  * Reads the chunks of a stream one after the other; a whole answer is one chunk. It is finished when every candidate has said why it ended; that stands at the
  * end of all events, for some models say it with each chunk.
  *
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
- * @param cites what is cited is told, and text is kept for that
- * @param whole parts that follow each other are parts of their own, and not pieces of one
  */
-export function reader(model: string, ignored: readonly string[], { whole = false, cites = false } = {}): Reader {
-  const candidates = new Map<number, CandidateState>();
-  let id = ''; // of the answer that is being said
-  let started = false;
-  let usage: JsonObject = {};
+export const reader = (model: string, ignored: readonly string[], reading: Reading = {}): Reader => new ContentReader(model, ignored, reading);
 
-  const saidBy = (candidate: number): CandidateState => {
-    let said = candidates.get(candidate);
-    if (!said) candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
+class ContentReader implements Reader {
+  readonly #model: string;
+  readonly #ignored: readonly string[];
+  readonly #whole: boolean;
+  readonly #cites: boolean;
+  readonly #candidates = new Map<number, CandidateState>();
+  #id = ''; // of the answer that is being read
+  #started = false;
+  #usage: JsonObject = {};
+
+  constructor(model: string, ignored: readonly string[], { whole = false, cites = false }: Reading) {
+    this.#model = model;
+    this.#ignored = ignored;
+    this.#whole = whole;
+    this.#cites = cites;
+  }
+
+  take(chunk: unknown): readonly GenerateEvent[] {
+    if (!isObject(chunk)) throw malformed();
+    if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
+    const its = textOf(chunk['responseId']);
+    if (this.#id !== '' && its !== '' && its !== this.#id) throw malformed();
+    this.#id ||= its;
+    const events: GenerateEvent[] = [];
+    if (isObject(chunk['usageMetadata'])) this.#usage = { ...this.#usage, ...rest(chunk['usageMetadata'], none) };
+    if (!this.#started) {
+      this.#started = true;
+      const told = this.counted();
+      const begins = { model: textOf(chunk['modelVersion']) || this.#model, ignored: this.#ignored, ...(told ? { usage: told } : {}) };
+      events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
+    }
+    const said: unknown = chunk['candidates'] ?? [];
+    if (!Array.isArray(said)) throw malformed();
+    for (const [at, one] of said.entries()) this.#takeCandidate(one, at, events);
+    const feedback = chunk['promptFeedback'];
+    const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
+    if (blocked !== '' && this.#candidates.size === 0) this.#saidBy(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+    return events;
+  }
+
+  isFinished(): boolean {
+    return this.#candidates.size > 0 && [...this.#candidates.values()].every(({ raw }) => raw !== undefined);
+  }
+
+  close(): readonly GenerateEvent[] {
+    const events: GenerateEvent[] = [];
+    for (const [candidate, said] of this.#candidates) {
+      const { raw = '', calls, carried } = said;
+      const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
+      if (said.open && reason === 'tool') throw malformed(); // only an answer that was cut short may leave a call half said
+      this.#closeCall(candidate, said, events);
+      const cited = citedIn(said);
+      if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
+      events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
+    }
+    const last = usageOf(this.#usage);
+    if (last) events.push({ type: 'usage', usage: last });
+    return events;
+  }
+
+  /** Each chunk has the sums so far: where some of the answer is counted and no thoughts are, there were none. */
+  counted(): Usage | undefined {
+    const sums = usageOf(this.#usage);
+    return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
+  }
+
+  #saidBy(candidate: number): CandidateState {
+    let said = this.#candidates.get(candidate);
+    if (!said) this.#candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
     return said;
-  };
+  }
 
-  const takeCandidate = (value: unknown, at: number, events: GenerateEvent[]) => {
+  #takeCandidate(value: unknown, at: number, events: GenerateEvent[]): void {
     if (!isObject(value)) throw malformed();
     const index = value['index'] ?? at;
     if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= mostCandidates) throw malformed();
     const candidate = index as number;
-    const said = saidBy(candidate);
+    const said = this.#saidBy(candidate);
     const content = value['content'];
     const parts: unknown = isObject(content) ? (content['parts'] ?? []) : [];
     if (!Array.isArray(parts)) throw malformed();
@@ -79,7 +147,7 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     for (const part of parts as readonly unknown[]) {
       if (!isObject(part)) throw malformed();
       const before = events.length;
-      takePart(part, candidate, said, events);
+      this.#takePart(part, candidate, said, events);
       const event = events[before];
       if (!logprobs || event?.type !== 'text') continue;
       events[before] = { ...event, logprobs };
@@ -87,22 +155,22 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
     }
     const raw = textOf(value['finishReason']);
     if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
-  };
+  }
 
-  const takePart = (part: Loose, candidate: number, said: CandidateState, events: GenerateEvent[]) => {
+  #takePart(part: Loose, candidate: number, said: CandidateState, events: GenerateEvent[]): void {
     const { text, thought, functionCall, inlineData } = part;
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
-      if (whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
-      if (type === 'text' && cites) said.text += text;
+      if (this.#whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
+      if (type === 'text' && this.#cites) said.text += text;
       const cited = type === 'text' && extra.extra ? citedIn(said) : {};
       if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
       said.plain = extra.extra ? undefined : type;
       return;
     }
     said.plain = undefined;
-    if (isObject(functionCall)) takeCall(functionCall, rest(part, callMembers), candidate, said, events);
+    if (isObject(functionCall)) this.#takeCall(functionCall, rest(part, callMembers), candidate, said, events);
     else if (isObject(inlineData)) {
       const mediaType = textOf(inlineData['mimeType']) || undefined;
       const media = {
@@ -113,10 +181,10 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
       };
       events.push({ type: 'part', candidate, part: { type: 'media', ...media } });
     } else if (!isEmpty(part)) events.push({ type: 'part', candidate, part: { type: 'foreign', dialect, value: rest(part, none) } });
-  };
+  }
 
   /** A call comes whole, or its arguments come piece by piece until one says that no other follows. */
-  const takeCall = (call: Loose, carried: JsonObject, candidate: number, said: CandidateState, events: GenerateEvent[]) => {
+  #takeCall(call: Loose, carried: JsonObject, candidate: number, said: CandidateState, events: GenerateEvent[]): void {
     const name = textOf(call['name']);
     if (name !== '') {
       if (said.open) throw malformed(); // nothing said that its arguments were whole
@@ -132,63 +200,15 @@ export function reader(model: string, ignored: readonly string[], { whole = fals
       else return;
     }
     said.open?.args.take(call['partialArgs']);
-    if (call['willContinue'] !== true) closeCall(candidate, said, events);
-  };
+    if (call['willContinue'] !== true) this.#closeCall(candidate, said, events);
+  }
 
-  const closeCall = (candidate: number, said: CandidateState, events: GenerateEvent[]) => {
+  #closeCall(candidate: number, said: CandidateState, events: GenerateEvent[]): void {
     if (!said.open) return;
     const { call, id, args } = said.open;
     events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
     said.open = undefined;
-  };
-
-  /** Each chunk has the sums so far: where some of the answer is counted and no thoughts are, there were none. */
-  const counted = (): Usage | undefined => {
-    const sums = usageOf(usage);
-    return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
-  };
-
-  return {
-    take(chunk) {
-      if (!isObject(chunk)) throw malformed();
-      if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
-      const its = textOf(chunk['responseId']);
-      if (id !== '' && its !== '' && its !== id) throw malformed();
-      id ||= its;
-      const events: GenerateEvent[] = [];
-      if (isObject(chunk['usageMetadata'])) usage = { ...usage, ...rest(chunk['usageMetadata'], none) };
-      if (!started) {
-        started = true;
-        const told = counted();
-        const begins = { model: textOf(chunk['modelVersion']) || model, ignored, ...(told ? { usage: told } : {}) };
-        events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
-      }
-      const said: unknown = chunk['candidates'] ?? [];
-      if (!Array.isArray(said)) throw malformed();
-      for (const [at, one] of said.entries()) takeCandidate(one, at, events);
-      const feedback = chunk['promptFeedback'];
-      const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
-      if (blocked !== '' && candidates.size === 0) saidBy(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
-      return events;
-    },
-    isFinished: () => candidates.size > 0 && [...candidates.values()].every(({ raw }) => raw !== undefined),
-    close() {
-      const events: GenerateEvent[] = [];
-      for (const [candidate, said] of candidates) {
-        const { raw = '', calls, carried } = said;
-        const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
-        if (said.open && reason === 'tool') throw malformed(); // only an answer that was cut short may leave a call half said
-        closeCall(candidate, said, events);
-        const cited = citedIn(said);
-        if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
-        events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
-      }
-      const last = usageOf(usage);
-      if (last) events.push({ type: 'usage', usage: last });
-      return events;
-    },
-    counted,
-  };
+  }
 }
 
 /** What the open part rests on, as far as it is known when the part ends. */

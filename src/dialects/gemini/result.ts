@@ -18,10 +18,10 @@ import { dialect } from './wire.ts';
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
-  const { take, isFinished, close } = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
-  const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => take(chunk));
-  if (!isFinished()) throw malformed();
-  return [...events, ...close()];
+  const answer = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
+  const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => answer.take(chunk));
+  if (!answer.isFinished()) throw malformed();
+  return [...events, ...answer.close()];
 }
 
 /** @param id of the answer, unless its upstream spoke this wire and sent one itself */

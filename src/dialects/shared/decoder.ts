@@ -18,7 +18,7 @@ export interface Decoder {
   counted(): Usage | undefined;
 }
 
-/** Reads what the frames of a stream say, one after the other. */
+/** Reads the frames of a stream one after the other. Its methods are called on it, so that it may be a class. */
 export interface Reader {
   /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
   take(value: unknown): readonly GenerateEvent[];
@@ -34,22 +34,23 @@ export interface Reader {
 const nothing: readonly GenerateEvent[] = [];
 
 /** @param malformed what is thrown for a frame that is no JSON */
-export function decoding({ take, isFinished, mayEnd = isFinished, close, counted }: Reader, malformed: () => Fault): Decoder {
+export function decoding(reader: Reader, malformed: () => Fault): Decoder {
   let done = false;
   return {
     decode(line) {
       if (done) return nothing;
-      if (line !== '[DONE]') return take(parsed(line, malformed));
+      if (line !== '[DONE]') return reader.take(parsed(line, malformed));
       done = true;
       return nothing;
     },
     end() {
-      if (!isFinished()) throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return close();
+      if (!reader.isFinished())
+        throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
+      return reader.close();
     },
-    isFinished,
-    mayEnd,
-    counted,
+    isFinished: () => reader.isFinished(),
+    mayEnd: () => (reader.mayEnd ? reader.mayEnd() : reader.isFinished()),
+    counted: () => reader.counted(),
   };
 }
 

@@ -47,12 +47,12 @@ export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, con
   if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
   const batches = inBatches(textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));
-  const told = answers.map(({ tokens }) => tokens);
-  const isTold = told.every((tokens) => tokens !== undefined);
+  const counts = answers.map(({ tokens }) => tokens);
+  const isCounted = counts.every((tokens) => tokens !== undefined);
   return {
     model: endpoint.model,
     ignored,
-    ...(isTold ? { usage: { input: told.reduce((sum, tokens) => sum + tokens, 0), output: 0, source: 'provider' } } : {}),
+    ...(isCounted ? { usage: { input: counts.reduce((sum, tokens) => sum + tokens, 0), output: 0, source: 'provider' } } : {}),
     answer: { vectors: answers.flatMap(({ vectors }) => vectors) },
   };
 }

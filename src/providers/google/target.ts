@@ -11,8 +11,8 @@ import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { embedContent, type EmbedOperation } from './embed-content.ts';
 
-/** One model of a provider of the content generation wire, at one address. */
-export interface ContentPlace {
+/** What a target is made of: one model of a provider of the content generation wire, at one address. */
+export interface ContentTargetDeps {
   readonly dialect: typeof gemini;
   readonly url: URL;
   /** The path of the model, to which the operation is added; absent for a name that can have none. */
@@ -28,7 +28,7 @@ export interface ContentPlace {
 /** @param provider its name in the settings */
 export function contentTarget(
   provider: string,
-  { dialect, url, path, embedding, quirks, clock, ...shared }: ContentPlace,
+  { dialect, url, path, embedding, quirks, clock, ...shared }: ContentTargetDeps,
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {

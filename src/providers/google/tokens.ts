@@ -15,7 +15,7 @@ export interface Token {
   readonly seconds: number;
 }
 
-interface Asking {
+interface TokenDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ const tokenAddress = 'https://oauth2.googleapis.com/token';
 const assertionSeconds = 3600;
 
 /** A token for the account of a key file: of a service account, or of a user as `gcloud auth application-default login` leaves it. Read anew each time, since keys are changed. */
-export async function fileToken(file: string, asking: Asking): Promise<Token> {
+export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
   const account: unknown = parseJson(await readFile(file));
   if (!isObject(account)) throw new Error('The key file of the account is no JSON object.');
   const text = (name: string): string => {
@@ -39,17 +39,17 @@ export async function fileToken(file: string, asking: Asking): Promise<Token> {
       return exchanged(
         tokenAddress,
         { grant_type: 'refresh_token', client_id: text('client_id'), client_secret: text('client_secret'), refresh_token: text('refresh_token') },
-        asking,
+        deps,
       );
     case undefined:
     case 'service_account': {
       const address = textOf(account['token_uri']) || tokenAddress;
       const assertion = signed(
         { alg: 'RS256', typ: 'JWT', ...(account['private_key_id'] ? { kid: text('private_key_id') } : {}) },
-        { iss: text('client_email'), scope, aud: address, iat: seconds(asking.clock), exp: seconds(asking.clock) + assertionSeconds },
+        { iss: text('client_email'), scope, aud: address, iat: seconds(deps.clock), exp: seconds(deps.clock) + assertionSeconds },
         text('private_key'),
       );
-      return exchanged(address, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }, asking);
+      return exchanged(address, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }, deps);
     }
     default:
       throw new Error('The key file is of a type that is not known here: service_account and authorized_user are.');
@@ -64,7 +64,7 @@ function signed(header: object, claims: object, key: string): string {
   return `${said}.${createSign('RSA-SHA256').update(said).sign(key, 'base64url')}`;
 }
 
-async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: Asking): Promise<Token> {
+async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: TokenDeps): Promise<Token> {
   const url = new URL(address);
   const response = await upstreams.post({
     url,

@@ -29,7 +29,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
     quirks: knownQuirks<Quirks>(clock, { withoutIds: true }),
   };
   const lists = Object.keys(residency);
-  const places = regions.map((entry) => {
+  const locations = regions.map((entry) => {
     const region = typeof entry === 'string' ? entry : entry.name;
     const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
     return {
@@ -45,7 +45,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
       if (inside === undefined) return [];
       // counting tokens costs nothing and takes the same rights as generating
       const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] });
-      return places.map(({ region, url, base }) =>
+      return locations.map(({ region, url, base }) =>
         probe({
           region,
           upstreams,
@@ -61,7 +61,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
     targets(model) {
       const inside = modelPath(model, publisher);
       const embedding = predict(model);
-      const [target, ...others] = places.map(({ region, url, base, residency }) =>
+      const [target, ...others] = locations.map(({ region, url, base, residency }) =>
         contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, embedding }, { region, residency }),
       );
       return target && { target, others, order };

@@ -2,8 +2,8 @@ import { trimEnd } from '#kit/text/trim-end';
 import { Fault } from '#core/fault';
 import type { Address } from '../shared/attempt.ts';
 
-/** Where a provider of OpenAI's wires is. */
-export interface OpenAIPlace {
+/** The base of all addresses of a provider of OpenAI's wires. */
+export interface OpenAIBase {
   /** `https://api.openai.com/v1`, or the address of an Azure resource. */
   readonly url: URL;
   /** The model is a deployment in the path. */
@@ -20,7 +20,7 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  *
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
-export function addressOf({ url, isAzure, apiVersion }: OpenAIPlace, model: string, operation: string): Address {
+export function addressOf({ url, isAzure, apiVersion }: OpenAIBase, model: string, operation: string): Address {
   const base = trimEnd(url.pathname, '/');
   if (!isAzure) return { url, path: `${base}/${operation}${url.search}` };
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });

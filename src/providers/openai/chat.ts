@@ -14,10 +14,10 @@ import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shar
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
-import { addressOf, type OpenAIPlace } from './address.ts';
+import { addressOf, type OpenAIBase } from './address.ts';
 import { embed } from './embed.ts';
 import { headersOf } from './headers.ts';
-import { azure, openaiUrl } from './places.ts';
+import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
@@ -25,25 +25,25 @@ import { sendRaw } from './send-raw.ts';
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
-  const place: OpenAIPlace = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
-  const { url } = place;
+  const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
+  const { url } = address;
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const quirks = knownQuirks<Quirks>(clock);
   const base = trimEnd(url.pathname, '/');
-  const list = place.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
+  const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const asked = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
-      ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(place, model, 'chat/completions') }),
+      ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
       encode: (call, known) => requestBody(call, model, known),
     };
     const operations = {
       ...shared,
       ...asWritten,
       model,
-      address: ({ operation }: { readonly operation: string }) => addressOf(place, model, operation),
+      address: ({ operation }: { readonly operation: string }) => addressOf(address, model, operation),
       decodeFault: chat.decodeFault,
     };
     return targetOf(name, endpoint, {

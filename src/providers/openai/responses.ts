@@ -7,7 +7,7 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { headersOf } from './headers.ts';
-import { azure, openaiUrl } from './places.ts';
+import { azure, openaiUrl } from './kinds.ts';
 
 /** Anything that speaks OpenAI's responses wire. Nothing is stored there: each request brings the whole conversation. */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {

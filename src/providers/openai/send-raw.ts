@@ -11,16 +11,16 @@ import { passing } from '../shared/passing.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 
-/** Bytes at the end of an answer that are looked at for its usage, and of a token where none is told. */
+/** Bytes at the end of an answer that are searched for its usage, and bytes of a token where it reports none. */
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
-/** A request as it came, with the model's name put in; the answer goes back as it comes. @throws Fault */
+/** Sends a request as it came, with the model's name put in, and forwards the answer as it comes. @throws Fault */
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
   let size = 0;
-  let told = 0;
+  let reported = 0;
   let tail = Buffer.alloc(0);
   const give = (bytes: Uint8Array): boolean => {
     size += bytes.length;
@@ -28,8 +28,8 @@ export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: 
     return call.write(bytes);
   };
   const untold = () => {
-    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - told;
-    told += fresh;
+    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - reported;
+    reported += fresh;
     return fresh;
   };
   try {
@@ -49,7 +49,7 @@ export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: 
   } finally {
     response.leave();
   }
-  const counted = toldIn(tail.toString('latin1'));
+  const counted = usageIn(tail.toString('latin1'));
   const usage = counted && usageOf(counted);
   if (usage) yield [{ type: 'usage', usage }];
   else yield [{ type: 'passed', tokens: untold(), ...(counted ? secondsIn(counted) : {}) }];
@@ -62,12 +62,12 @@ async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Ui
   return { body: await written.bytes(), contentType: written.headers.get('content-type')! };
 }
 
-/** The last usage that an answer tells, whole or as events. */
-function toldIn(tail: string): Readonly<Record<string, unknown>> | undefined {
-  const told = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
-  if (told === undefined) return undefined;
+/** The last usage that an answer reports, whole or as events. */
+function usageIn(tail: string): Readonly<Record<string, unknown>> | undefined {
+  const json = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
+  if (json === undefined) return undefined;
   try {
-    const usage: unknown = JSON.parse(told);
+    const usage: unknown = JSON.parse(json);
     return isObject(usage) ? usage : undefined;
   } catch {
     return undefined;
@@ -75,8 +75,8 @@ function toldIn(tail: string): Readonly<Record<string, unknown>> | undefined {
 }
 
 /** In tokens: `{"input_tokens": …, "output_tokens": …}` with details inside. */
-function usageOf(told: Readonly<Record<string, unknown>>): Usage | undefined {
-  const [input, output] = [told['input_tokens'] ?? told['prompt_tokens'], told['output_tokens'] ?? told['completion_tokens'] ?? 0];
+function usageOf(counted: Readonly<Record<string, unknown>>): Usage | undefined {
+  const [input, output] = [counted['input_tokens'] ?? counted['prompt_tokens'], counted['output_tokens'] ?? counted['completion_tokens'] ?? 0];
   return isCount(input) && isCount(output) ? { input, output, source: 'provider' } : undefined;
 }
 

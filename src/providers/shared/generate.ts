@@ -21,19 +21,19 @@ export interface GenerateEndpoint<Wire extends SideTypes, Request extends Provid
 
 type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
 
-/** What a provider says of its endpoint; the dialect says the rest. */
-type Place<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
+/** What the provider contributes to an endpoint; the dialect contributes the rest. */
+type EndpointDeps<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
   readonly options?: Wire['options'];
 };
 
-export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...place }: Place<Wire>): GenerateEndpoint<Wire> {
+export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...deps }: EndpointDeps<Wire>): GenerateEndpoint<Wire> {
   const { encodeRequest, decodeFault, learn, betaHeader } = dialect;
   return {
-    ...place,
+    ...deps,
     dialect,
     betaHeader,
     encode(call, quirks) {
-      const { body, ignored } = encodeRequest(call, place.model, quirks, options);
+      const { body, ignored } = encodeRequest(call, deps.model, quirks, options);
       return { body: written(call, body), ignored };
     },
     decodeFault,

@@ -13,7 +13,7 @@ const mostAddresses = 64;
 const mostBytesEach = 20_971_520;
 const mostBytes = 41_943_040;
 
-/** What was fetched for a call: the targets that are tried for it one after the other share it. */
+/** What was fetched for a call, shared by the targets that are tried for it one after the other. */
 const known = new WeakMap<GenerateCall, Map<string, Promise<Inline>>>();
 
 type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
@@ -82,8 +82,8 @@ async function* fetchedFirst(
     ...turn,
     parts: turn.parts.map((part) => (part.type === 'tool-result' ? { ...part, parts: part.parts.map(replaced) } : replaced(part))),
   }));
-  const { passthrough: _, ...heard } = call; // the client's own bytes have the address in them
-  yield* target.generate({ ...heard, turns }, context);
+  const { passthrough: _, ...decoded } = call; // the client's own bytes have the address in them
+  yield* target.generate({ ...decoded, turns }, context);
 }
 
 /** @throws Fault `invalid`, with the same text whatever stands at the address */

@@ -3,7 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import { noteMilliseconds } from '#core/event';
 import type { Events } from '#core/event';
 
-/** Where the bytes of an answer go that nobody reads on the way. */
+/** Where the bytes of an answer go that is forwarded unparsed. */
 export interface Passage {
   /** @returns false when the client has enough to read for now */
   give(bytes: Uint8Array): boolean;
@@ -12,19 +12,19 @@ export interface Passage {
   untold(): number;
 }
 
-/** Hands an answer on as it comes, to its end. Every two seconds it tells how much has passed, so that the books know of it should this process die. */
+/** Forwards an answer as it comes, to its end. Every two seconds it reports how much has passed, so that the usage is on record should this process die. */
 export async function* passing(response: UpstreamResponse, clock: Clock, passage: Passage): AsyncGenerator<Events> {
-  let toldAt = clock.monotonic();
+  let reportedAt = clock.monotonic();
   let over = response.pipe((bytes) => {
     const ready = passage.give(bytes);
     if (!ready) void passage.drained().then(() => response.resume());
-    if (clock.monotonic() - toldAt >= noteMilliseconds) response.nudge();
+    if (clock.monotonic() - reportedAt >= noteMilliseconds) response.nudge();
     return ready;
   });
   while (!(await over)) {
-    toldAt = Infinity; // not again until this was heard
+    reportedAt = Infinity; // not again until this report was taken
     yield [{ type: 'passed', tokens: passage.untold() }];
-    toldAt = clock.monotonic();
+    reportedAt = clock.monotonic();
     over = response.piped();
   }
 }

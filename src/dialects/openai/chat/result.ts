@@ -17,10 +17,10 @@ import { encodeUsage } from './usage.ts';
  * @throws Fault `upstream-failed` where it is none, or what the error in it says
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
-  const { take, isFinished, close } = reader(model, ignored);
-  const events = take(body);
-  if (!isFinished()) throw malformed();
-  return [...events, ...close()];
+  const answer = reader(model, ignored);
+  const events = answer.take(body);
+  if (!answer.isFinished()) throw malformed();
+  return [...events, ...answer.close()];
 }
 
 export function encodeResult({ started, candidates, usage }: GenerateResult, identity: Identity): JsonObject {

@@ -38,61 +38,154 @@ const newOpen = (): Open => ({ spoke: false, inContent: false, unclosed: new Unc
 const mostItems = 10_000;
 
 /**
- * @param model the upstream's name for it, for answers that do not say
+ * @param model the upstream's name for it, for answers that do not report one
  * @param ignored goes into `started`
  */
-export function reader(model: string, ignored: readonly string[]): ItemReader {
-  const open = new Map<number, Open>();
-  const saying = new Set<Open>(); // those of which more is to come
-  const byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
-  let calls = 0;
-  let started = false;
-  let finished = false;
+export const reader = (model: string, ignored: readonly string[]): ItemReader => new ResponseReader(model, ignored);
 
-  const start = (response: unknown): readonly GenerateEvent[] => {
-    if (started) return [];
-    started = true;
+class ResponseReader implements ItemReader {
+  readonly #model: string;
+  readonly #ignored: readonly string[];
+  readonly #open = new Map<number, Open>();
+  readonly #saying = new Set<Open>(); // those of which more is to come
+  readonly #byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
+  #calls = 0;
+  #started = false;
+  #finished = false;
+
+  constructor(model: string, ignored: readonly string[]) {
+    this.#model = model;
+    this.#ignored = ignored;
+  }
+
+  take(event: unknown): readonly GenerateEvent[] {
+    if (!isObject(event)) throw malformed();
+    const { type, delta, item, response, output_index: index } = event;
+    if (this.#finished) return [];
+    switch (type) {
+      case 'error':
+        throw faultOfError(isObject(event['error']) ? event['error'] : event);
+      case 'response.failed':
+        throw faultOfError(isObject(response) ? (response['error'] ?? { type: 'server_error' }) : {});
+      case 'response.completed':
+      case 'response.incomplete':
+        return [...this.#start(response), ...this.#finish(response)];
+      case 'response.created':
+        if (this.#open.size > 0) throw malformed();
+        return this.#start(response);
+      case 'response.in_progress':
+      case 'response.queued':
+        return this.#start(response);
+      case 'response.output_item.added':
+        if (!isObject(item)) throw malformed();
+        this.#named(this.#at(index), item);
+        return [
+          ...this.#start(undefined),
+          ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? this.#call(this.#at(index), item) : []),
+        ];
+      case 'response.output_item.done':
+        if (!isObject(item)) throw malformed();
+        return [...this.#start(undefined), ...this.#done(this.#named(this.#at(index), item), item)];
+      case 'response.output_text.delta':
+      case 'response.refusal.delta': {
+        const text = textOf(delta);
+        if (text === '') return [];
+        this.#at(index).spoke = true;
+        if (type === 'response.refusal.delta') return [...this.#start(undefined), { type: 'refusal', candidate: 0, text }];
+        return [...this.#start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
+      }
+      case 'response.output_text.done':
+      case 'response.refusal.done':
+        if (isCount(index)) this.#saying.delete(this.#open.get(index)!); // unless another part of it begins
+        return [];
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+      case 'response.reasoning.delta': {
+        const one = this.#at(index);
+        const text = textOf(delta);
+        if (text === '') return [];
+        one.inContent ||= type !== 'response.reasoning_summary_text.delta';
+        one.spoke = true;
+        return [...this.#start(undefined), { type: 'thought', candidate: 0, text }];
+      }
+      case 'response.reasoning_summary_part.added':
+        return this.#at(index).spoke ? [{ type: 'thought', candidate: 0, text: '\n\n' }] : [];
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return this.#json(this.#at(index), textOf(delta));
+      default:
+        return []; // what is done says all of it again
+    }
+  }
+
+  whole(response: unknown): readonly GenerateEvent[] {
+    if (isObject(response) && response['error']) throw faultOfError(response['error']);
+    return [...this.#start(response), ...this.#finish(response)];
+  }
+
+  isFinished(): boolean {
+    return this.#finished;
+  }
+
+  mayEnd(): boolean {
+    return this.#finished || (this.#open.size > 0 && this.#saying.size === 0);
+  }
+
+  /** The last frame of the stream has said all of it. */
+  close(): readonly GenerateEvent[] {
+    return [];
+  }
+
+  counted(): undefined {
+    return undefined;
+  }
+
+  #start(response: unknown): readonly GenerateEvent[] {
+    if (this.#started) return [];
+    this.#started = true;
     const name = isObject(response) ? textOf(response['model']) : '';
-    return [{ type: 'started', model: name || model, ignored }];
-  };
+    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored }];
+  }
 
-  const at = (index: unknown): Open => {
+  #at(index: unknown): Open {
     if (!isCount(index) || index >= mostItems) throw malformed();
-    let one = open.get(index);
-    if (!one) open.set(index, (one = newOpen()));
-    if (!one.done) saying.add(one);
+    let one = this.#open.get(index);
+    if (!one) this.#open.set(index, (one = newOpen()));
+    if (!one.done) this.#saying.add(one);
     return one;
-  };
+  }
 
-  const named = (one: Open, { id }: Loose): Open => {
-    if (typeof id === 'string') byId.set(id, one);
+  #named(one: Open, { id }: Loose): Open {
+    if (typeof id === 'string') this.#byId.set(id, one);
     return one;
-  };
+  }
 
-  const known = ({ id }: Loose): Open | undefined => byId.get(textOf(id));
+  #knownItem({ id }: Loose): Open | undefined {
+    return this.#byId.get(textOf(id));
+  }
 
   /** The first piece of a call has its name. */
-  const call = (one: Open, item: Loose): readonly GenerateEvent[] => {
+  #call(one: Open, item: Loose): readonly GenerateEvent[] {
     const name = textOf(item['name']);
     if (one.call || name === '') return [];
     const custom = item['type'] === 'custom_tool_call';
     const id = textOf(item['call_id']) || `call_${randomText(24)}`;
-    one.call = { call: calls++, id, ...(custom ? { custom } : {}) };
+    one.call = { call: this.#calls++, id, ...(custom ? { custom } : {}) };
     return [{ type: 'tool-call', candidate: 0, ...one.call, name, json: '', ...carriedAs(rest(item, callMembers)) }];
-  };
+  }
 
-  const json = (one: Open, text: string): readonly GenerateEvent[] => {
+  #json(one: Open, text: string): readonly GenerateEvent[] {
     if (text === '') return [];
     if (!one.call) throw malformed();
     one.spoke = true;
     if (!one.call.custom) one.unclosed.hear(text);
     return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
-  };
+  }
 
-  const done = (one: Open, item: Loose): readonly GenerateEvent[] => {
+  #done(one: Open, item: Loose): readonly GenerateEvent[] {
     if (one.done) return [];
     one.done = true;
-    saying.delete(one);
+    this.#saying.delete(one);
     switch (item['type']) {
       case 'message':
         return message(one, item);
@@ -100,98 +193,32 @@ export function reader(model: string, ignored: readonly string[]): ItemReader {
         return reasoning(one, item);
       case 'function_call':
       case 'custom_tool_call': {
-        const first = call(one, item);
+        const first = this.#call(one, item);
         if (!one.call) throw malformed();
-        return [...first, ...(one.spoke ? [] : json(one, textOf(item['arguments']) || textOf(item['input'])))];
+        return [...first, ...(one.spoke ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
       }
       default:
         return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none) } }];
     }
-  };
+  }
 
-  const finish = (response: unknown): readonly GenerateEvent[] => {
+  #finish(response: unknown): readonly GenerateEvent[] {
     if (!isObject(response)) throw malformed();
     const { status, error, output, usage, incomplete_details: details } = response;
     if (status === 'failed' || status === 'cancelled') throw faultOfError(error ?? { type: 'server_error' });
     if (status !== 'completed' && status !== 'incomplete') throw malformed();
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
-    const lasting = items.some((item) => isObject(item) && known(item) !== undefined); // some call an item otherwise each time they name it
-    const events = items.flatMap((item, index) => (isObject(item) ? done(lasting ? (known(item) ?? newOpen()) : at(index), item) : []));
+    const lasting = items.some((item) => isObject(item) && this.#knownItem(item) !== undefined); // some call an item otherwise each time they name it
+    const events = items.flatMap((item, index) => (isObject(item) ? this.#done(lasting ? (this.#knownItem(item) ?? newOpen()) : this.#at(index), item) : []));
     // Only an answer that was cut short may leave a call half said.
-    if (status === 'completed' && [...open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen))) throw malformed();
-    finished = true;
+    if (status === 'completed' && [...this.#open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen)))
+      throw malformed();
+    this.#finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
-    const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : calls > 0 ? 'tool' : 'stop';
+    const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
     const last = usageOf(usage);
     return [...events, { type: 'finished', candidate: 0, reason, raw: why || status }, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
-  };
-
-  return {
-    take(event) {
-      if (!isObject(event)) throw malformed();
-      const { type, delta, item, response, output_index: index } = event;
-      if (finished) return [];
-      switch (type) {
-        case 'error':
-          throw faultOfError(isObject(event['error']) ? event['error'] : event);
-        case 'response.failed':
-          throw faultOfError(isObject(response) ? (response['error'] ?? { type: 'server_error' }) : {});
-        case 'response.completed':
-        case 'response.incomplete':
-          return [...start(response), ...finish(response)];
-        case 'response.created':
-          if (open.size > 0) throw malformed();
-          return start(response);
-        case 'response.in_progress':
-        case 'response.queued':
-          return start(response);
-        case 'response.output_item.added':
-          if (!isObject(item)) throw malformed();
-          named(at(index), item);
-          return [...start(undefined), ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? call(at(index), item) : [])];
-        case 'response.output_item.done':
-          if (!isObject(item)) throw malformed();
-          return [...start(undefined), ...done(named(at(index), item), item)];
-        case 'response.output_text.delta':
-        case 'response.refusal.delta': {
-          const text = textOf(delta);
-          if (text === '') return [];
-          at(index).spoke = true;
-          if (type === 'response.refusal.delta') return [...start(undefined), { type: 'refusal', candidate: 0, text }];
-          return [...start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
-        }
-        case 'response.output_text.done':
-        case 'response.refusal.done':
-          if (isCount(index)) saying.delete(open.get(index)!); // unless another part of it begins
-          return [];
-        case 'response.reasoning_summary_text.delta':
-        case 'response.reasoning_text.delta':
-        case 'response.reasoning.delta': {
-          const one = at(index);
-          const text = textOf(delta);
-          if (text === '') return [];
-          one.inContent ||= type !== 'response.reasoning_summary_text.delta';
-          one.spoke = true;
-          return [...start(undefined), { type: 'thought', candidate: 0, text }];
-        }
-        case 'response.reasoning_summary_part.added':
-          return at(index).spoke ? [{ type: 'thought', candidate: 0, text: '\n\n' }] : [];
-        case 'response.function_call_arguments.delta':
-        case 'response.custom_tool_call_input.delta':
-          return json(at(index), textOf(delta));
-        default:
-          return []; // what is done says all of it again
-      }
-    },
-    whole: (response) => {
-      if (isObject(response) && response['error']) throw faultOfError(response['error']);
-      return [...start(response), ...finish(response)];
-    },
-    isFinished: () => finished,
-    mayEnd: () => finished || (open.size > 0 && saying.size === 0),
-    close: () => [],
-    counted: () => undefined,
-  };
+  }
 }
 
 const none = new Set<string>();
