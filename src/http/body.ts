@@ -60,7 +60,7 @@ export async function readBody(
         chunk.copy(room, before);
       });
       incoming.on('end', () => resolve(room?.subarray(0, size) ?? first ?? nothing));
-      // Bytes that are no HTTP end here too; a client that is gone is told nothing.
+      // Bytes that are not HTTP end here too; a client that is gone gets no answer.
       const gone = (cause?: unknown) => reject(new Fault('invalid', 'The connection closed before the body was complete.', { cause }));
       incoming.on('error', gone);
       incoming.on('close', () => incoming.complete || gone());

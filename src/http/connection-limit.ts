@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '#kit/async/clock';
 
-/** Who may come in when it is crowded. */
+/** Which connections stay when all places are taken. */
 export interface ConnectionLimit {
   /** Is this connection one too many, of which only the watchers' addresses are answered? */
   isExtra(socket: Socket): boolean;
@@ -11,7 +11,7 @@ export interface ConnectionLimit {
 
 /** Connections beyond the bound, so that the addresses for watchers still answer, and all others can be told why not. */
 const extraPlaces = 64;
-/** When nobody could be sent away, nobody is looked for again for so long. */
+/** Milliseconds without another search after one that found no idle connection. */
 const restMilliseconds = 100;
 /** Whoever has just come in is about to say something, and stays while there are extra places. */
 const newMilliseconds = 250;

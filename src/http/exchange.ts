@@ -29,11 +29,11 @@ const always: Headers = [
 /** Of an answer that says nothing stricter itself. */
 const unframed: Headers = [...always, 'content-security-policy', "frame-ancestors 'none'"];
 
-/** A proxy on this machine says with these for whom it asks. */
+/** Headers in which a proxy on this machine names the client. */
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 const lastWordsMilliseconds = 5000;
-/** An answer of this size fits into the connection's own buffers: nobody waits for its reader. */
+/** Bytes of an answer that fit into the connection's own buffers: no wait for its reader is needed. */
 const smallBytes = 16_384;
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
@@ -63,7 +63,7 @@ export class Exchange implements Memory, NeededMemory {
   /** Bytes of the request's body. */
   bodyBytes = 0;
   place = -1;
-  /** Who asks, as soon as it is known: the bytes are those of its user. To be set before any is counted. */
+  /** The caller, as soon as it is known: bytes are counted for its user. To be set before any is counted. */
   caller: Caller | undefined = undefined;
   /**
    * Monotonic milliseconds: when the request is told `slow` if its body has not moved on. A figure and an event, not a callback kept here: V8 lets a closure
@@ -141,7 +141,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#deadline = this.#clock.monotonic() + seconds * 1000;
   }
 
-  /** Ends the work when its time is over. Whoever holds the open exchanges asks now and then: one timer for all of them. */
+  /** Ends the work when its time is over. The server calls it for all open exchanges at intervals, so that one timer serves all. */
   checkTime(now: number): void {
     if (now > this.bodyUntil) {
       this.bodyUntil = Infinity;
@@ -243,7 +243,7 @@ export class Exchange implements Memory, NeededMemory {
     return ready;
   }
 
-  /** Resolves when there is room again, nobody reads any more, or the work is to end. */
+  /** Resolves when there is room again, the client is gone, or the work is to end. */
   drained(): Promise<void> {
     if (this.left || this.signal.aborted || !this.#response.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -257,7 +257,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#response.end();
   }
 
-  /** Ends the work; the client is told why in its own words where that is still possible. */
+  /** Ends the work; the client gets the fault in its dialect where that is still possible. */
   cut(reason: Fault): void {
     if (!this.signal.aborted) this.#stop(reason);
   }

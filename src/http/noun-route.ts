@@ -48,7 +48,7 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   };
 }
 
-/** The integer id in a path. What is no id is nobody's: @throws Fault `not-found` */
+/** The integer id in a path. @throws Fault `not-found` where it is not an id */
 export function idIn(params: Readonly<Record<string, string>>, name: string, what: string): number {
   const text = params[name] ?? '';
   if (!/^[1-9]\d{0,14}$/.test(text)) throw unknownThing(what);
@@ -62,7 +62,7 @@ export function unknownThing(what: string): Fault {
 
 const longest = 300;
 
-/** A name that nobody knows may be a megabyte long: it is not repeated. */
+/** An unknown name may be a megabyte long: it is not repeated. */
 const refusal = ({ field, message, missing }: Problem) =>
   new Fault('invalid', message.length > longest ? `${message.slice(0, longest)}…` : message, { field, ...(missing ? { reason: 'missing' as const } : {}) });
 

@@ -18,7 +18,7 @@ export function beginsOn(socket: Asking): boolean {
   return false;
 }
 
-/** The answer to a request of this connection is out, or nobody is there to read it. */
+/** The answer to a request of this connection is sent, or its client is gone. */
 export function endsOn(socket: Asking): void {
   socket.unanswered = (socket.unanswered ?? 1) - 1;
 }

@@ -174,5 +174,5 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
   ]);
 }
 
-/** Who asks at a public address. */
+/** The caller of a public address. */
 const nobody: Caller = { userId: 0, email: '', role: 'user', plan: '', teamIds: [], keyId: 0, keyName: '', scopes: [] };

@@ -17,7 +17,7 @@ export interface Route {
   readonly scope: Scope | 'public' | 'unscoped';
   /** It may give rights that the credential does not have itself: one that is narrowed in any way (`model/narrowed`) is refused. */
   readonly givesRights?: true;
-  /** Whose things it touches: the caller's own, everybody's (administrators only), or nobody's. */
+  /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */
   readonly spends?: true;

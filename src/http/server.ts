@@ -57,7 +57,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // of unknown addresses; the others are answered before the library looks for a body
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
-  // Of an unknown address, the library may find something wrong with the body before it is told to us.
+  // For an unknown address the library may refuse the body before it calls the handler below.
   app.setErrorHandler((_error, request, reply) => run(undefined, request, reply));
   for (const face of deps.faces) mount(app, face.routes, run);
   app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
@@ -123,7 +123,7 @@ const sentences: Readonly<Record<string, (host: string, port: number) => string>
 
 type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
 
-/** Each address with its methods; every other method of a known address is told which ones there are. */
+/** Mounts each address with its methods; any other method of a known address gets 405 with `Allow`. */
 function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
   for (const [url, group] of Map.groupBy(routes, (route) => route.path)) {
     const methods = group.map((route) => route.method);

@@ -14,7 +14,7 @@ export interface Blobs {
   put(content: Uint8Array | AsyncIterable<Uint8Array>, limit: number): Promise<Blob>;
   /** The stream is to be read to its end or destroyed. @throws Fault `not-found` */
   get(id: string): Promise<Blob & { readonly content: Readable }>;
-  /** Nothing happens where there is no such blob. Whoever removes one knows that no other row names it. */
+  /** Does nothing where there is no such blob. The caller makes sure that no other row names it. */
   remove(id: string): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The thread in which the embedded database lives. It opens the folder it is given, says `open`, and answers batches of statements in order.
- * A fatal error of the database is told at once and ends the thread: PGlite would swallow it and never answer again.
+ * A fatal error of the database is reported at once and ends the thread: PGlite would swallow it and never answer again.
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';

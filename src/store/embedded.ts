@@ -3,7 +3,7 @@ import type { Answer, Line, Lines } from '#store/driver';
 import type { Engine } from '#store/engine';
 import { overloaded } from '#store/sql-error';
 
-/** A transaction that says nothing for so long is rolled back: everybody else waits for it. */
+/** Milliseconds after which an idle transaction is rolled back: all other statements wait for it. */
 const idleMilliseconds = 10_000;
 
 interface Waiting {

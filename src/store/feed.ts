@@ -5,7 +5,7 @@ import type { StoreLog } from '#store/log';
 export type Change = { readonly type: 'change'; readonly payload: Json } | { readonly type: 'reset' };
 export type Listener = (change: Change) => void;
 
-/** Who wants to hear of what, in this process. */
+/** The subscriptions of this process to the change feed, by topic. */
 export interface Feed {
   subscribe(topic: string, listener: Listener): () => void;
   tell(topic: string, payload: Json): void;

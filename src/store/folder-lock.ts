@@ -49,7 +49,7 @@ function privateFile(path: string): string {
   return path;
 }
 
-/** Is the folder on a file system that nobody can write to from here? Then it cannot be locked either, and whoever has it elsewhere is not seen. */
+/** Is the folder on a read-only file system? Then it cannot be locked either, and a process that has it elsewhere is not seen. */
 export function isReadOnly(folder: string, access = accessSync): boolean {
   try {
     access(folder, constants.W_OK);

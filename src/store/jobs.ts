@@ -22,7 +22,7 @@ export interface Jobs {
   find(id: string): Promise<Job | undefined>;
   /** How many jobs of a kind and an owner are not over. `inside` a transaction, where it is the last thing to be done: it waits for others that ask so, and counts theirs. */
   pending(kind: string, owner: string, inside?: Access): Promise<number>;
-  /** The jobs of a kind and an owner that nobody has taken, oldest first. */
+  /** The waiting jobs of a kind and an owner, oldest first. */
   waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
   /** A waiting job never runs; a running one has its signal aborted and ends cancelled if its handler then throws. @returns false when it was over or is unknown */
   cancel(id: string): Promise<boolean>;

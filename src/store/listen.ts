@@ -23,7 +23,7 @@ interface Listening {
   readonly reset: () => void;
 }
 
-/** The one connection that listens. It comes back by itself, and says `reset` when it does. @throws Error when it cannot be made the first time */
+/** The connection that listens for changes. It reconnects by itself, and emits `reset` when it has. @throws Error when it cannot be made the first time */
 export async function listen({ url, clock, log, heard, lost, reset }: Listening): Promise<() => Promise<void>> {
   const ending = new AbortController();
   const { signal } = ending;

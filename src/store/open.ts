@@ -29,7 +29,7 @@ export interface Access {
 
 export interface Store extends Access {
   readonly kind: 'embedded' | 'server';
-  /** Is the database known to be away? Whoever asks it all the same waits for half a second before the refusal. */
+  /** Is the database known to be away? A statement then waits half a second before it is refused. */
   readonly isAway: boolean;
   /**
    * All or nothing. The work awaits nothing but the database, since on the embedded one everybody else waits meanwhile, and may be run
@@ -212,7 +212,7 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
       }
     };
 
-  /** What was published is told here when the commit was tried: a commit whose answer got lost may have happened. */
+  /** Changes are delivered in this process once the commit was tried: a commit whose answer was lost may have happened. */
   async function once<Result>(database: Database, work: (inside: Access) => Promise<Result>): Promise<Result> {
     const published: (readonly [string, Json])[] = [];
     let isDone = false;

@@ -189,7 +189,7 @@ describe('on a disk in trouble', () => {
     await pass(clock, 1100);
     expect(journal.trouble).toBeUndefined();
     journal.began(began('new'));
-    expect([told, mended]).toEqual([[expect.stringMatching(/in trouble/)], ['The journal can be written again.']]);
+    expect([told, mended]).toEqual([[expect.stringMatching(/cannot be written/)], ['The journal can be written again.']]);
     expect((await replayed(disk)).rows).toContain('new/0 gateway-died 0');
   });
 

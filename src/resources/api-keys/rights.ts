@@ -7,9 +7,9 @@ import type { ApiKeys, Found } from './store.ts';
 
 /** Work that goes on for somebody. */
 export interface Ongoing {
-  /** Absent while nobody knows who it is for. */
+  /** Absent until the caller is identified. */
   readonly caller: Pick<Caller, 'userId' | 'keyId'> | undefined;
-  /** Ends it; whoever waits for it is told why. */
+  /** Ends it, and answers with the fault. */
   cut(reason: Fault): void;
 }
 

@@ -35,7 +35,7 @@ const AuditQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** Who changed what, for administrators. */
+/** The audit trail, for administrators. */
 export function auditRoutes(store: Store): readonly NounRoute[] {
   return [
     nounRoute({

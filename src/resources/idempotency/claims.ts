@@ -43,7 +43,7 @@ const marginSeconds = 5;
 const keptSeconds = 24 * 3600;
 const purgeRows = 500;
 
-/** What boots of this machine were answering that are no more is free at once: nobody need wait for their leases. */
+/** Frees the claims of earlier starts of this machine at once, without waiting for their leases to end. */
 export async function freeClaimsOf({ db }: Pick<Store, 'db'>, boots: readonly string[]): Promise<void> {
   await sql`delete from idempotency where claim is not null and split_part(claim, '.', 1) = any(${boots}::text[])`.execute(db);
 }

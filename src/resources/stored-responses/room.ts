@@ -25,7 +25,7 @@ interface Known {
 
 /** Read anew after so long, which is when the other machines' share and what has expired is seen. */
 const freshMilliseconds = 60_000;
-/** Nobody is refused by an older count: what was written anew is counted twice until it is read. */
+/** An older count refuses no request: a replaced entry is counted twice until the sum is read again. */
 const exactMilliseconds = 5000;
 const retrySeconds = 60;
 const mostKnown = 50_000;

@@ -4,7 +4,7 @@ import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
 import type { Holder, Holders, Taken } from './holders.ts';
 
-/** A holder says every ten seconds that it lives. */
+/** A holder sends a heartbeat every ten seconds. */
 const presumedAliveSeconds = 60;
 
 const timeOrNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);

@@ -108,7 +108,7 @@ export function openHolders(store: Store, now?: () => number): Holders {
   };
 }
 
-/** Of requests that a holder was permitted nobody knows which it has made: all of them, as late as it may have. They count for their minute. */
+/** Which of its permitted requests a silent holder has made is not known: all of them count for their minute, as late as they may have been made. */
 async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ owner: string; month: string; second: number; requests: number }>`
     select owner, month, floor(extract(epoch from least(${at}, seen_at + make_interval(secs => ${permits.useMilliseconds / 1000}::double precision))))::bigint as second,

@@ -126,7 +126,7 @@ export async function fold(store: Store): Promise<void> {
   }
 }
 
-/** Removes what nobody asks for any more: leases of past months, requests of past minutes, holders that were closed long ago with their positions. */
+/** Removes what is no longer needed: leases of past months, requests of past minutes, holders that were closed long ago with their positions. */
 async function prune({ db }: Store, months: number): Promise<void> {
   await pruned(db, 'request_second', sql`second < extract(epoch from now()) - 120`);
   await pruned(db, 'leases', sql`month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`);

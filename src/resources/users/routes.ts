@@ -160,7 +160,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
   ];
 }
 
-/** A narrowed key makes nobody who may do more than itself. @throws Fault `forbidden` */
+/** A narrowed key makes no user with more rights than its own. @throws Fault `forbidden` */
 function mayRaise(caller: Caller, field: 'role' | 'password'): void {
   if (!isNarrowed(caller)) return;
   const what = field === 'role' ? 'makes nobody an administrator' : 'sets no password';

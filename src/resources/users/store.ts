@@ -52,7 +52,7 @@ export interface Users {
   remove(id: number): Promise<User | undefined>;
 }
 
-/** Who hears of a change to this user. */
+/** Notifies all processes of a change to this user. */
 const changed = (access: Access, userId: number) => access.publish('users', { userId });
 
 export function openUsers(access: Access): Users {
