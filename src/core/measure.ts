@@ -2,6 +2,7 @@ import { isConversation, type Call } from './routed-call.ts';
 import type { MediaPart, Part, Tool } from './conversation.ts';
 import type { Caller } from './context.ts';
 import { tokensOfCounts } from './price.ts';
+import { isTextType } from './text-types.ts';
 
 /** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
 const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, video: 5000, file: 2000 } } as const satisfies Record<
@@ -109,8 +110,17 @@ function fixedTokens(call: Call): number {
   let tokens = fixed.call + call.turns.length * fixed.turn + call.tools.length * fixed.tool;
   for (const { parts } of call.turns)
     for (const part of parts) {
-      if (part.type === 'media') tokens += fixed.media[part.kind];
-      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media') tokens += fixed.media[inner.kind];
+      if (part.type === 'media') tokens += mediaTokens(part);
+      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media') tokens += mediaTokens(inner);
     }
   return tokens;
+}
+
+/** Characters of base64 that make a token of text: three bytes are four characters, and a token has about four bytes. */
+const base64PerToken = 5;
+
+/** Nobody counts what a model makes of media. A text file that comes in base64 costs by its length. */
+function mediaTokens({ kind, mediaType = '', base64 = '' }: MediaPart): number {
+  const least = fixed.media[kind];
+  return kind === 'file' && isTextType(mediaType.split(';', 1)[0]!.trim().toLowerCase()) ? Math.max(least, Math.ceil(base64.length / base64PerToken)) : least;
 }

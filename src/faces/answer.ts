@@ -49,11 +49,11 @@ export interface Words {
 }
 
 /** Answers a call on the open connection, whole or as a stream. @throws Fault; once the head of a stream is out, it has been sent to the client as well */
-export async function answerCall(parts: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
+export async function answerCall(deps: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { call, words } = understood;
   try {
     if (exchange.bodyBytes > mostText) checkText(call);
-    await accompanied(parts, exchange, understood, () => (call.stream ? stream(parts, exchange, understood) : whole(parts, exchange, understood)));
+    await accompanied(deps, exchange, understood, () => (call.stream ? stream(deps, exchange, understood) : whole(deps, exchange, understood)));
   } catch (error) {
     throw inClientsWords(error, words);
   }

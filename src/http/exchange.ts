@@ -75,7 +75,7 @@ export class Exchange implements Memory, NeededMemory {
   /** Headers that a refusal carries too, such as what is left of a limit. */
   refusalHeaders: Headers = [];
 
-  /** @param house `stallSeconds`: how long a client may leave what was sent to it unread before its connection is cut */
+  /** @param budget the memory of all requests. `stallSeconds`: how long a client may leave what was sent to it unread before its connection is cut */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,

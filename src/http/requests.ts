@@ -46,7 +46,7 @@ interface Arrived {
   readonly raw: IncomingMessage;
   readonly params: unknown;
 }
-interface Answering {
+interface RawReply {
   readonly raw: ServerResponse;
   hijack(): unknown;
 }
@@ -74,7 +74,7 @@ export class Requests {
   }
 
   /** @param route undefined for an unknown address or method @param allow the methods of a known address, where the request has another one */
-  async answer(route: Route | undefined, { raw: request, params }: Arrived, reply: Answering, allow?: string): Promise<void> {
+  async answer(route: Route | undefined, { raw: request, params }: Arrived, reply: RawReply, allow?: string): Promise<void> {
     reply.hijack();
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;

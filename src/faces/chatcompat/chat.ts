@@ -9,7 +9,7 @@ import type { Clock } from '#kit/async/clock';
 import { root } from './root.ts';
 
 /** `POST /chat/completions`. */
-export function chatRoute(parts: GeneratingDeps): Route {
+export function chatRoute(deps: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/chat/completions`,
@@ -19,7 +19,7 @@ export function chatRoute(parts: GeneratingDeps): Route {
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: ChatRequest,
     output: ChatCompletion,
-    answer: (asked) => answerCall(parts, asked.exchange, understood(asked, parts.clock)),
+    answer: (asked) => answerCall(deps, asked.exchange, understood(asked, deps.clock)),
   };
 }
 

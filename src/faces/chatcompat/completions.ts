@@ -7,7 +7,7 @@ import type { Route } from '#http/route';
 import { root } from './root.ts';
 
 /** `POST /completions`, the older interface: every chat model answers it. */
-export function completionsRoute(parts: GeneratingDeps): Route {
+export function completionsRoute(deps: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/completions`,
@@ -20,8 +20,8 @@ export function completionsRoute(parts: GeneratingDeps): Route {
     answer(asked) {
       const { app, body } = unlabelled(asked.json);
       const { call, usageWanted } = decodeRequest(body);
-      const answer = { id: `cmpl-${asked.exchange.id.slice(4)}`, created: Math.floor(parts.clock.now() / 1000), usageWanted };
-      return answerCall(parts, asked.exchange, {
+      const answer = { id: `cmpl-${asked.exchange.id.slice(4)}`, created: Math.floor(deps.clock.now() / 1000), usageWanted };
+      return answerCall(deps, asked.exchange, {
         call,
         context: contextOf(asked, 'chatcompat', app, []),
         words: {

@@ -16,7 +16,7 @@ export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
 }
 
 /** `POST /embeddings`. */
-export function embeddingsRoute(parts: EmbeddingDeps): Route {
+export function embeddingsRoute(deps: EmbeddingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/embeddings`,
@@ -26,17 +26,17 @@ export function embeddingsRoute(parts: EmbeddingDeps): Route {
     summary: 'Makes vectors of texts. A model name that is not known is answered by the default embedding model, as `model` says.',
     input: EmbeddingRequest,
     output: EmbeddingList,
-    answer: (asked) => answer(parts, asked),
+    answer: (asked) => answer(deps, asked),
   };
 }
 
-async function answer(parts: EmbeddingDeps, asked: Asked): Promise<void> {
+async function answer(deps: EmbeddingDeps, asked: Asked): Promise<void> {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const call = decodeRequest(body);
-  const context = { ...contextOf(asked, 'chatcompat', app, []), balance: parts.embeddingBalance() };
+  const context = { ...contextOf(asked, 'chatcompat', app, []), balance: deps.embeddingBalance() };
   const isPlain = body === json && isObject(body) && Object.values(body).every((value) => value !== null);
-  await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
+  await accompanied(deps, exchange, { call: { model: call.model, stream: false }, context }, async () => {
     const headersOf = (head: Pick<Embedded, 'model' | 'ignored'>) => answerHeaders(context.progress, { type: 'started', ...head });
     const passthrough: EmbedPassthrough = {
       dialect,
@@ -46,7 +46,7 @@ async function answer(parts: EmbeddingDeps, asked: Asked): Promise<void> {
       write: (piece) => exchange.write(piece),
       drained: () => exchange.drained(),
     };
-    const result = await parts.embed(isPlain ? { ...call, passthrough } : call, context);
+    const result = await deps.embed(isPlain ? { ...call, passthrough } : call, context);
     if (exchange.opened) exchange.end();
     else exchange.sendJson(200, encodeResult(result), headersOf(result));
   });

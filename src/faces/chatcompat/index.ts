@@ -13,19 +13,12 @@ import { responsesRoutes } from './responses/routes.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(
-  parts: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & { readonly models: ModelsOf },
+  deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & { readonly models: ModelsOf },
 ): Face {
   return {
     name: 'chatcompat',
     root: '/server/chatcompat/',
-    routes: [
-      chatRoute(parts),
-      ...responsesRoutes(parts),
-      completionsRoute(parts),
-      embeddingsRoute(parts),
-      ...rawRoutes(parts),
-      ...chatModelRoutes(parts.models),
-    ],
+    routes: [chatRoute(deps), ...responsesRoutes(deps), completionsRoute(deps), embeddingsRoute(deps), ...rawRoutes(deps), ...chatModelRoutes(deps.models)],
     refusal: (fault) => encodeFault(fault),
   };
 }

@@ -18,7 +18,7 @@ export interface RawDeps extends Pick<GeneratingDeps, 'limits'> {
 }
 
 /** Media requests, forwarded as they came to a provider of the same interface; 501 where none has the model. */
-export function rawRoutes(parts: RawDeps): readonly Route[] {
+export function rawRoutes(deps: RawDeps): readonly Route[] {
   return operations.map((operation) => ({
     method: 'POST',
     path: `${root}/${operation.name}`,
@@ -28,7 +28,7 @@ export function rawRoutes(parts: RawDeps): readonly Route[] {
     summary: operation.summary,
     input: operation.input,
     ...(operation.form ? { takes: 'form' as const } : {}),
-    answer: async (asked) => answer(parts, operation, asked, await read(operation, asked)),
+    answer: async (asked) => answer(deps, operation, asked, await read(operation, asked)),
   }));
 }
 

@@ -21,7 +21,7 @@ const operations = {
 
 /** `embedContent`, `batchEmbedContents`, and `predict` as the platform has it. @param nameFor the model to ask where this one is wanted; throws a Fault */
 export async function embedContent(
-  parts: EmbeddingDeps,
+  deps: EmbeddingDeps,
   asked: Asked,
   { model, operation }: { readonly model: string; readonly operation: keyof typeof operations },
   nameFor: (model: string) => string,
@@ -30,9 +30,9 @@ export async function embedContent(
   const { exchange } = asked;
   const { app, body } = unlabelled(asked.json);
   const call = { ...decode(body, model), model: nameFor(model) };
-  const context = { ...contextOf(asked, 'gencompat', app, []), balance: parts.embeddingBalance() };
-  await accompanied(parts, exchange, { call: { model: call.model, stream: false }, context }, async () => {
-    const result = await parts.embed(call, context);
+  const context = { ...contextOf(asked, 'gencompat', app, []), balance: deps.embeddingBalance() };
+  await accompanied(deps, exchange, { call: { model: call.model, stream: false }, context }, async () => {
+    const result = await deps.embed(call, context);
     exchange.sendJson(200, encode(result), answerHeaders(context.progress, { type: 'started', ...result }));
   });
 }

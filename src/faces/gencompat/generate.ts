@@ -11,7 +11,7 @@ import { isWebSearch } from '#core/conversation';
  * @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault
  */
 export async function generateContent(
-  parts: GeneratingDeps,
+  deps: GeneratingDeps,
   asked: Asked,
   { model, stream }: { readonly model: string; readonly stream: boolean },
   namesFor: (model: string) => readonly [string, ...string[]],
@@ -21,7 +21,7 @@ export async function generateContent(
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
   const answer = { id: exchange.id.slice(4), framing, cites: call.tools.some(isWebSearch) };
-  await answerCall(parts, exchange, {
+  await answerCall(deps, exchange, {
     call,
     context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },
     words: {

@@ -15,7 +15,7 @@ export type OperationDeps = GeneratingDeps & CountDeps & EmbeddingDeps & { reado
  * What is done with a model stands behind a colon at the end of its address: `models/gemini-2.5-flash:generateContent`. The name may have slashes in it, and
  * both the slashes and the colon may come encoded: so one route takes them all.
  */
-export function operationRoutes(root: string, parts: OperationDeps): readonly Route[] {
+export function operationRoutes(root: string, deps: OperationDeps): readonly Route[] {
   const at = (path: string, shown: string, modelOf: (asked: Asked) => string): Route => ({
     method: 'POST',
     path,
@@ -24,7 +24,7 @@ export function operationRoutes(root: string, parts: OperationDeps): readonly Ro
     spends: true,
     summary: 'Does something with a model.',
     operations: operations(shown),
-    answer: (asked) => answered(parts, asked, modelOf(asked)),
+    answer: (asked) => answered(deps, asked, modelOf(asked)),
   });
   return [
     at(`${root}/models/*`, `${root}/models/{model}`, ({ exchange }) => exchange.params['*'] ?? ''),
@@ -63,22 +63,22 @@ const operations = (model: string): readonly Operation[] => [
   },
 ];
 
-function answered(parts: OperationDeps, asked: Asked, address: string): unknown {
+function answered(deps: OperationDeps, asked: Asked, address: string): unknown {
   const colon = address.lastIndexOf(':');
   const model = address.slice(0, Math.max(0, colon));
-  const names = (name: string) => namesFor(name, parts.models(asked.caller), parts.standIns());
+  const names = (name: string) => namesFor(name, deps.models(asked.caller), deps.standIns());
   const operation = address.slice(colon + 1);
   switch (operation) {
     case 'generateContent':
-      return generateContent(parts, asked, { model, stream: false }, names);
+      return generateContent(deps, asked, { model, stream: false }, names);
     case 'streamGenerateContent':
-      return generateContent(parts, asked, { model, stream: true }, names);
+      return generateContent(deps, asked, { model, stream: true }, names);
     case 'countTokens':
-      return countTokens(parts, asked, model, names);
+      return countTokens(deps, asked, model, names);
     case 'embedContent':
     case 'batchEmbedContents':
     case 'predict':
-      return embedContent(parts, asked, { model, operation }, (name) => embeddingName(name, parts.models(asked.caller), parts.standIns()));
+      return embedContent(deps, asked, { model, operation }, (name) => embeddingName(name, deps.models(asked.caller), deps.standIns()));
     default:
       throw new Fault(
         'not-found',

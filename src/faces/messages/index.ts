@@ -7,11 +7,11 @@ import { messageModelRoutes } from './models.ts';
 import { idHeaders } from './root.ts';
 
 /** The messages interface, as Anthropic's SDKs speak it. */
-export function messages(parts: GeneratingDeps & CountDeps & { readonly models: ModelsOf }): Face {
+export function messages(deps: GeneratingDeps & CountDeps & { readonly models: ModelsOf }): Face {
   return {
     name: 'messages',
     root: '/server/messages/',
-    routes: [messageRoute(parts), countRoute(parts), ...messageModelRoutes(parts.models)],
+    routes: [messageRoute(deps), countRoute(deps), ...messageModelRoutes(deps.models)],
     refusal: encodeFault,
     refusalHeaders: idHeaders,
   };

@@ -12,7 +12,7 @@ import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
 
 /** `POST /messages`. */
-export function messageRoute(parts: GeneratingDeps): Route {
+export function messageRoute(deps: GeneratingDeps): Route {
   return {
     method: 'POST',
     path: `${root}/messages`,
@@ -22,7 +22,7 @@ export function messageRoute(parts: GeneratingDeps): Route {
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: MessagesRequest,
     output: MessageObject,
-    answer: (asked) => answerCall(parts, asked.exchange, understood(asked)),
+    answer: (asked) => answerCall(deps, asked.exchange, understood(asked)),
   };
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { trimEnd } from '#kit/text/trim-end';
 import type { MediaPart } from '#core/conversation';
+import { isTextType } from '#core/text-types';
 import { Fault } from '#core/fault';
 
 /** Characters of files that are looked at in one request. */
@@ -20,7 +21,7 @@ export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: st
     .toLowerCase()
     .split(';', 10)
     .map((one) => one.trim());
-  const isText = textType.test(type) || (type === '' && base64 === undefined); // a URL without a type is plain text (RFC 2397)
+  const isText = isTextType(type) || (type === '' && base64 === undefined); // a URL without a type is plain text (RFC 2397)
   if (!isText && !((type === '' || type === 'application/octet-stream') && part.kind === 'file')) return part;
   const text = parameters.every(isUtf8Parameter) ? textOf(held) : undefined;
   if (text === undefined && isText)
@@ -32,9 +33,6 @@ export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: st
   const written = Buffer.from(left).toString('base64');
   return base64 === undefined ? { ...part, url: `data:${type || 'text/plain'};base64,${written}` } : { ...part, base64: written };
 }
-
-const textType =
-  /^text\/|^application\/(?:json|jsonl|x-ndjson|ndjson|xml|xhtml\+xml|javascript|x-javascript|ecmascript|typescript|yaml|x-yaml|toml|sql|graphql|x-sh|x-python|rtf)$|\+(?:json|xml|yaml)$/;
 
 const isUtf8Parameter = (parameter: string) => !parameter.startsWith('charset=') || /^charset="?(?:utf-?8|us-ascii|ascii)"?$/.test(parameter);
 

@@ -12,11 +12,11 @@ export interface GuardsDeps extends ModerationDeps {
 }
 
 /** The checks of the settings, made ready once. */
-export function openGuards(settings: readonly CheckSettings[], parts: GuardsDeps): Guards {
+export function openGuards(settings: readonly CheckSettings[], deps: GuardsDeps): Guards {
   const all = settings.map((one) => ({
     // A model that was named by an alias is asked by its other names too.
-    settings: { ...one, models: one.models.map((name) => parts.find(name)?.name ?? name) },
-    check: { ...one, evaluate: lookOf(one, parts) } satisfies Check,
+    settings: { ...one, models: one.models.map((name) => deps.find(name)?.name ?? name) },
+    check: { ...one, evaluate: lookOf(one, deps) } satisfies Check,
   }));
   return {
     of(call, caller) {

@@ -50,18 +50,18 @@ const longestQuery = 400;
  *
  * @throws Fault `invalid` where nobody can search and the client insists
  */
-export function searching(parts: SearchingDeps, inner: Generate): Generate {
-  return (call, context) => (call.tools.some(isWebSearch) ? searchable(parts, inner, call, context) : inner(call, context));
+export function searching(deps: SearchingDeps, inner: Generate): Generate {
+  return (call, context) => (call.tools.some(isWebSearch) ? searchable(deps, inner, call, context) : inner(call, context));
 }
 
-function searchable(parts: SearchingDeps, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Events> {
+function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Events> {
   const { search } = call.tools.find(isWebSearch)!;
   const { toolChoice: choice, tools, sampling } = call;
-  const visible = parts.models(context.caller);
+  const visible = deps.models(context.caller);
   const models = (context.targets ?? [call.model]).map((name) => visible.find(name));
   if (models.includes(undefined) || choice?.type === 'none' || choice?.type === 'allowed') return inner(call, context);
   if (models.every((model) => placesOf(model!.targets).every(({ searches }) => searches?.(call) === true))) return inner(call, context);
-  const engine = parts.engine();
+  const engine = deps.engine();
   const others = tools.filter((tool) => !isWebSearch(tool));
   const isNamed = (name: string) => others.some((tool) => tool.type !== 'foreign' && tool.name === name);
   const isDemanded = choice?.type === 'tool' ? choice.name === webSearchName && !isNamed(webSearchName) : choice?.type === 'required' && others.length === 0;
@@ -73,7 +73,7 @@ function searchable(parts: SearchingDeps, inner: Generate, call: GenerateCall, c
     const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'tools' });
-    return inSteps(context.progress, answered({ ...parts, engine, search, ignored }, inner, asked, name, context));
+    return inSteps(context.progress, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search cannot be had: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });

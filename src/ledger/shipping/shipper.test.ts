@@ -10,7 +10,7 @@ import { openShipper } from './shipper.ts';
 
 const away = () => ({ instead: new Fault('overloaded', 'The database is away.') });
 
-async function house({ disk = testDisk(), sink = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
+async function startShipping({ disk = testDisk(), sink = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
   const told: string[] = [];
   const mendings: string[] = [];
   const log = (problem: string) => void told.push(problem);
@@ -27,7 +27,7 @@ const completed = (ids: readonly string[]) => ids.map((id) => `${id}/0 completed
 
 describe('shipping', () => {
   test('brings a settled row into the books within 250 ms, once, and asks nothing of them while there is nothing', async () => {
-    const { sink, clock, journal, shipper, booked } = await house();
+    const { sink, clock, journal, shipper, booked } = await startShipping();
     journal.began(began('a'));
     await pass(clock, 2000);
     expect(sink.batches).toHaveLength(0);
@@ -41,7 +41,7 @@ describe('shipping', () => {
   });
 
   test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
-    const { sink, clock, disk, journal, told } = await house();
+    const { sink, clock, disk, journal, told } = await startShipping();
     await sink.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
     journal.settled({ ...settled(began('a')), outputTokens: 99 });
     journal.settled(settled(began('b')));
@@ -51,7 +51,7 @@ describe('shipping', () => {
   });
 
   test('rows of workers that the database does not take count as pending until it does', async () => {
-    const { sink, clock, shipper, write } = await house();
+    const { sink, clock, shipper, write } = await startShipping();
     const worker = await write('w1');
     worker.settled(settled(began('first')));
     await pass(clock, 1000);
@@ -66,7 +66,7 @@ describe('shipping', () => {
   });
 
   test('a row is exactly what was settled', async () => {
-    const { sink, clock, journal } = await house();
+    const { sink, clock, journal } = await startShipping();
     const row = settled(began('a', { model: 'ä€😀' }));
     journal.settled(row);
     await pass(clock, 250);
@@ -74,7 +74,7 @@ describe('shipping', () => {
   });
 
   test('removes files when all in them is in the books, but none that knows of a running call', async () => {
-    const { disk, clock, journal, sink } = await house();
+    const { disk, clock, journal, sink } = await startShipping();
     journal.began(began('long'));
     for (const id of names(60)) journal.settled(settled(began(id)));
     await pass(clock, 1000);
@@ -87,7 +87,7 @@ describe('shipping', () => {
   });
 
   test('a database that is away costs no row, one line when it goes and one when it is back, and is asked less and less often', async () => {
-    const { sink, clock, journal, shipper, told, mendings, booked } = await house();
+    const { sink, clock, journal, shipper, told, mendings, booked } = await startShipping();
     let asked = 0;
     sink.fails = () => (asked++, away());
     const ids = names(700);
@@ -105,7 +105,7 @@ describe('shipping', () => {
   });
 
   test('a file that was overtaken while it was made ready is not used: its rows would never be found', async () => {
-    const { disk, clock, journal, booked } = await house();
+    const { disk, clock, journal, booked } = await startShipping();
     const ids = names(200);
     for (const id of ids.slice(0, 10)) journal.settled(settled(began(id)));
     disk.before = (act) => {
@@ -122,7 +122,7 @@ describe('shipping', () => {
   });
 
   test('a database that was put back to an earlier day gets all that is still there', async () => {
-    const { sink, clock, journal, booked } = await house();
+    const { sink, clock, journal, booked } = await startShipping();
     for (const id of names(10)) {
       journal.settled(settled(began(id)));
       await pass(clock, 250);
@@ -135,7 +135,7 @@ describe('shipping', () => {
   });
 
   test('one row that can never be written is left out, told, and kept in a file; all others are there', async () => {
-    const { sink, disk, clock, journal, told, booked } = await house();
+    const { sink, disk, clock, journal, told, booked } = await startShipping();
     sink.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';
     for (const id of names(60)) journal.settled(settled(began(id)));
     await pass(clock, 1000);
@@ -156,7 +156,7 @@ describe('shipping', () => {
     'books every row once with batches refused, answers lost, files removed and positions quarrelled about: seed %i',
     async (seed) => {
       const chance = chanceOf(seed);
-      const { sink, clock, journal, booked } = await house();
+      const { sink, clock, journal, booked } = await startShipping();
       sink.fails = () => {
         const dice = chance();
         if (dice < 0.2) return away();
@@ -178,7 +178,7 @@ describe('shipping', () => {
 
 describe('the end and a new start', () => {
   test('an orderly end ships everything, gives back the leases and leaves nothing', async () => {
-    const { sink, disk, journal, shipper, booked } = await house();
+    const { sink, disk, journal, shipper, booked } = await startShipping();
     for (const id of names(40)) journal.settled(settled(began(id)));
     await journal.close();
     expect(await shipper.flush(5000)).toBe(true);
@@ -187,7 +187,7 @@ describe('the end and a new start', () => {
   });
 
   test('an end without a database does not last for ever, and the next start ships what was left', async () => {
-    const first = await house();
+    const first = await startShipping();
     first.sink.fails = away;
     first.journal.settled(settled(began('a')));
     await first.journal.close();
@@ -195,7 +195,7 @@ describe('the end and a new start', () => {
     await pass(first.clock, 4000);
     expect(await ended).toBe(false);
     first.sink.fails = () => undefined;
-    const second = await house({ ...first, holder: 'h2' });
+    const second = await startShipping({ ...first, holder: 'h2' });
     await pass(second.clock, 500);
     expect(second.booked()).toEqual(['a/0 completed 5']);
     expect(first.sink.closed).toEqual(['h1']);
@@ -208,7 +208,7 @@ describe('the end and a new start', () => {
     const sink = testBooks();
     const expected: string[] = [];
     for (let boot = 0; boot < 8; boot++) {
-      const { clock, journal } = await house({ disk, sink, holder: `boot${boot}` });
+      const { clock, journal } = await startShipping({ disk, sink, holder: `boot${boot}` });
       sink.fails = () => (chance() < 0.3 ? away() : undefined);
       const running: string[] = [];
       for (let n = 0; n < 40; n++) {
@@ -224,7 +224,7 @@ describe('the end and a new start', () => {
       disk = disk.processDied();
     }
     sink.fails = () => undefined;
-    const { clock, booked } = await house({ disk, sink, holder: 'last' });
+    const { clock, booked } = await startShipping({ disk, sink, holder: 'last' });
     await pass(clock, 1000);
     expect(booked()).toEqual(expected.toSorted());
     expect(new Set(sink.closed).size).toBe(8);
@@ -237,7 +237,7 @@ describe('the end and a new start', () => {
       crashed = false;
       let acts = 0;
       const sink = testBooks();
-      const first = await house({ sink });
+      const first = await startShipping({ sink });
       const shipped = sink.ship;
       const act = () => {
         if (crashed || ++acts < crash) return;
@@ -267,7 +267,7 @@ describe('the end and a new start', () => {
       const inFlight = crashed ? expected.pop()!.split('/')[0]! : 'nobody';
       if (!crashed) next = first.disk.processDied();
       sink.ship = shipped;
-      const second = await house({ sink, disk: next, holder: 'h2' });
+      const second = await startShipping({ sink, disk: next, holder: 'h2' });
       await pass(second.clock, 500);
       expect(
         second.booked().filter((row) => !row.startsWith(`${inFlight}/`)),
@@ -277,14 +277,14 @@ describe('the end and a new start', () => {
   });
 
   test('a power cut that took what the books have already takes nothing from the books and adds nothing', async () => {
-    const first = await house();
+    const first = await startShipping();
     for (const id of names(10)) first.journal.began(began(id));
     await pass(first.clock, 100);
     const disk = first.disk.copy();
     for (const id of names(10)) first.journal.settled(settled(began(id)));
     await pass(first.clock, 500);
     expect(first.booked()).toEqual(completed(names(10)));
-    const second = await house({ sink: first.sink, disk: disk.powerCut(() => 0.9), holder: 'h2' });
+    const second = await startShipping({ sink: first.sink, disk: disk.powerCut(() => 0.9), holder: 'h2' });
     await pass(second.clock, 500);
     expect(second.booked()).toEqual(completed(names(10)));
     expect(second.sink.closed).toEqual(['h1']);
@@ -292,16 +292,16 @@ describe('the end and a new start', () => {
   });
 
   test('more than a batch of calls that died is booked whole, also when the books stop in the middle and another start goes on', async () => {
-    const first = await house();
+    const first = await startShipping();
     for (const id of names(1200)) first.journal.began(began(id, { step: 1, promptTokens: 3 }));
     first.journal.spoke('r7', 1, 8);
-    const second = await house({ ...first, disk: first.disk.processDied(), holder: 'h2' });
+    const second = await startShipping({ ...first, disk: first.disk.processDied(), holder: 'h2' });
     let batches = 0;
     second.sink.fails = ({ rows }) => (rows !== '' && ++batches > 1 ? away() : undefined);
     await pass(second.clock, 500);
     expect(second.sink.rows.size).toBe(500);
     second.sink.fails = () => undefined;
-    const third = await house({ ...second, disk: second.disk.processDied(), holder: 'h3' });
+    const third = await startShipping({ ...second, disk: second.disk.processDied(), holder: 'h3' });
     await pass(third.clock, 500);
     expect(third.sink.rows.size).toBe(1200);
     expect(third.sink.rows.get('r7 1')).toMatchObject({
@@ -322,7 +322,7 @@ describe('the end and a new start', () => {
     disk.put('journal/lost+found/x', Buffer.from('x'));
     disk.put('journal/readme.txt', Buffer.from('mine'));
     disk.put('journal/old/notes', Buffer.from('mine'));
-    const { clock, told } = await house({ disk });
+    const { clock, told } = await startShipping({ disk });
     await pass(clock, 1000);
     expect(told).toEqual([]);
     expect(disk.paths).toEqual(expect.arrayContaining(['journal/lost+found/x', 'journal/old/notes', 'journal/readme.txt']));
@@ -331,7 +331,7 @@ describe('the end and a new start', () => {
 
 describe('adoption', () => {
   test("a dead worker's calls are booked, what it settled is told by account, once, and its journal goes", async () => {
-    const { disk, clock, shipper, booked, write } = await house();
+    const { disk, clock, shipper, booked, write } = await startShipping();
     const worker = await write('w1');
     for (const id of names(100)) worker.began(began(id));
     for (const id of names(99)) {
@@ -357,7 +357,7 @@ describe('adoption', () => {
   });
 
   test('another machine’s journals come in under its name, its leases are freed, its files stay, and a second time changes nothing', async () => {
-    const theirs = await house({ holder: 'theirs' });
+    const theirs = await startShipping({ holder: 'theirs' });
     theirs.sink.fails = away;
     for (const id of names(30)) theirs.journal.began(began(id));
     for (const id of names(20)) theirs.journal.settled(settled(began(id)));
@@ -375,7 +375,7 @@ describe('adoption', () => {
   });
 
   test('a holder that left no journal, for its workers had closed theirs, is closed as well', async () => {
-    const { disk, sink, journal } = await house({ holder: 'theirs' });
+    const { disk, sink, journal } = await startShipping({ holder: 'theirs' });
     await journal.close();
     expect(disk.paths).toEqual([]);
     const parts = { sink, disk, folder: 'journal', refused: 'r', log: () => {} };
@@ -384,7 +384,7 @@ describe('adoption', () => {
   });
 
   test('is refused while the server of that folder runs, and where there is no journal', async () => {
-    const { disk, sink } = await house();
+    const { disk, sink } = await startShipping();
     const parts = { sink, disk, folder: 'journal', refused: 'r', log: () => {} };
     const taken = () => {
       throw new Fault('conflict', 'The data folder is in use.');

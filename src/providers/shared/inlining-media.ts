@@ -1,3 +1,4 @@
+import { withoutPassthrough } from '#core/passthrough';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GenerateCall } from '#core/call';
@@ -82,7 +83,7 @@ async function* fetchedFirst(
     ...turn,
     parts: turn.parts.map((part) => (part.type === 'tool-result' ? { ...part, parts: part.parts.map(replaced) } : replaced(part))),
   }));
-  const { passthrough: _, ...decoded } = call; // the client's own bytes have the address in them
+  const decoded = withoutPassthrough(call); // the client's own bytes have the address in them
   yield* target.generate({ ...decoded, turns }, context);
 }
 

@@ -20,10 +20,10 @@ export interface Continuation {
 }
 
 /** Looks up what a request continues, and the stored items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
-export async function continuationOf(parts: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
-  const { previousId, conversationId, entries } = await entriesBefore(parts, userId, request, exchange);
+export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
+  const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
-  const items = await itemsNamed(parts, userId, request, exchange);
+  const items = await itemsNamed(deps, userId, request, exchange);
   return {
     before,
     said: turnsOf(request.input, { turns: before, items }),

@@ -43,9 +43,9 @@ const shared = { scope: 'passthrough', owner: 'caller' } as const;
 const one = `${root}/conversations/:id`;
 
 /** Conversations: kept items that responses are added to, named by `conversation` in a request. */
-export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
-  const { conversations, responses } = parts;
-  const found = (asked: Asked) => conversationOf(parts, asked);
+export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
+  const { conversations, responses } = deps;
+  const found = (asked: Asked) => conversationOf(deps, asked);
   return [
     {
       ...shared,
@@ -63,7 +63,7 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
         if ((await conversations.count(caller.userId)) >= mostConversations) throw tooMany();
         await responses.enter(caller.userId);
         const conversation = await conversations.make(caller.userId, labels ?? {});
-        if (first && first.length > 0) await addItems(parts, asked, conversation, first);
+        if (first && first.length > 0) await addItems(deps, asked, conversation, first);
         return shown(conversation);
       },
     },
@@ -101,7 +101,7 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
       path: `${one}/items`,
       summary: 'The items of a conversation.',
       output: ItemPage,
-      answer: async (asked) => page((await entriesOf(parts, asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
+      answer: async (asked) => page((await entriesOf(deps, asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
     },
     {
       ...shared,
@@ -113,7 +113,7 @@ export function conversationRoutes(parts: KeepingDeps): readonly Route[] {
       async answer(asked) {
         refuseUnknown(asked.json);
         const { items: given } = checkItems(asked.json);
-        const data = await addItems(parts, asked, await found(asked), given);
+        const data = await addItems(deps, asked, await found(asked), given);
         return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };
       },
     },

@@ -21,7 +21,7 @@ import { continuationOf, type Continuation } from './continuation.ts';
 import type { Entry, KeepingDeps } from './stored-body.ts';
 
 /** `POST /responses`. */
-export function responseRoute(parts: GeneratingDeps & KeepingDeps, background: Background): Route {
+export function responseRoute(deps: GeneratingDeps & KeepingDeps, background: Background): Route {
   return {
     method: 'POST',
     path: `${root}/responses`,
@@ -31,33 +31,33 @@ export function responseRoute(parts: GeneratingDeps & KeepingDeps, background: B
     summary: 'Answers a conversation, whole, as server-sent events or in the background; the response is kept unless store is false.',
     input: ResponsesRequest,
     output: ResponseObject,
-    answer: (asked) => answer(parts, background, asked),
+    answer: (asked) => answer(deps, background, asked),
   };
 }
 
-async function answer(parts: GeneratingDeps & KeepingDeps, background: Background, asked: Asked): Promise<void> {
+async function answer(deps: GeneratingDeps & KeepingDeps, background: Background, asked: Asked): Promise<void> {
   const { exchange, caller, json } = asked;
   const { app, body } = unlabelled(json);
   const request = requestOf(body);
-  const stored = request.store ?? parts.storing();
+  const stored = request.store ?? deps.storing();
   if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
-  const room = stored || request.background ? parts.responses.enter(caller.userId) : undefined;
+  const room = stored || request.background ? deps.responses.enter(caller.userId) : undefined;
   if (room) await room;
-  const continuation = await continuationOf(parts, asked, request);
+  const continuation = await continuationOf(deps, asked, request);
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
   const id = `resp_${exchange.id.slice(4)}`;
-  const created = Math.floor(parts.clock.now() / 1000);
+  const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, continuation, call, context });
-  const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(parts.clock.now() / 1000) };
+  const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(deps.clock.now() / 1000) };
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress },
-    stored ? (last, said) => keep(parts, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
+    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
   );
-  await answerCall(parts, exchange, { call, context, words });
+  await answerCall(deps, exchange, { call, context, words });
 }
 
 /** What the words of an answer may use of its request. */

@@ -14,8 +14,8 @@ import { streamEntry } from './replay.ts';
 const shared = { scope: 'passthrough', owner: 'caller' } as const;
 
 /** What can be done with a response that is kept: read it, or the items it was made from; end its run; delete it. */
-export function keptRoutes(parts: GeneratingDeps & KeepingDeps, background: Background): readonly Route[] {
-  const { responses, runs, clock, limits } = parts;
+export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Background): readonly Route[] {
+  const { responses, runs, clock, limits } = deps;
   const found = async ({ caller, exchange }: Asked): Promise<Entry> => {
     const entry = await responses.find(caller.userId, exchange.params['id'] ?? '', exchange);
     if (!entry || entry.status === itemsOnly) throw new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });

@@ -7,7 +7,7 @@ import type { KeepingDeps } from './stored-body.ts';
 import { keptRoutes } from './retrieve.ts';
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
-export function responsesRoutes(parts: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
-  const background = openBackground(parts);
-  return [responseRoute(parts, background), ...keptRoutes(parts, background), ...conversationRoutes(parts)];
+export function responsesRoutes(deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
+  const background = openBackground(deps);
+  return [responseRoute(deps, background), ...keptRoutes(deps, background), ...conversationRoutes(deps)];
 }
