@@ -10,7 +10,7 @@ import { version } from '#app/version';
 /** Seconds that requests in flight may take after a signal to stop. */
 const graceSeconds = 30;
 /** Seconds for the whole shutdown after an uncaught error. */
-const endSeconds = 45;
+const endSeconds = 60;
 
 /** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. */
 export async function run(args: SettingsArgs): Promise<void> {

@@ -108,7 +108,7 @@ const fail = (cause: unknown) => {
   log.fatal(causeOf(cause), 'Unexpected error: a worker is stopping.');
   if (hasFailed) return;
   hasFailed = true;
-  setTimeout(end, (lastSeconds + 5) * 1000);
+  setTimeout(end, (lastSeconds + 10) * 1000);
   if (serving) void serving.close(lastSeconds).finally(end);
   else end();
 };
