@@ -66,7 +66,7 @@ describe('the data folder', () => {
     const control = join(folder, 'database/global/pg_control');
     const broken = (await readFile(control)).fill(7, 0, 100);
     await writeFile(control, broken);
-    await expect(open({ folder })).rejects.toThrow(/The embedded database in .* does not open: .*(FATAL|PANIC)/);
+    await expect(open({ folder })).rejects.toThrow(/The embedded database in .* cannot be opened: .*(FATAL|PANIC)/);
     expect(await readFile(control)).toEqual(broken);
   });
 });
