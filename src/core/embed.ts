@@ -25,7 +25,7 @@ export interface Purpose {
   readonly title?: string;
 }
 
-/** The client's bytes, one JSON object and its places (kit/json-scan), and the way of the answer's. */
+/** The client's bytes, one JSON object and its places (kit/json/scan), and the way of the answer's. */
 export interface EmbedPassthrough extends Sink {
   readonly dialect: string;
   readonly body: Uint8Array;

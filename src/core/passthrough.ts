@@ -5,7 +5,7 @@
 export interface Passthrough {
   /** The dialect of both sides. */
   readonly dialect: string;
-  /** The request as the client sent it: one JSON object, no key twice; `places` says where its members stand (kit/json-scan). */
+  /** The request as the client sent it: one JSON object, no key twice; `places` says where its members stand (kit/json/scan). */
   readonly body: Uint8Array;
   readonly places: readonly number[];
   /** Was the usage chunk of a stream asked for? If not, it is kept back. */

@@ -25,7 +25,7 @@ export interface RawRequest {
   drained(): Promise<void>;
 }
 
-/** JSON with the places of its members (kit/json-scan), or a form. */
+/** JSON with the places of its members (kit/json/scan), or a form. */
 export type RawBody =
   | { readonly type: 'json'; readonly bytes: Uint8Array; readonly places: readonly number[] }
   | { readonly type: 'form'; readonly form: FormData };

@@ -15,7 +15,7 @@ export interface Route {
   readonly path: string;
   /** `public`: no credential is asked for. `unscoped`: a credential without scopes, which may be for some models only, or expire. */
   readonly scope: Scope | 'public' | 'unscoped';
-  /** It may give rights that the credential does not have itself: one that is narrowed in any way (`model/narrowed`) is refused. */
+  /** It may give rights that the credential does not have itself: one that is narrowed in any way (`core/narrowed`) is refused. */
   readonly givesRights?: true;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';
@@ -50,7 +50,7 @@ export interface Asked {
   readonly caller: Caller;
   readonly json: unknown;
   readonly bytes: Uint8Array;
-  /** Where the members of the body stand in its bytes (kit/json-scan). */
+  /** Where the members of the body stand in its bytes (kit/json/scan). */
   readonly places: readonly number[];
 }
 

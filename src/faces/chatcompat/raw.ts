@@ -166,7 +166,8 @@ const mostHead = 8192;
 
 /** The whole body is there already, within its limit; the number of its parts is bounded before they are read. */
 async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData> {
-  const named = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
+  // Without backslashes: the parser takes them away, and would look for another boundary than the one by which the parts are counted.
+  const named = /;\s*boundary=(?:"([^"\\]{1,200})"|([^\s;"\\]{1,200}))(?=\s*(?:;|$))/i.exec(contentType);
   if (!named) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
   const boundary = named[1] ?? named[2]!;
   const between = Buffer.from(`--${boundary}`, 'latin1');

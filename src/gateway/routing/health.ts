@@ -15,7 +15,7 @@ export interface Health {
   /** False where cooldowns are switched off. */
   readonly cools: boolean;
   /**
-   * The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. With an affinity (gateway/affinity) the lot is the
+   * The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. With an affinity (`affinity.ts`) the lot is the
    * conversation's own, the same each time. Where there is a choice, outliers come last.
    */
   ordered(targets: readonly WeightedTarget[], affinity?: number): Target[];

@@ -36,11 +36,6 @@ export function openTokens(): Promise<Tokens> {
 
 let opened: Promise<Tokens> | undefined;
 
-/** Never fewer than the tokens of a text of so many UTF-8 bytes: each token has at least one byte. English text has about four bytes a token. */
-export function mostTokens(bytes: number): number {
-  return bytes;
-}
-
 /** What this thread counts itself, in UTF-16 units. */
 const here = 1 << 14;
 /** Texts are sent to the worker together until they are so long; a longer one goes alone, whole. */

@@ -95,7 +95,7 @@ export class Reservation {
     }
   }
 
-  /** Takes what is there, up to a step beyond what was outputTokens. @returns whether less was there */
+  /** Takes what is there, up to a step beyond the output so far. @returns whether less was there */
   #extend(outputTokens: number): boolean {
     const now = this.#deps.clock.monotonic();
     const wanted = outputTokens + this.#estimate.step;

@@ -80,3 +80,27 @@ test('a strict client is refused before anything is sent that leaves out a field
   await expect(refused).rejects.toThrow('Not every field can be honoured: a: it is plain.');
   expect(sent).toEqual(['k1 x']);
 });
+
+test('a body that cannot be written fails the request alone, also where no credential is to be had', async () => {
+  const { endpoint, sent } = endpointOf(() => 200);
+  const signIn = () => new Promise<never>((_, reject) => setTimeout(() => reject(new Error('No sign-in.')), 20));
+  const unwritten = {
+    ...endpoint,
+    credentials: { inTurn: () => [{ headers: signIn, refused: () => {} }] },
+    encode: () => ({ body: Promise.reject(new Error('It cannot be written.')), ignored: ['a: it is plain'] }),
+  };
+  const unattended: unknown[] = [];
+  const notice = (error: unknown) => void unattended.push(error);
+  process.on('unhandledRejection', notice);
+  for (const strict of [false, true]) await expect(attempt(unwritten, 'x', { ...context, strict })).rejects.toThrow('It cannot be written.');
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  process.off('unhandledRejection', notice);
+  expect(unattended).toEqual([]);
+  expect(sent).toEqual([]);
+});
+
+test('the accepted request comes back without its body, which nothing holds while the answer comes', async () => {
+  const { endpoint } = endpointOf(() => 200);
+  const { request } = await attempt(endpoint, 'x', context);
+  expect(request).toEqual({ ignored: [] });
+});

@@ -44,14 +44,14 @@ export interface ProviderRequest {
  * Asks a provider until it accepts a request: with one credential after the other while they are refused, and otherwise than before where the refusal taught
  * something about the model. What was learned is remembered once a request that was encoded with it is accepted.
  *
- * @returns the response, whose status is 200, and the request that was accepted
+ * @returns the response, whose status is 200, and the request that was accepted, without its body: the answer may take minutes, and whoever reads it holds this
  * @throws Fault of the last refusal; `invalid` where the client is strict and a field cannot be honoured
  */
 export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   endpoint: Endpoint<Call, Request, Quirks>,
   call: Call,
   context: TargetContext,
-): Promise<{ readonly response: UpstreamResponse; readonly request: Request }> {
+): Promise<{ readonly response: UpstreamResponse; readonly request: Omit<Request, 'body'> }> {
   const { model, upstreams, quirks } = endpoint;
   const { url, path } = endpoint.address(call);
   const credentials = endpoint.credentials.inTurn();
@@ -60,15 +60,16 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   let learned = false;
   for (;;) {
     const request = endpoint.encode(call, known);
+    const body = request.body instanceof Promise ? await request.body : request.body; // before all that may throw: it would be written, or fail, unattended
     if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
     const credential = credentials[turn]!;
     const signed = credential.headers(context.signal);
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
-    const body = request.body instanceof Promise ? await request.body : request.body;
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
       if (learned) quirks.keep(model, known!);
-      return { response, request };
+      const { body: _, ...accepted } = request;
+      return { response, request: accepted };
     }
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);

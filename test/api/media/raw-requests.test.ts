@@ -205,6 +205,13 @@ describe('refused', () => {
     expect(upstream.requests).toEqual([]);
   });
 
+  test('a form whose boundary has a backslash with 400, since the parser reads another boundary', async () => {
+    const part = '--ab\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
+    const answer = await sendForm(server, `${part.repeat(101)}--ab--`, 'multipart/form-data; boundary="a\\b"');
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { message: 'Content-Type must name the boundary of the form.' } });
+  });
+
   test('with 501, in clear words, where no provider has it', async () => {
     for (const [path, body] of [
       ['/moderations', { input: 'a' }],
