@@ -1,11 +1,11 @@
-/** One thing that is wrong, and where: `dragoman.yaml:3:5`, `PORT`, `--port`. */
+/** One invalid setting and its place: `dragoman.yaml:3:5`, `PORT`, `--port`. */
 export interface BadSetting {
   readonly place: string;
   /** The setting as a dotted path, what was expected and what was found; never a secret. */
   readonly message: string;
 }
 
-/** Settings that cannot be used. The message has a line for each thing that is wrong. */
+/** Invalid settings. The message has one line per problem. */
 export class BadSettings extends Error {
   readonly problems: readonly BadSetting[];
 

@@ -16,7 +16,7 @@ export interface Rule {
   readonly description?: string;
 }
 
-/** The same form for who writes it: what has a default may be left out. */
+/** The schema of the input, in which every member with a default is optional. */
 export function loosened(rule: TSchema | Rule): Rule {
   const { properties, required, additionalProperties, items, anyOf, ...rest } = rule as Rule;
   const needed = required?.filter((name) => !Object.hasOwn(properties![name]!, 'default')) ?? [];
@@ -32,7 +32,7 @@ export function loosened(rule: TSchema | Rule): Rule {
   };
 }
 
-/** Without the members that were named and given no value, as in `models:` alone: they are left out. */
+/** Removes declared members whose value is null, such as a bare `models:`. They count as absent. */
 export function pruned(rule: Rule | undefined, value: unknown): unknown {
   if (!rule || value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.map((item) => pruned(rule.items, item));
@@ -40,7 +40,7 @@ export function pruned(rule: Rule | undefined, value: unknown): unknown {
   return bare(members.map(([name, inner]) => [name, pruned(memberOf(rule, name), inner)]));
 }
 
-/** With the defaults for all that is left out. */
+/** Adds the default of every absent member. */
 export function filled(rule: Rule, value: unknown): unknown {
   if (value === null || typeof value !== 'object' || rule.anyOf) return value;
   if (Array.isArray(value)) return rule.items ? value.map((item) => filled(rule.items!, item)) : value;
@@ -52,12 +52,12 @@ export function filled(rule: Rule, value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** What is asked of the value at that path. */
+/** The rule for the value at a path. */
 export function ruleAt(rule: Rule, path: Path): Rule | undefined {
   return path.reduce<Rule | undefined>((inner, step) => (typeof step === 'number' ? inner?.items : inner && memberOf(inner, step)), rule);
 }
 
-/** The names that it declares. */
+/** The names of the declared members. */
 export const membersOf = (rule: Rule | undefined): readonly string[] => rule?.anyOf?.flatMap(membersOf) ?? Object.keys(rule?.properties ?? {});
 
 function memberOf(rule: Rule, name: string, which?: 'declared'): Rule | undefined {

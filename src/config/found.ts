@@ -7,17 +7,17 @@ import type { Variables } from './variables.ts';
 interface Known extends Omit<EnvironmentProvider, 'baseUrl'> {
   readonly dialect: string;
   readonly baseUrl?: string;
-  /** It opens no addresses itself. */
+  /** The provider fetches no media URLs itself. */
   readonly mediaUrls?: 'fetched';
   readonly read?: (address: string) => string;
 }
 
-/** The one that is found on the machine itself, after those with a key. */
+/** A provider on the machine itself. It ranks after those with a key. */
 const local: Known = { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetched', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` };
 
 /**
- * Providers that need no file: who is found is switched on, below the file, and without a `models:` section the first one found answers every other chat name.
- * `ollama` is the address of one that runs here; OLLAMA_HOST comes first.
+ * Providers that need no settings file. Each one that the environment configures is enabled, with lower precedence than the file; without a `models:` section the
+ * first one found answers every other chat name. `ollama` is the URL of an Ollama on this machine; OLLAMA_HOST overrides it.
  */
 export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean, kinds: readonly ProviderKind[]): Layer {
   const known: readonly Known[] = [...kinds.flatMap(({ dialect, fromEnvironment }) => (fromEnvironment ? [{ dialect, ...fromEnvironment }] : [])), local];
@@ -40,15 +40,15 @@ export function foundProviders(env: Variables, ollama: string | undefined, hasMo
   return singles([...found.flatMap((one) => one.settings), ...other]);
 }
 
-/** The models that need no entry, and what they are. */
+/** The kinds of the built-in models, which need no entry. */
 const builtIn = { 'built-in': 'chat', 'built-in-embedding': 'embedding', 'built-in-speech': 'speech' } as const;
 
 export const builtInKind = (name: string) => (Object.hasOwn(builtIn, name) ? builtIn[name as keyof typeof builtIn] : undefined);
 
-/** The plan of users that are added without one. */
+/** The plan of a user who is added without one. */
 export const defaultPlan = (plans: Settings['plans']): string => (plans['free'] ? 'free' : 'unlimited');
 
-/** The names that stand in for no name. "*" is none of them: it says nothing about a model. */
+/** The default models. "*" is never one of them, since it names no model. */
 export function defaultNames(given: Partial<Settings['defaults']>, { providers, models }: Pick<Settings, 'providers' | 'models'>): Settings['defaults'] {
   const own = Object.keys(providers).length > 0 ? Object.entries(models).filter(([name]) => name !== '*' && !builtInKind(name)) : [];
   const first = (kind: string) => own.find(([, model]) => model.kind === kind)?.[0];

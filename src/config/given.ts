@@ -12,7 +12,7 @@ interface Row {
   readonly name: string;
 }
 
-/** The environment variables that are settings. Those of providers stand in `found.ts`; NODE_EXTRA_CA_CERTS is the runtime's own. */
+/** The environment variables that are settings. `found.ts` reads those of providers; the runtime itself reads NODE_EXTRA_CA_CERTS. */
 const variables: readonly Row[] = [
   { name: 'PORT', path: ['port'] },
   { name: 'HOST', path: ['host'] },
@@ -27,13 +27,13 @@ const variables: readonly Row[] = [
   { name: 'NO_PROXY', path: ['outbound', 'noProxy'] },
 ];
 
-/** An option of the command line, as the parser wants it. */
+/** A command-line option in the form that the parser expects. */
 export interface SettingsOption {
   readonly flags: string;
   readonly description: string;
 }
 
-/** The settings that are options of the command line too. */
+/** The settings that are also command-line options. */
 const optionFlags = {
   port: '--port <number>',
   host: '--host <address>',
@@ -46,16 +46,16 @@ type OptionName = keyof typeof optionFlags;
 
 const optionNames = Object.keys(optionFlags) as OptionName[];
 
-/** What the parser of the command line makes of the options; other members are not looked at. */
+/** The parsed command-line options; other members are ignored. */
 export type SettingsArgs = { readonly [Name in OptionName | 'config']?: string | undefined };
 
-/** The options of the command line that are settings. */
+/** The command-line options that are settings. */
 export const settingsOptions: readonly SettingsOption[] = [
   { flags: '--config <file>', description: 'Settings file. Default: ./dragoman.yaml, if it exists.' },
   ...optionNames.map((name) => ({ flags: optionFlags[name], description: descriptionOf(ruleAt(form, [name])!) })),
 ];
 
-/** What `--help` prints for a setting. */
+/** The text of a setting in `--help`. */
 function descriptionOf({ description, enum: values, default: initial }: Rule): string {
   return `${description!}${values ? ` One of: ${values.join(', ')}.` : ''}${typeof initial === 'string' || typeof initial === 'number' ? ` Default: ${initial}.` : ''}`;
 }
@@ -71,7 +71,7 @@ export const fromOptions = (args: SettingsArgs): Layer =>
     }),
   );
 
-/** The text as the setting's type; what cannot be read stays text, and the check says so. */
+/** Converts a text to the type of its setting. A text that cannot be converted stays text, and validation rejects it. */
 function read(rule: Rule | undefined, text: string): unknown {
   return rule?.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }

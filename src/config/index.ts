@@ -1,5 +1,5 @@
-// The settings, from every place they come from to one value that is true. All settings are said once, in config/schema; what has their form
-// and still cannot be meant, in config/sense; who is found without a file, in config/found. Nothing else reads the environment.
+// Merges the settings of all sources into one validated value. config/schema declares every setting once, config/sense has the checks that a schema cannot
+// express, and config/found enables providers without a file. Nothing else reads the environment.
 import { existsSync, lstatSync } from 'node:fs';
 import { isAbsolute, relative, resolve } from 'node:path';
 import type { ProviderKind } from '#core/provider-kind';
@@ -21,21 +21,21 @@ import { sourcesOf } from './sources.ts';
 import { variablesOf, type Variables } from './variables.ts';
 import { readFile } from './yaml-file.ts';
 
-/** Where settings come from. */
+/** The sources of the settings. */
 export interface Origin {
-  /** The kinds of providers that there are: `providers/modules`. */
+  /** The supported kinds of providers: `providers/modules`. */
   readonly kinds: readonly ProviderKind[];
-  /** The options of the command line, by their camel-case names. */
+  /** The command-line options, by their camel-case names. */
   readonly args?: SettingsArgs;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
-  /** The address of an Ollama that was found running: `runningOllama`. */
+  /** The URL of a running Ollama on this machine: `runningOllama`. */
   readonly ollama?: string | undefined;
 }
 
 /**
- * All settings: command line before environment before file before defaults.
- * @throws BadSettings, with a line for each thing that is wrong.
+ * All settings. Precedence: command line, environment, file, defaults.
+ * @throws BadSettings, with one line per problem.
  */
 export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama }: Origin): Reading {
   const { file: fileForm, all: form } = formsFor(kinds);
@@ -65,7 +65,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   };
 }
 
-/** Where the file is looked for; one that was named must be there. */
+/** The path of the settings file. A file that an option or variable names must exist. */
 function settingsPath({ config }: SettingsArgs, env: Variables, cwd: string): string {
   const named = config ?? env['DRAGOMAN_CONFIG'];
   const path = resolve(cwd, named ?? 'dragoman.yaml');
@@ -74,7 +74,7 @@ function settingsPath({ config }: SettingsArgs, env: Variables, cwd: string): st
   return path;
 }
 
-/** A link that leads nowhere is there, and so is what may not be looked at: reading it says what is wrong. */
+/** True also for a dangling link and for a path without permission: reading the file then reports the problem. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

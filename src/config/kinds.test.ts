@@ -27,7 +27,7 @@ test('the file may name the kinds that are handed in and no others, and their ch
   expect(provider('dialect: novel, baseUrl: "https://a.example"')).toBeUndefined();
   expect(provider('dialect: novel, kind: regional, baseUrl: "https://{region}.example", regions: [north]')).toBeUndefined();
   expect(provider('dialect: novel, kind: regional, baseUrl: "https://a.example"')).toContain('providers.mine is of kind regional and needs regions.');
-  expect(provider('dialect: novel, baseUrl: "https://a.example", regions: [north]')).toContain('providers.mine.regions goes with kind regional only.');
+  expect(provider('dialect: novel, baseUrl: "https://a.example", regions: [north]')).toContain('providers.mine.regions is allowed only with kind regional.');
   expect(provider('dialect: openai-chat, baseUrl: "https://a.example"')).toContain('providers.mine.dialect');
 });
 
@@ -35,6 +35,6 @@ test('the schema describes them', () => {
   const { properties } = settingsSchema(kinds) as {
     readonly properties: { readonly providers: { readonly description: string; readonly examples: readonly object[] } };
   };
-  expect(properties.providers.description).toBe('Who answers, by a name of your choice; novel is any novel address or, with kind regional, its cloud.');
+  expect(properties.providers.description).toBe('Providers, by a name of your choice. Dialects: novel is any novel address or, with kind regional, its cloud.');
   expect(Object.keys(properties.providers.examples[0]!)).toEqual(['mine', 'local']);
 });

@@ -1,22 +1,22 @@
 import { valueAt, type Path } from './path.ts';
 
-/** A place that settings come from: the file, the environment, the command line. */
+/** One source of settings: the file, the environment, the command line. */
 export interface Layer {
   readonly value: Readonly<Record<string, unknown>>;
-  /** Where a setting of it stands: `dragoman.yaml:3:5`, `PORT`. If the path leads further than the layer, the last thing on the way. */
+  /** The place of a setting: `dragoman.yaml:3:5`, `PORT`. If the layer does not have the whole path, the place of its longest part. */
   place(path: Path, part: 'name' | 'value'): string;
-  /** The value as somebody wrote it, before `${NAME}` was replaced. */
+  /** The value as written, before `${NAME}` was replaced. */
   written(path: Path): unknown;
 }
 
-/** A setting that came alone, under a name of its own. */
+/** A single setting with a name of its own, such as a variable or an option. */
 export interface Single {
   readonly path: Path;
   readonly name: string;
   readonly value: unknown;
 }
 
-/** Settings that came one by one. */
+/** A layer of single settings. */
 export function singles(all: readonly Single[]): Layer {
   const value: Record<string, unknown> = {};
   for (const one of all) put(value, one.path, one.value);

@@ -1,4 +1,4 @@
-/** The one of the words that was probably meant. */
+/** The most similar of the words, for "Did you mean …?"; undefined if none is similar enough. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
   const most = Math.min(3, Math.floor(word.length / 2));
   let best: { readonly word: string; readonly distance: number } | undefined;
@@ -10,7 +10,7 @@ export function nearest(word: string, words: Iterable<string>): string | undefin
   return best?.word;
 }
 
-/** How many letters must be added, dropped or changed. */
+/** Edit distance: the number of letters to add, drop or change. */
 function edits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...from].entries()) {

@@ -1,6 +1,6 @@
 import type { Rule } from './form.ts';
 
-/** Settings that are accepted because the contract names them, and that nothing reads yet. `*` is any name. Whoever gives one its effect takes its line out. */
+/** Settings that are accepted but not read yet. `*` is any name. A change that implements a setting removes its line. */
 const table: ReadonlySet<string> = new Set([
   'alerts', // no alerts are sent
   'auth.oidc', // no sign-in
@@ -24,7 +24,7 @@ const table: ReadonlySet<string> = new Set([
 
 const note = 'Not yet in effect.';
 
-/** The form with a note in the description of these settings and of all that is in them: what editors and `dragoman init` show. */
+/** Adds a note to the descriptions of these settings and of their members, for editors and `dragoman init`. */
 export function withNotes(rule: Rule, field = '', isNoted = false): Rule {
   const { description, properties, additionalProperties } = rule;
   const inEffect = !isNoted && !table.has(field);
@@ -37,7 +37,7 @@ export function withNotes(rule: Rule, field = '', isNoted = false): Rule {
   };
 }
 
-/** The names of these settings in what a file says: `models.my-model.dimensions`. */
+/** The settings of a file that are not in effect, by dotted path: `models.my-model.dimensions`. */
 export function notInEffect(rule: Rule, value: unknown, name = '', field = ''): readonly string[] {
   if (table.has(field)) return [name];
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];

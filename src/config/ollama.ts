@@ -3,20 +3,20 @@ import { get } from 'node:http';
 
 const local = 'http://127.0.0.1:11434';
 
-/** Does something answer at that address within so many milliseconds as Ollama does? */
+/** Whether an Ollama server answers at the URL within the given time (milliseconds). */
 export type Probe = (url: string, milliseconds: number) => Promise<boolean>;
 
-/** The address of an Ollama that runs on this machine. For the start only: it costs up to 300 ms. */
+/** The URL of an Ollama on this machine. Takes up to 300 ms, so it is called at startup only. */
 export async function runningOllama(probe: Probe = answersAsOllama): Promise<string | undefined> {
   return (await probe(`${local}/api/version`, 300)) ? local : undefined;
 }
 
-/** OLLAMA_HOST as an address, by Ollama's own rules: `0.0.0.0`, `:11434`, `box:1234`, `https://box`. What is none comes back as it is. */
+/** OLLAMA_HOST as an address, by Ollama's own rules: `0.0.0.0`, `:11434`, `box:1234`, `https://box`. A text that is not an address is returned unchanged. */
 export function ollamaAddress(text: string): string {
   const hasScheme = /^https?:\/\//i.test(text);
   const url = URL.parse(hasScheme ? text : `http://${text.replace(/^:/, '127.0.0.1:')}`);
   if (!url) return text;
-  // Addresses to listen on, which nobody can connect to everywhere.
+  // Wildcard addresses are for listening; not every system can connect to them.
   const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[url.hostname] ?? url.hostname;
   const port = url.port || (hasScheme || /:80\/?$/.test(text) ? '' : '11434');
   const account = url.username || url.password ? `${url.username}:${url.password}@` : '';

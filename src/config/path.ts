@@ -1,11 +1,11 @@
-/** The way to a setting: `['models', 'gpt-5.2', 'targets', 0]`. */
+/** The path of a setting: `['models', 'gpt-5.2', 'targets', 0]`. */
 export type Path = readonly (string | number)[];
 
 /** As it is written in messages: `models.gpt-5.2.targets[0]`. */
 export const fieldOf = (path: Path): string =>
   path.reduce<string>((field, step) => (typeof step === 'number' ? `${field}[${step}]` : field ? `${field}.${step}` : step), '');
 
-/** The way that `field` names in `value`. A name may have dots in it, so only the value can say where one ends. */
+/** The path that `field` names in `value`. A name may contain dots, so the value decides where each name ends. */
 export function pathOf(field: string, value: unknown): Path | undefined {
   if (field === '') return [];
   if (value === null || typeof value !== 'object') return undefined;

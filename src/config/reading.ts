@@ -1,14 +1,14 @@
 import type { Settings } from './schema/index.ts';
 import type { Sources } from './sources.ts';
 
-/** Settings, and where they were found. */
+/** Settings and their sources. */
 export interface Reading {
   readonly settings: Settings;
   /** The absolute path of the file that was read, if there was one. */
   readonly file?: string;
-  /** Where that file is, or would be. */
+  /** The path of the settings file, whether or not it exists. */
   readonly path: string;
   readonly sources: Sources;
-  /** The settings in the file that are accepted and not yet in effect, by their names. */
+  /** The settings of the file that are accepted but not yet in effect, by dotted path. */
   readonly notInEffect: readonly string[];
 }

@@ -8,7 +8,7 @@ import { formsFor } from './shape.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** The layers as one, with everything that was left out: what the server sees. Paths are absolute, addresses end without a slash. */
+/** Merges the layers and fills in all defaults: the settings that the server uses. File paths are absolute; URLs have no trailing slash. */
 export function settled(
   { options, environment, file, found }: { readonly options: Given; readonly environment: Given; readonly file: Given; readonly found: Given },
   { cwd, file: path, kinds }: { readonly cwd: string; readonly file: string | undefined; readonly kinds: readonly ProviderKind[] },
@@ -36,10 +36,10 @@ export function settled(
   };
 }
 
-/** A built-in model is of its own kind, also where its entry does not say so. */
+/** A built-in model has its own kind even if its entry does not set one. */
 const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));
 
-/** Does a provider of this kind sign in with the credentials of the machine, where it has none of its own? */
+/** Whether a provider of this kind without credentials uses those of the machine. */
 const signsIn = ({ kind, credentials }: ProviderSettings, kinds: readonly ProviderKind[]): boolean =>
   !credentials && kind !== undefined && kinds.some((one) => one.kind === kind && one.takes?.includes('credentials'));
 

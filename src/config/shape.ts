@@ -10,11 +10,11 @@ import { fieldOf, pathOf, valueAt, type Path } from './path.ts';
 import { allSettings, fileSettings } from './schema/index.ts';
 import { shown } from './shown.ts';
 
-/** The forms of settings where there are these kinds of providers. */
+/** The schemas of the settings for a set of provider kinds. */
 interface Forms {
-  /** What a file may have. */
+  /** Schema of the file. */
   readonly file: Rule;
-  /** What the environment and the command line may have besides. */
+  /** The same with the settings that only the environment and the command line may have. */
   readonly all: Rule;
 }
 
@@ -26,7 +26,7 @@ export function formsFor(kinds: readonly ProviderKind[]): Forms {
   return forms;
 }
 
-/** The layer's settings, or the first thing in it that does not have the form of a setting. */
+/** The settings of a layer, with the first violation of the schema if there is one. */
 export function shaped(rule: Rule, layer: Layer): { readonly value: Layer['value']; readonly problem?: BadSetting } {
   const value = pruned(rule, layer.value) as Layer['value'];
   try {

@@ -6,7 +6,7 @@ const secrets = new Set(
 );
 const longest = 60;
 
-/** ` Found "x".` for a message. A secret is not shown, nor a text where none belongs: it may be a key that slipped. */
+/** ` Found "x".` for a message. Hides secrets, and any text where no text is expected: it may be a misplaced key. */
 export function shown(path: Path, rule: Rule | undefined, value: unknown): string {
   if (value === undefined) return '';
   if (value === null) return ' Found nothing.';

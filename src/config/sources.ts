@@ -2,10 +2,10 @@ import { bare } from './bare.ts';
 import type { Layer } from './layer.ts';
 import { depthOf, fieldOf } from './path.ts';
 
-/** What each setting's place is called: `--port`, `PORT`, `dragoman.yaml:3:1`, `default`. Providers and models have one each. */
+/** The source of each setting: `--port`, `PORT`, `dragoman.yaml:3:1`, `default`. Each provider and model has its own entry. */
 export type Sources = Readonly<Record<string, string>>;
 
-/** Layers best first. */
+/** Layers in order of precedence, highest first. */
 export function sourcesOf(settings: object, layers: readonly Layer[]): Sources {
   const paths = Object.entries(settings).flatMap(([name, value]): string[][] =>
     name === 'providers' || name === 'models' ? Object.keys(value as object).map((inner) => [name, inner]) : [[name]],

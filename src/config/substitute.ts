@@ -2,7 +2,7 @@ import type { Variables } from './variables.ts';
 
 type Substituted = { readonly text: string; readonly problem?: undefined } | { readonly text?: undefined; readonly problem: string };
 
-/** A text with the environment's value for each `${NAME}`; `$${` is `${` itself. What comes from the environment is not looked at again. */
+/** Replaces each `${NAME}` by the value of the environment variable; `$${` is a literal `${`. Inserted values are not expanded again. */
 export function substituted(text: string, env: Variables): Substituted {
   const unset: string[] = [];
   let broken = false;
@@ -12,7 +12,7 @@ export function substituted(text: string, env: Variables): Substituted {
     else if (!env[name]) unset.push(name);
     return env[name] ?? whole;
   });
-  if (broken) return { problem: 'has ${ without the name of an environment variable and }; ${NAME} was expected, or $${ for the characters themselves.' };
+  if (broken) return { problem: 'has ${ without a variable name and }; expected ${NAME}, or $${ for a literal ${.' };
   if (unset.length === 1) return { problem: `needs the environment variable ${unset[0]}, which is not set.` };
   if (unset.length > 1) return { problem: `needs the environment variables ${unset.join(', ')}, which are not set.` };
   return { text: result };

@@ -1,6 +1,6 @@
 import { bare } from './bare.ts';
 
-/** The environment without what is set to nothing: that counts as unset. Has no prototype. */
+/** The environment without empty variables, which count as unset. Has no prototype. */
 export type Variables = Readonly<Record<string, string>>;
 
 export function variablesOf(env: Readonly<Record<string, string | undefined>>): Variables {

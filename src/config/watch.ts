@@ -6,45 +6,44 @@ import { BadSettings } from './bad-settings.ts';
 import type { Reading } from './reading.ts';
 import { restartSettings, type Settings } from './schema/index.ts';
 
-/** An editor writes in several steps, and a mounted folder is swapped in several: the last one counts. Who asks by hand may do so while the file is written. */
+/** An editor writes a file, and a mounted volume is swapped, in several steps. The settings are read after the last one, for a reload by hand as well. */
 const settleMilliseconds = 100;
 
 export interface Change {
   readonly reading: Reading;
-  /** Top-level settings that are not as they were. */
+  /** Top-level settings that have changed. */
   readonly changed: readonly (keyof Settings)[];
-  /** Those that differ from the start and hold only after a restart. */
+  /** Settings that differ from those at startup and take effect only after a restart. */
   readonly restart: readonly (keyof Settings)[];
 }
 
 interface Watched {
-  /** What holds now. */
+  /** The settings in effect. */
   readonly reading: Reading;
-  /** Reads as soon as the file is quiet: for SIGHUP. */
+  /** Reads the settings once the file has stopped changing: for SIGHUP. */
   reload(): void;
   close(): void;
 }
 
 interface Watching {
-  /** What the server started with. */
+  /** The settings at startup. */
   readonly start: Reading;
-  /** Reads everything again. */
+  /** Reads all settings again. */
   readonly read: () => Reading;
   /**
-   * Takes the new settings over; if it throws, or rejects, they do not hold. Called for a `reload` also when nothing has changed, and never again before the
-   * last one is done.
+   * Applies the new settings; if it throws or rejects, the old ones stay in effect. A `reload` calls it even if nothing has changed. Calls never overlap.
    */
   readonly changed: (change: Change) => void | Promise<void>;
-  /** The running settings stay: BadSettings, what `changed` threw, or why the file cannot be watched. */
+  /** Reports an error that leaves the settings unchanged: BadSettings, an error of `changed`, or a failure to watch the file. */
   readonly failed: (error: Error) => void;
   readonly clock?: Clock;
   readonly watchFolder?: WatchFolder;
 }
 
-/** Calls when something happens in a folder; the answer ends it. */
+/** Watches a folder and calls back on each event. @returns a function that stops watching */
 type WatchFolder = (folder: string, happened: () => void, failed: (error: Error) => void) => () => void;
 
-/** Keeps the settings as the file says, or as they were while the file is bad. */
+/** Reloads the settings whenever the file changes. While the file is invalid, the previous settings stay in effect. */
 export function watchSettings({ start, read, changed, failed, clock = systemClock, watchFolder = watchWithSystem }: Watching): Watched {
   const { path } = start;
   let reading = start;
@@ -60,7 +59,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     if (stampOf(path) !== seen) settle();
   };
 
-  /** Waits until the file is as it was a moment before. */
+  /** Waits until the file has stopped changing. */
   const settle = () => {
     if (closed) return;
     seen = stampOf(path);
@@ -75,7 +74,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   const reread = () => {
     rewatch();
     const next = attempted(read);
-    if (stampOf(path) !== seen) return settle(); // it was written while it was read
+    if (stampOf(path) !== seen) return settle(); // the file changed while it was read
     const isAsked = asked;
     asked = false;
     try {
@@ -104,7 +103,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
     again = false;
   };
 
-  /** Links may lead elsewhere than before, and a folder that was made anew is another. */
+  /** Links may point elsewhere than before, and a recreated folder is a new one to the system. */
   const rewatch = () => {
     endWatching();
     endWatching = watchFolders(foldersOf(path), watchFolder, look, failed);
@@ -127,7 +126,7 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
   };
 }
 
-/** @returns what ends the watching of all of them */
+/** @returns a function that stops watching all folders */
 function watchFolders(folders: readonly string[], watchFolder: WatchFolder, happened: () => void, failed: (error: Error) => void): () => void {
   const watched = folders.flatMap((folder) => {
     try {
@@ -142,7 +141,7 @@ function watchFolders(folders: readonly string[], watchFolder: WatchFolder, happ
   };
 }
 
-/** @throws BadSettings where the file is gone, or changes settings by being empty: an editor may be about to write it */
+/** @throws BadSettings if the file was removed, or if settings changed because it is empty: an editor may be about to write it */
 function requireFile(before: Reading, { file }: Reading, isChanged: boolean): void {
   if (before.file !== undefined && file === undefined) throw new BadSettings([{ place: before.file, message: 'This file is gone.' }]);
   if (isChanged && file !== undefined && isEmpty(file)) throw new BadSettings([{ place: file, message: 'This file is empty.' }]);
@@ -155,7 +154,7 @@ function differing(from: Settings, to: Settings): (keyof Settings)[] {
   return [...names].filter((name) => !isDeepStrictEqual(from[name], to[name]));
 }
 
-/** Tells one state of the file from another, through links. */
+/** Identifies the state of the file; follows links. */
 function stampOf(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -177,7 +176,7 @@ function isEmpty(file: string): boolean {
   return readFileSync(file, 'utf8').trim() === '';
 }
 
-/** Every folder in which a change can make the path lead to something else: that of the file, and that of each link on the way. */
+/** Every folder in which a change can affect the path: that of the file, and that of each link along the path. */
 function foldersOf(path: string): string[] {
   const folders = new Set<string>();
   let links = 0;

@@ -11,14 +11,14 @@ const largestFile = 1024 * 1024;
 const deepest = 32;
 const reserved = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** The settings of a file; every value in them knows its line. `name` is what messages call the file. */
+/** Reads the settings of a file together with the line of each value. `name` is the name of the file in messages. */
 export function readFile(file: string, name: string, env: Variables): Layer {
   const lines = new LineCounter();
   const placeAt = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return `${name}:${line}:${col}`;
   };
-  // The parser's own search for keys given twice is quadratic, and its pretty errors quote the file, secrets and all.
+  // The duplicate-key check of the parser is quadratic, and its pretty errors quote the file, including secrets.
   const document = parseDocument(textOf(file, name), {
     schema: 'core',
     merge: false,
@@ -56,7 +56,7 @@ export function readFile(file: string, name: string, env: Variables): Layer {
     if (node.tag !== undefined) return refuse('has a tag (!); a plain value was expected.');
     if (isSeq(node)) return node.items.map((item, at) => plain(item, [...path, at]));
     if (isMap(node)) return members(node, path, refuse);
-    if (typeof node.value !== 'string') return isPlain(node.value) ? node.value : refuse('is neither text, number, true nor false.');
+    if (typeof node.value !== 'string') return isPlain(node.value) ? node.value : refuse('must be text, a number, true or false.');
     const { text, problem } = substituted(node.value, env);
     return problem === undefined ? text : refuse(problem);
   }
@@ -67,8 +67,8 @@ export function readFile(file: string, name: string, env: Variables): Layer {
     for (const { key, value: inner } of map.items) {
       const name = nameOf(key);
       if (name === undefined) refuse('has a member whose name is not a plain word.', key ?? map);
-      else if (reserved.has(name)) refuse(`has a member with the name ${name}, which may not be used.`, key);
-      else if (name.includes('${')) refuse('has ${…} in the name of a member; only values may have it.', key);
+      else if (reserved.has(name)) refuse(`has a member with the reserved name ${name}.`, key);
+      else if (name.includes('${')) refuse('has ${…} in the name of a member; it is allowed only in values.', key);
       else if (seen.has(name)) refuse(`has the member ${name} twice; the first one is on line ${lines.linePos(seen.get(name)!).line}.`, key);
       else {
         seen.set(name, key.range[0]);
@@ -79,7 +79,7 @@ export function readFile(file: string, name: string, env: Variables): Layer {
   }
 }
 
-/** Reads no more than is allowed, so that an endless device is refused too. */
+/** Reads at most the allowed size, so that an endless device is rejected too. */
 function textOf(file: string, name: string): string {
   const buffer = Buffer.alloc(largestFile + 1);
   let length = 0;
@@ -102,7 +102,7 @@ function textOf(file: string, name: string): string {
   }
 }
 
-/** The node at the end of the path, with its key; if there is none, the last one on the way. */
+/** The node at the path, with its key; if it does not exist, the last existing node along the path. */
 function find(root: ParsedNode | undefined, path: Path): { readonly key?: ParsedNode; readonly node?: ParsedNode; readonly whole: boolean } {
   let node = root;
   let key: ParsedNode | undefined;
@@ -121,7 +121,7 @@ function find(root: ParsedNode | undefined, path: Path): { readonly key?: Parsed
   return { ...(key ? { key } : {}), ...(end ? { node: end } : {}), whole: node !== undefined };
 }
 
-/** The name of a member as it was written: `1.0` stays `1.0`. */
+/** The name of a member as written: `1.0` stays `1.0`. */
 function nameOf(key: unknown): string | undefined {
   if (!isScalar(key) || key.anchor !== undefined || key.tag !== undefined) return undefined;
   if (typeof key.value === 'string') return key.value;
@@ -132,16 +132,16 @@ const isPlain = (value: unknown) => value === null || typeof value === 'boolean'
 
 const writtenAs = (node: unknown): unknown => (isScalar(node) ? node.value : isNode(node) ? node.toJSON() : undefined);
 
-/** The parser's words quote what they complain about, which may be a key. */
+/** The messages of the parser quote the file, so they may contain an API key. */
 const sentences: Partial<Record<ErrorCode, string>> = {
   BAD_INDENT: 'The indentation is wrong, or a bracket is not closed.',
   TAB_AS_INDENT: 'Tabs are not allowed as indentation; spaces were expected.',
   MISSING_CHAR: 'A closing quote or bracket, a comma, a space or a ":" is missing.',
   UNEXPECTED_TOKEN: 'This is not expected here; is a quote, a comma or a ":" missing?',
-  BLOCK_AS_IMPLICIT_KEY: 'A member cannot stand behind another on one line; a text with ": " in it needs quotes.',
+  BLOCK_AS_IMPLICIT_KEY: 'Two members cannot share a line; a text that contains ": " needs quotes.',
   MULTILINE_IMPLICIT_KEY: 'A name must be followed by ":" on the same line.',
   BAD_SCALAR_START: 'A text that starts with this character needs quotes.',
-  BAD_DQ_ESCAPE: 'There is no such \\ in double quotes; single quotes take every \\ as it is.',
+  BAD_DQ_ESCAPE: 'This is not a valid \\ escape in double quotes; in single quotes, \\ is an ordinary character.',
   MULTIPLE_DOCS: 'A second document starts here; one was expected.',
   TAG_RESOLVE_FAILED: 'A tag (!) was found; a plain value was expected.',
   BAD_ALIAS: 'An alias (*) was found; write the value out.',

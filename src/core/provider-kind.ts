@@ -4,7 +4,7 @@ export interface ProviderKind {
   readonly dialect: string;
   /** Its name, where its addresses differ from the usual ones of the dialect. */
   readonly kind?: string;
-  /** What speaks it, for the description of the settings: `any OpenAI-compatible address`. */
+  /** The servers that speak the dialect, for the description of the settings: `any server of the Gemini API`. */
   readonly serves?: string;
   /** Settings of a provider that go with this kind alone. */
   readonly takes?: readonly string[];

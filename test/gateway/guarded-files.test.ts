@@ -65,7 +65,10 @@ describe.each(faces)('of a file in a request of %s', (face) => {
     for (const data of [base64(Uint8Array.of(0xff, 0xfe, 0x41, 0)), `QUJD*${base64(key)}`]) {
       const refused = await send('text/plain', data);
       const text = await refused.text();
-      expect({ status: refused.status, text }).toMatchObject({ status: 400, text: expect.stringContaining(`${files[face].field} must have files of text`) });
+      expect({ status: refused.status, text }).toMatchObject({
+        status: 400,
+        text: expect.stringContaining(`${files[face].field} must contain only UTF-8 text files`),
+      });
       expect(upstream.requests).toHaveLength(0);
     }
     await (await send('text/plain', base64(key), 'free')).text();

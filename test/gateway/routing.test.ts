@@ -86,7 +86,7 @@ describe('a conversation that is too long for a model', () => {
     expect(status).toBe(200);
     expect(asked()).toEqual([upstreamName, 'big-1']);
     expect(json).toMatchObject({ model: 'big-1' });
-    expect(headers.get('x-dragoman-warnings')).toBe(`model: the conversation is longer than the context of ${model}, big is asked`);
+    expect(headers.get('x-dragoman-warnings')).toBe(`model: the conversation exceeds the context of ${model}, so big answers instead`);
     expect(headers.get('x-dragoman-provider')).toBe('two');
     expect(headers.get('x-dragoman-attempts')).toBe('2');
   });

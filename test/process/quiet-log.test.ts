@@ -49,6 +49,6 @@ guard:
     expect([answer.status, (await answer.text()).includes(secret)]).toEqual([502, false]);
     upstream.reset();
   }
-  await expect.poll(() => lines.filter((line) => line.includes('could not be made')).length).toBe(3);
+  await expect.poll(() => lines.filter((line) => line.includes('no request or answer passes without it')).length).toBe(3);
   expect(lines.filter((line) => line.includes(secret))).toEqual([]);
 });

@@ -4,82 +4,103 @@ import { abilities } from '#core/target';
 import { amount, count, list, named, oneOf, record, word } from './shapes.ts';
 
 const rates = {
-  input: amount('A million tokens of the prompt', 'US dollars'),
-  output: amount('A million tokens of the answer; embeddings have none', 'US dollars', { default: 0 }),
-  cached: Type.Optional(amount('A million tokens of the prompt that the provider had read before; absent: as the rest of it', 'US dollars')),
+  input: amount('Price of 1 million prompt tokens', 'US dollars'),
+  output: amount('Price of 1 million output tokens; embeddings have none', 'US dollars', { default: 0 }),
+  cached: Type.Optional(amount('Price of 1 million prompt tokens read from the cache of the provider; absent: same as input', 'US dollars')),
   cacheWrite: Type.Optional(
     amount(
-      'A million tokens of the prompt that the provider writes into its cache for some minutes; absent: 1.25 times input at the address of Anthropic, elsewhere as the rest of the prompt',
+      'Price of 1 million prompt tokens written to the cache of the provider for a few minutes; absent: 1.25 times input at the Anthropic API, elsewhere same as input',
       'US dollars',
     ),
   ),
-  cacheWrite1h: Type.Optional(amount('The same for an hour; absent: twice input at the address of Anthropic, elsewhere as for some minutes', 'US dollars')),
+  cacheWrite1h: Type.Optional(
+    amount(
+      'Price of 1 million prompt tokens written to the cache of the provider for one hour; absent: twice input at the Anthropic API, elsewhere same as cacheWrite',
+      'US dollars',
+    ),
+  ),
 };
 
 const price = (description: string) =>
   record(description, {
     ...rates,
-    input: Type.Optional(amount('A million tokens of the prompt; may be left out, and is 0 then, where picture, second or character is given', 'US dollars')),
-    long: Type.Optional(record('What all of it costs where the prompt is long.', { above: count('A longer prompt than this', 'tokens', 1), ...rates })),
+    input: Type.Optional(amount('Price of 1 million prompt tokens; optional if picture, second or character is given, and then 0', 'US dollars')),
+    long: Type.Optional(
+      record('Prices of the whole request if its prompt is long.', { above: count('Prompt length above which these prices apply', 'tokens', 1), ...rates }),
+    ),
     picture: Type.Optional(
-      amount('One picture that is made, beside the tokens; without any of these three it costs as the 1,000 tokens of an answer', 'US dollars'),
+      amount(
+        'Price of one generated image, in addition to the tokens; if picture, second and character are all absent, an image costs as much as 1,000 output tokens',
+        'US dollars',
+      ),
     ),
     second: Type.Optional(
-      amount('One second of sound that is written down or spoken, beside the tokens; fifteen characters take one to be spoken', 'US dollars'),
+      amount(
+        'Price of one second of audio, transcribed or synthesized, in addition to the tokens; 15 characters of text count as one second of speech',
+        'US dollars',
+      ),
     ),
-    character: Type.Optional(amount('One character that is spoken, beside the tokens', 'US dollars')),
+    character: Type.Optional(amount('Price of one character of synthesized speech, in addition to the tokens', 'US dollars')),
   });
 
-const target = record('A provider and one of its models.', {
-  provider: word('A name under `providers`, or `built-in`.'),
-  model: Type.Optional(word("The model's name there; absent: the name that was asked for.")),
+const target = record('A target: a provider and one of its models.', {
+  provider: word('Name of a provider under `providers`, or `built-in`.'),
+  model: Type.Optional(word('Model name at the provider; absent: the requested name.')),
   weight: Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,
-      description: 'Share of the calls, against the other weights; without one the target is a fallback, in the listed order.',
+      description: 'Share of the calls, relative to the other weights; a target without a weight is a fallback, tried in the listed order.',
     }),
   ),
-  price: Type.Optional(price('What it costs there; absent: as the model.')),
+  price: Type.Optional(price('Prices at this target; absent: the prices of the model.')),
 });
 
-const model = record('What stands behind a model name.', {
-  kind: oneOf('What it makes.', ['chat', 'embedding', 'speech', 'moderation'], { default: 'chat' }),
-  targets: list('Who answers: the weighted ones by chance, then the others in order.', target),
-  aliases: list('Other names for it.', word('A model name.')),
-  tier: Type.Optional(oneOf('Its class when a name of the Gemini-style interface falls back; absent: read from a name of the five forms.', ['flash', 'pro'])),
+const model = record('The targets and properties of a model.', {
+  kind: oneOf('Kind of the model.', ['chat', 'embedding', 'speech', 'moderation'], { default: 'chat' }),
+  targets: list('Targets that answer: weighted targets are drawn at random, then the others are tried in order.', target),
+  aliases: list('Other names of the model.', word('A model name.')),
+  tier: Type.Optional(
+    oneOf('Tier of the model, for fallback in the Gemini-style interface; absent: derived from a model name of a known form.', ['flash', 'pro']),
+  ),
   limits: Type.Object(
     {
-      context: Type.Optional(count('Prompt and answer together', 'tokens', 1)),
-      output: Type.Optional(count('The answer', 'tokens', 1)),
+      context: Type.Optional(count('Context window: prompt and answer together', 'tokens', 1)),
+      output: Type.Optional(count('Longest answer', 'tokens', 1)),
     },
-    { additionalProperties: false, description: `What fits; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`, default: {} },
+    {
+      additionalProperties: false,
+      description: `Token limits of the model; absent: from the catalogue of ${catalogueDate}, or unknown if the catalogue has no entry.`,
+      default: {},
+    },
   ),
   rate: Type.Object(
     {
-      input: amount('One token of the prompt', 'plan tokens', { default: 1 }),
-      output: amount('One token of the answer', 'plan tokens', { default: 1 }),
+      input: amount('Cost of one prompt token', 'plan tokens', { default: 1 }),
+      output: amount('Cost of one output token', 'plan tokens', { default: 1 }),
     },
-    { additionalProperties: false, description: 'What a token of this model costs in plan tokens.', default: {} },
+    { additionalProperties: false, description: 'Conversion of the tokens of this model into plan tokens.', default: {} },
   ),
-  price: Type.Optional(price(`What it costs at each target; absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`)),
+  price: Type.Optional(
+    price(`Prices at every target without prices of its own; absent: from the catalogue of ${catalogueDate}, or unknown if the catalogue has no entry.`),
+  ),
   abilities: Type.Optional(
     Type.Array(oneOf('An ability.', abilities), {
-      description: `What it can do, for who asks (GET /models/{id}); absent: as in the catalogue of ${catalogueDate}, if it is there, else unknown.`,
+      description: `Abilities of the model, as shown by GET /models/{id}; absent: from the catalogue of ${catalogueDate}, or unknown if the catalogue has no entry.`,
     }),
   ),
-  larger: Type.Optional(word('The model that answers where a provider says that the conversation is longer than the context of this one.')),
-  residency: Type.Optional(word('A list of regions under `residency` of a provider; no other region is ever tried, nor a provider without regions.')),
-  dimensions: Type.Optional(count('Length of an embedding', 'numbers', 1)),
+  larger: Type.Optional(word('Fallback model for conversations that a provider rejects as longer than the context of this model.')),
+  residency: Type.Optional(word('Name of a region list under `residency` of a provider; other regions, and providers without regions, are never used.')),
+  dimensions: Type.Optional(count('Length of an embedding', 'dimensions', 1)),
   tokensPerSecond: Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,
-      description: 'Pace of a streamed answer, for the built-in models only (tokens per second); absent: as fast as it goes.',
+      description: 'Speed of a streamed answer, for the built-in models only (tokens per second); absent: unlimited.',
     }),
   ),
 });
 
 export const models = named(
-  'The models that clients may ask for, by name. "*" stands for any other chat model name. The three built-in names always answer and need no entry.',
+  'Models that clients may request, by name. "*" matches any other chat model name. The three built-in models are always available and need no entry.',
   model,
   {
     examples: [
@@ -107,17 +128,17 @@ export const models = named(
 
 export const defaults = Type.Object(
   {
-    chat: Type.Optional(word('What gencompat and followUp are where they are left out.')),
-    embedding: Type.Optional(word('For an embedding name that nobody knows.')),
-    gencompat: Type.Optional(word('The first choice of its tier, for a Gemini-style name without a model of its own.')),
-    speech: Type.Optional(word('For speech.')),
-    followUp: Type.Optional(word('For follow-up questions.')),
+    chat: Type.Optional(word('Chat model; also the default of gencompat and followUp.')),
+    embedding: Type.Optional(word('Model for embedding requests that name an unknown model.')),
+    gencompat: Type.Optional(word('Preferred model of its tier for Gemini-style names that match no model.')),
+    speech: Type.Optional(word('Model for speech.')),
+    followUp: Type.Optional(word('Model for follow-up questions.')),
   },
   {
     additionalProperties: false,
     default: {},
     description:
-      'The model where none is named. Without providers each is the built-in one; else the first model of its kind in `models`, or the built-in one if there is none; gencompat and followUp are as chat.',
+      'Default models. If absent: the first model of the kind in `models`, or the built-in model if there is none or no provider is set; gencompat and followUp default to chat.',
     examples: [{ chat: 'gpt-5.2', embedding: 'text-embedding-3-small', gencompat: 'gemini-2.5-flash', speech: 'tts-1', followUp: 'gpt-5.2' }],
   },
 );

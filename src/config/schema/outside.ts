@@ -1,65 +1,65 @@
 import { Type } from 'typebox';
 import { group, list, named, oneOf, record, text, word } from './shapes.ts';
 
-/** What Dragoman talks with besides clients and providers. */
-export const search = group('Where the web is searched.', {
+/** External services besides clients and providers. */
+export const search = group('Web search.', {
   engine: oneOf(
-    'The engine that is asked for models whose provider does not search by itself; searxng needs the JSON format switched on.',
+    'Search engine for models whose provider has no web search of its own; searxng must have its JSON format enabled.',
     ['searxng', 'brave', 'tavily'],
     {
       default: 'searxng',
     },
   ),
-  url: text('Its address; empty: the usual one of brave and tavily where there is a key, else no web search.'),
-  apiKey: text('Its API key.'),
+  url: text('URL of the engine; empty: the public API of brave or tavily if apiKey is set, otherwise no web search.'),
+  apiKey: text('API key of the engine.'),
 });
 
-export const rerank = group('Who sorts passages again.', {
-  url: text('Its address; empty: nobody.'),
-  apiKey: text('Its API key.'),
-  model: text('The model.'),
+export const rerank = group('Reranking of passages.', {
+  url: text('URL of the reranking service; empty: no reranking.'),
+  apiKey: text('API key of the service.'),
+  model: text('Name of the reranking model.'),
 });
 
 export const mcp = group('MCP servers.', {
-  mode: oneOf('May users add servers of their own (open), or only use those of the whitelist?', ['open', 'whitelist'], { default: 'open' }),
-  whitelist: list('Servers by address.', record('A server.', { name: word('Its name.'), url: word('Its address.') }), {
+  mode: oneOf('open: users may add their own servers; whitelist: users may only use the servers of the whitelist.', ['open', 'whitelist'], { default: 'open' }),
+  whitelist: list('Remote MCP servers.', record('A remote server.', { name: word('Name of the server.'), url: word('URL of the server.') }), {
     examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
   }),
   stdio: list(
-    'Servers that are started as programs; only here, never by a user.',
-    record('A program.', {
-      name: word('Its name.'),
-      command: word('The program, as an absolute path; no shell reads it.'),
-      args: list('Its arguments.', Type.String()),
-      env: named('Its whole environment.', Type.String()),
+    'MCP servers that are started as local programs; users cannot add any.',
+    record('A local server.', {
+      name: word('Name of the server.'),
+      command: word('Absolute path of the program; it is run without a shell.'),
+      args: list('Arguments of the program.', Type.String()),
+      env: named('Environment variables of the program; it inherits no others.', Type.String()),
     }),
   ),
 });
 
-export const outbound = group('Connections to the outside.', {
-  allow: list('Exceptions, as scheme://host:port, to the rule that addresses chosen by users may not be private.', word('scheme://host:port'), {
+export const outbound = group('Outbound connections.', {
+  allow: list('Exceptions, as scheme://host:port, to the rule that URLs chosen by users must not refer to private addresses.', word('scheme://host:port'), {
     examples: [['http://127.0.0.1:3001']],
   }),
-  proxy: text('The proxy for providers and for addresses chosen by users; HTTPS_PROXY comes first; empty: none.'),
-  noProxy: text('Hosts that are reached without the proxy, with commas between them; NO_PROXY comes first.'),
+  proxy: text('Proxy for providers and for URLs chosen by users; overridden by HTTPS_PROXY; empty: none.'),
+  noProxy: text('Comma-separated hosts that bypass the proxy; overridden by NO_PROXY.'),
   caFile: text(
-    'Certificate authorities to trust besides the usual ones and those of NODE_EXTRA_CA_CERTS, as a PEM file; a relative path starts at the folder of this file.',
+    'PEM file with certificate authorities to trust in addition to the default ones and those of NODE_EXTRA_CA_CERTS; a relative path is resolved against the folder of the settings file.',
   ),
 });
 
-export const alerts = group('Who is told when something needs an operator.', {
-  url: text('Address that a JSON message is posted to; empty: nobody.'),
-  secret: text('Signs the messages.'),
+export const alerts = group('Alerts for operators.', {
+  url: text('Webhook URL that receives each alert as a JSON POST; empty: no alerts.'),
+  secret: text('Secret that the messages are signed with.'),
 });
 
-export const blobs = group('Where files are kept.', {
+export const blobs = group('Storage of files.', {
   s3: group('An S3-compatible bucket; empty: the data folder.', {
-    endpoint: text('Address of the store.'),
-    region: text('Its region.'),
-    bucket: text('The bucket.'),
-    accessKeyId: text('Name of the key.'),
-    secretAccessKey: text('The key.'),
+    endpoint: text('URL of the storage service.'),
+    region: text('Region of the bucket.'),
+    bucket: text('Name of the bucket.'),
+    accessKeyId: text('Access key ID.'),
+    secretAccessKey: text('Secret access key.'),
   }),
 });
 
-export const otel = group('OpenTelemetry.', { endpoint: text('OTLP address; empty: off.') });
+export const otel = group('OpenTelemetry.', { endpoint: text('URL of the OTLP endpoint; empty: no export.') });

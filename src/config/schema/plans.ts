@@ -1,21 +1,23 @@
 import { Type } from 'typebox';
 import { amount, count, group, list, named, oneOf, record, word, yes } from './shapes.ts';
 
-const plan = record('What its users may use.', {
-  monthlyTokens: Type.Optional(count('Inference in a calendar month, UTC', 'plan tokens', 0)),
-  monthlyTrainTokens: Type.Optional(count('Training in a calendar month, UTC, and embeddings where `charge.embeddings` says train', 'plan tokens', 0)),
-  requestsPerMinute: Type.Optional(count('Requests in a minute', 'requests', 0)),
-  concurrentStreams: Type.Optional(count('Streams at a time', 'streams', 0)),
-  monthlyUsd: Type.Optional(amount('Spending in a calendar month, UTC; models without a price are then refused', 'US dollars')),
+const plan = record('Limits of the users of a plan.', {
+  monthlyTokens: Type.Optional(count('Inference quota per calendar month, UTC', 'plan tokens', 0)),
+  monthlyTrainTokens: Type.Optional(
+    count('Training quota per calendar month, UTC; also pays for embeddings if `charge.embeddings` is train', 'plan tokens', 0),
+  ),
+  requestsPerMinute: Type.Optional(count('Maximum number of requests per minute', 'requests', 0)),
+  concurrentStreams: Type.Optional(count('Maximum number of concurrent streams', 'streams', 0)),
+  monthlyUsd: Type.Optional(amount('Spending limit per calendar month, UTC; if set, models without a price are refused', 'US dollars')),
   residency: Type.Optional(
     word(
-      'A list of regions under `residency` of a provider; no other region is ever tried for its users, nor a provider without regions. The built-in models answer.',
+      'Name of a region list under `residency` of a provider; other regions, and providers without regions, are never used for users of this plan. The built-in models remain available.',
     ),
   ),
 });
 
 export const plans = named(
-  'Plans, by name. A member left out is no limit of that kind, 0 allows nothing. The plan `unlimited` is built in, without limits unless it is named here: it is the plan of the first user.',
+  'Plans, by name. An absent member means no limit; 0 allows nothing. The built-in plan `unlimited`, the plan of the first user, has no limits unless it is defined here.',
   plan,
   {
     examples: [
@@ -27,12 +29,12 @@ export const plans = named(
   },
 );
 
-export const newUsers = group('What a new user gets that is added without it.', {
-  plan: Type.Optional(word('Their plan; absent: `free` if there is a plan of that name, else `unlimited`.', { examples: ['free'] })),
-  signup: yes('May people register themselves?', false),
-  domains: list('Who registers must have an e-mail address in one of these domains; empty: in any.', word('A domain.')),
+export const newUsers = group('Defaults for new users.', {
+  plan: Type.Optional(word('Plan of a new user; absent: `free` if there is a plan of that name, otherwise `unlimited`.', { examples: ['free'] })),
+  signup: yes('Whether people may sign up themselves.', false),
+  domains: list('Domains of the e-mail addresses that may sign up; empty: all.', word('A domain.')),
 });
 
-export const charge = group('From which balance things are paid.', {
-  embeddings: oneOf('The balance for embeddings.', ['inference', 'train'], { default: 'inference' }),
+export const charge = group('Balances that usage is charged to.', {
+  embeddings: oneOf('Balance that embeddings are charged to.', ['inference', 'train'], { default: 'inference' }),
 });

@@ -3,50 +3,48 @@ import type { ProviderKind } from '#core/provider-kind';
 import { list, named, oneOf, record, word } from './shapes.ts';
 
 const region = Type.Union([
-  word('A region by its name.'),
-  record('A region that has an address of its own.', { name: word('The region.'), baseUrl: word('Its address.') }),
+  word('Name of a region.'),
+  record('A region with its own base URL.', { name: word('Name of the region.'), baseUrl: word('Base URL of the region.') }),
 ]);
 
-const credentials = record('How to sign in: one of the members; absent: the application default credentials of the machine.', {
-  serviceAccountFile: Type.Optional(word('The key file of a service account; a relative path starts at the folder of this file.')),
+const credentials = record('Credentials, exactly one of the members; absent: the application default credentials of the machine.', {
+  serviceAccountFile: Type.Optional(word('Key file of a service account; a relative path is resolved against the folder of the settings file.')),
   accessToken: Type.Optional(word('An access token.')),
   apiKey: Type.Optional(word('An API key.')),
 });
 
-/** The settings of a provider besides its dialect and kind. Which of them go with which kind is said by its module. */
+/** The settings of a provider besides its dialect and kind. The module of each kind declares which of them it takes. */
 const members = {
-  baseUrl: word('Its address, http or https, without the name of an operation; {region} in it is replaced by each region.'),
-  apiKeys: Type.Optional(Type.Array(word('An API key.'), { minItems: 1, description: 'Keys, used in turn; absent: none is sent.' })),
+  baseUrl: word('Base URL (http or https) without the path of an operation; {region} in it is replaced by the name of each region.'),
+  apiKeys: Type.Optional(Type.Array(word('An API key.'), { minItems: 1, description: 'API keys, used in rotation; absent: no key is sent.' })),
   headers: named('Headers sent with every request, by name.', Type.String()),
-  apiVersion: Type.Optional(word('The api-version of kind azure.')),
-  project: Type.Optional(word('The project of kind vertex.')),
-  publisher: word('The publisher of the models of kind vertex.', { default: 'google' }),
+  apiVersion: Type.Optional(word('API version, for kind azure.')),
+  project: Type.Optional(word('Project ID, for kind vertex.')),
+  publisher: word('Publisher of the models, for kind vertex.', { default: 'google' }),
   credentials: Type.Optional(credentials),
-  regions: list('Regions of kind vertex, tried in this order.', region),
+  regions: list('Regions, for kind vertex, in the order in which they are tried.', region),
   residency: named(
-    'Strict lists of regions, by name: a model or a plan with `residency: <name>` never leaves the list.',
-    Type.Array(word('A region.'), { minItems: 1 }),
+    'Strict region lists, by name: a model or a plan with `residency: <name>` uses no region outside the list.',
+    Type.Array(word('Name of a region.'), { minItems: 1 }),
   ),
   mediaUrls: Type.Optional(
-    oneOf('Media that a request gives by address: passed on as it is, or fetched here and given to the provider as base64; absent: as its dialect needs it.', [
-      'passed',
-      'fetched',
-    ]),
+    oneOf(
+      'Handling of media URLs in a request. passed: forwarded unchanged; fetched: downloaded here and sent to the provider as base64; absent: whatever the dialect requires.',
+      ['passed', 'fetched'],
+    ),
   ),
-  order: oneOf('In which order regions are tried.', ['listed', 'fastest'], { default: 'listed' }),
+  order: oneOf('Order in which regions are tried.', ['listed', 'fastest'], { default: 'listed' }),
 };
 
-/** A server of one's own, of whatever kind the first one is. */
+/** A self-hosted server that speaks the first dialect. */
 const local = (dialect: string) => ({ dialect, baseUrl: 'http://127.0.0.1:8000/v1', headers: { 'x-team': 'search' } });
 
 export const providers = (kinds: readonly ProviderKind[]) =>
   named(
-    `Who answers, by a name of your choice; ${described(kinds)}.`,
-    record('Somebody who answers.', {
-      dialect: oneOf('The wire format it speaks.', namesOf(kinds.map(({ dialect }) => dialect))),
-      kind: Type.Optional(
-        oneOf('Where its addresses differ from the usual ones of the dialect.', namesOf(kinds.flatMap(({ kind }) => (kind === undefined ? [] : [kind])))),
-      ),
+    `Providers, by a name of your choice. Dialects: ${described(kinds)}.`,
+    record('A provider of models.', {
+      dialect: oneOf('Wire format of the provider.', namesOf(kinds.map(({ dialect }) => dialect))),
+      kind: Type.Optional(oneOf('Variant of the dialect with URLs of its own.', namesOf(kinds.flatMap(({ kind }) => (kind === undefined ? [] : [kind]))))),
       ...members,
     }),
     { examples: [{ ...Object.assign({}, ...kinds.map(({ examples }) => examples)), local: local(kinds[0]?.dialect ?? '') }] },
@@ -55,7 +53,7 @@ export const providers = (kinds: readonly ProviderKind[]) =>
 /** Each name once. */
 const namesOf = (names: readonly string[]) => [...new Set(names)] as [string, ...string[]];
 
-/** `openai-chat is any OpenAI-compatible address, … gemini any that speaks as the Gemini API or, with kind vertex, Google Cloud` */
+/** `openai-chat is any server of the OpenAI Chat Completions API, … gemini any server of the Gemini API or, with kind vertex, Vertex AI on Google Cloud` */
 function described(kinds: readonly ProviderKind[]): string {
   return kinds
     .flatMap(({ dialect, kind, serves }) => (serves === undefined ? [] : [kind === undefined ? `, ${dialect} ${serves}` : ` or, with kind ${kind}, ${serves}`]))

@@ -4,77 +4,82 @@ import { count, group, list, named, oneOf, record, text, word, yes } from './sha
 
 const any = 'empty: all';
 
-const check = record('A check of what is said.', {
-  name: word('Its name: refusals, flags and the log say it, and it stands in the place of what a regex masks.'),
-  when: list('Before the call, after it, or both.', oneOf('', ['before', 'after']), { default: ['before'] }),
-  kind: oneOf('How it looks.', ['regex', 'pii', 'moderation', 'http']),
-  pattern: Type.Optional(word("The regular expression of kind regex: JavaScript's, perhaps with (?i), (?s) or (?m) before it.")),
-  entities: Type.Optional(Type.Array(word(`A kind of personal data: ${entities.join(', ')}.`), { minItems: 1, description: 'What kind pii looks for.' })),
-  model: Type.Optional(
-    word('The model of kind moderation: one of `models` whose kind is moderation or chat. It is asked, and booked, as a step of the same request.'),
+const check = record('A check of prompts or answers.', {
+  name: word('Name of the check, used in refusals, flags and the log, and as the placeholder for text that a regex masks.'),
+  when: list('When the check runs: before the call (on the prompt), after it (on the answer), or both.', oneOf('', ['before', 'after']), {
+    default: ['before'],
+  }),
+  kind: oneOf('Kind of the check.', ['regex', 'pii', 'moderation', 'http']),
+  pattern: Type.Optional(word('Regular expression, for kind regex, in JavaScript syntax; it may start with (?i), (?s) or (?m).')),
+  entities: Type.Optional(
+    Type.Array(word(`A kind of personal data: ${entities.join(', ')}.`), { minItems: 1, description: 'Kinds of personal data to find, for kind pii.' }),
   ),
-  url: Type.Optional(word('The address that kind http asks: a POST of {when, text, model, user} for each text, answered by {action?, text?}.')),
+  model: Type.Optional(
+    word('Model for kind moderation: one of `models` whose kind is moderation or chat. Each of its calls is logged and charged as a step of the same request.'),
+  ),
+  url: Type.Optional(word('Webhook URL, for kind http: receives a POST of {when, text, model, user} for each text and answers {action?, text?}.')),
   action: oneOf(
-    'What happens with what was found: deny refuses the request or ends the answer, mask puts a placeholder in its place, flag names the check in x-dragoman-flags and in the log.',
+    'Action on a match. deny: refuse the request or end the answer; mask: replace the match with a placeholder; flag: name the check in x-dragoman-flags and in the log.',
     ['deny', 'mask', 'flag'],
   ),
-  onFailure: oneOf('What happens when the check itself cannot be made.', ['refuse', 'allow'], { default: 'refuse' }),
-  models: list(`Model names it holds for; ${any}.`, word('A model name.')),
-  keys: list(`Names of API keys it holds for; ${any}.`, word('A key name.')),
-  users: list(`E-mail addresses it holds for; ${any}.`, word('An e-mail address.')),
-  stream: oneOf('A streamed answer is held back and looked at sentence by sentence, or as a whole.', ['sentence', 'whole'], { default: 'sentence' }),
+  onFailure: oneOf('Action if the check itself fails.', ['refuse', 'allow'], { default: 'refuse' }),
+  models: list(`Names of the models that the check applies to; ${any}.`, word('A model name.')),
+  keys: list(`Names of the API keys that the check applies to; ${any}.`, word('Name of an API key.')),
+  users: list(`E-mail addresses of the users that the check applies to; ${any}.`, word('An e-mail address.')),
+  stream: oneOf('Unit in which a streamed answer is held back and checked: sentence by sentence, or the whole answer.', ['sentence', 'whole'], {
+    default: 'sentence',
+  }),
 });
 
-/** What holds for calls, answers and what is kept of them. */
-export const responses = group('Stored answers of the responses interface.', {
-  store: yes('Are answers stored unless a request says otherwise?', true),
-  retentionDays: count('Kept for so long', 'days', 1, { default: 30 }),
-  maxRuns: count('Responses of a user that are worked on in the background, or wait for it; one more is refused with 429', 'responses', 1, { default: 1000 }),
-  maxBytes: count('What is kept of the responses and conversations of a user; beyond it a request that is to be stored is refused with 429', 'bytes', 1, {
+export const responses = group('Storage and background runs of the Responses API.', {
+  store: yes('Whether responses are stored if the request does not specify `store`.', true),
+  retentionDays: count('How long stored responses are kept', 'days', 1, { default: 30 }),
+  maxRuns: count('Maximum number of background responses per user, running or queued; further ones are refused with 429', 'responses', 1, { default: 1000 }),
+  maxBytes: count('Storage per user for responses and conversations; beyond it, requests to be stored are refused with 429', 'bytes', 1, {
     default: 1_073_741_824,
   }),
 });
 
 export const bodies = oneOf(
-  'What is kept of prompts: own (the first 2,000 characters each of prompt and answer, sealed, shown only to the user), all (also to administrators) or none.',
+  'Storage of prompts and answers. own: the first 2,000 characters of each, encrypted and shown only to the user; all: shown to administrators too; none: nothing is stored.',
   ['own', 'all', 'none'],
   { default: 'own' },
 );
 
-export const retention = group('How long the books are kept.', {
-  usageMonths: count('Usage rows, the present month counted', 'months', 1, { default: 13 }),
-  bodiesDays: count('Prompts', 'days', 1, { default: 30 }),
+export const retention = group('How long records are kept.', {
+  usageMonths: count('Usage records, including the current month', 'months', 1, { default: 13 }),
+  bodiesDays: count('Stored prompts and answers', 'days', 1, { default: 30 }),
 });
 
 export const cache = named(
-  'Answers of chat models kept for equal requests of the same user, by model name or "*" for all others; in the memory of each process, 64 MiB at most. A request says otherwise with the header x-dragoman-cache: seconds, or no-store.',
-  record('For this model.', {
-    ttlSeconds: Type.Number({ exclusiveMinimum: 0, maximum: 2_147_483, description: 'Kept for so long (seconds).' }),
+  'Response cache for identical requests of the same user, by name of the chat model, or "*" for all others; in the memory of each process, 64 MiB at most. A request overrides it with the header x-dragoman-cache: seconds or no-store.',
+  record('Cache of a model.', {
+    ttlSeconds: Type.Number({ exclusiveMinimum: 0, maximum: 2_147_483, description: 'How long an answer is cached (seconds).' }),
   }),
   { examples: [{ 'gpt-5.2': { ttlSeconds: 600 } }] },
 );
 
-export const guard = group('What may be said.', {
-  checks: list('Checks of what is asked and answered, in order: each sees what the one before it left.', check, {
+export const guard = group('Content policy.', {
+  checks: list('Checks of prompts and answers, in order: each check sees the text that the previous one returned.', check, {
     examples: [[{ name: 'keys', when: ['before'], kind: 'regex', pattern: 'AKIA[0-9A-Z]{16}', action: 'deny' }]],
   }),
 });
 
-export const auth = group('Who may come in.', {
-  keyInQuery: yes('Is ?key= taken as a credential?', false),
-  oidc: group('Sign-in through an OpenID provider; empty: none.', {
-    issuer: text('Its address.'),
-    clientId: text('Our name there.'),
-    clientSecret: text('Our secret there.'),
+export const auth = group('Authentication.', {
+  keyInQuery: yes('Whether ?key= is accepted as a credential.', false),
+  oidc: group('Sign-in through an OpenID Connect provider; empty: off.', {
+    issuer: text('URL of the issuer.'),
+    clientId: text('Client ID at the issuer.'),
+    clientSecret: text('Client secret at the issuer.'),
   }),
 });
 
-export const cors = group('Browsers.', {
-  origins: list('Pages that may call from a browser, as scheme://host:port, or "*" for all; never with cookies.', word('scheme://host:port')),
+export const cors = group('Cross-origin requests from browsers (CORS).', {
+  origins: list('Allowed origins, as scheme://host:port, or "*" for all; cookies are never accepted.', word('scheme://host:port')),
 });
 
-export const compat = group('Habits of older servers that some clients need.', {
-  nativeErrors: oneOf('http: errors have their real status; envelope: 200 with the status in the body.', ['http', 'envelope'], { default: 'http' }),
-  vendorNames: yes('Are the model names of other servers understood?', true),
-  leadingNewlines: yes('Does an answer start with two newlines?', false),
+export const compat = group('Compatibility with older servers that some clients rely on.', {
+  nativeErrors: oneOf('http: errors have their real HTTP status; envelope: HTTP 200 with the status in the body.', ['http', 'envelope'], { default: 'http' }),
+  vendorNames: yes('Whether the model names of other servers are accepted.', true),
+  leadingNewlines: yes('Whether an answer starts with two newlines.', false),
 });

@@ -1,6 +1,6 @@
 import { Type, type Static, type TProperties, type TSchema } from 'typebox';
 
-/** A largest delay: what a timer of the runtime can count. */
+/** Seconds. The longest delay of a timer of the runtime (2³¹ − 1 ms). */
 const longest = 2_147_483;
 
 interface Options {
@@ -9,22 +9,22 @@ interface Options {
   readonly examples?: readonly unknown[];
 }
 
-/** Members of which each may be left out, and so may the whole. */
+/** An optional object whose members are all optional. */
 export const group = <Members extends TProperties>(description: string, members: Members) =>
   Type.Object(members, { additionalProperties: false, description, default: {} });
 
-/** Members that stand or fall together. */
+/** An object without a default of its own. */
 export const record = <Members extends TProperties>(description: string, members: Members) =>
   Type.Object(members, { additionalProperties: false, description });
 
-/** Things under names that the operator chooses. */
+/** A map by names that the operator chooses. */
 export const named = <Item extends TSchema>(description: string, item: Item, options: Options = {}) =>
   Type.Unsafe<Record<string, Static<Item>>>({ type: 'object', additionalProperties: item, description, default: {}, ...options });
 
 export const list = <Item extends TSchema>(description: string, item: Item, options: Options = {}) =>
   Type.Array(item, { description, default: [], ...options });
 
-/** A text that may be empty, which means: not set. */
+/** A string; empty means not set. */
 export const text = (description: string, value = '') => Type.String({ description, default: value });
 
 export const word = (description: string, options: Options = {}) => Type.String({ minLength: 1, description, ...options });
@@ -38,7 +38,7 @@ export const yes = (description: string, value: boolean) => Type.Boolean({ descr
 export const seconds = (description: string, value: number) =>
   Type.Number({ exclusiveMinimum: 0, maximum: longest, description: `${description} (seconds).`, default: value });
 
-/** A number of seconds; what 0 means stands in the description. */
+/** A number of seconds; the description says what 0 means. */
 export const secondsOrNone = (description: string, value: number) =>
   Type.Number({ minimum: 0, maximum: longest, description: `${description} (seconds).`, default: value });
 

@@ -4,27 +4,27 @@ import type { Path } from '../path.ts';
 import type { Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';
 
-/** What is wrong with a text that should be an http or https address. */
+/** The problem of a text that must be an http or https URL; undefined if it is one. */
 export function wrongAddress(text: string): string | undefined {
   if (!/^https?:\/\//i.test(text)) return 'must start with http:// or https://.';
-  // The URL parser forgives white space and turns \ into /.
+  // The URL parser tolerates white space and converts \ to /.
   const url = /[\s\\]|[^\x20-\x7e]/.test(text) ? undefined : URL.parse(text);
   if (!url) return 'must be an address such as https://host/path.';
-  if (url.username || url.password) return 'must not have a user name or a password in it.';
-  if (/[?#]/.test(text)) return 'must not have ? or # in it.';
+  if (url.username || url.password) return 'must not contain a user name or a password.';
+  if (/[?#]/.test(text)) return 'must not contain ? or #.';
   return undefined;
 }
 
-/** An address whose host a region becomes part of. */
+/** The same for a URL that may contain {region}. */
 export function wrongPattern(text: string): string | undefined {
   const filled = text.replaceAll('{region}', 'region');
-  return /[{}]/.test(filled) ? 'may have {region} in it, and no other { or }.' : wrongAddress(filled);
+  return /[{}]/.test(filled) ? 'may contain {region}, but no other { or }.' : wrongAddress(filled);
 }
 
-/** `scheme://host:port` and nothing behind it. */
+/** The problem of a text that must be an origin, `scheme://host:port`. */
 function wrongOrigin(text: string): string | undefined {
   const path = wrongAddress(text) ? undefined : new URL(text).pathname;
-  return path === '/' && !/[/*]$|\*/.test(text) ? undefined : 'must be scheme://host:port of one host, without anything behind it.';
+  return path === '/' && !/[/*]$|\*/.test(text) ? undefined : 'must be scheme://host:port of one host, with nothing after it.';
 }
 
 export function* addresses(settings: Settings): Iterable<Trouble> {

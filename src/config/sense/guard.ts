@@ -15,12 +15,12 @@ export function* guard({ guard, models }: Settings): Iterable<Trouble> {
   for (const [at, check] of guard.checks.entries()) {
     const path = ['guard', 'checks', at];
     if (check[needs[check.kind]] === undefined) yield { path, silent: true, text: `is of kind ${check.kind} and needs ${needs[check.kind]}.` };
-    // One that is misspelled would hold for nothing, and nobody would notice.
+    // With a misspelled model name the check would silently never apply.
     for (const [place, name] of check.models.entries())
       if (kindNamed(name, models) === undefined) yield { path: [...path, 'models', place], text: 'must name a model.' };
-    if (check.when.length === 0) yield { path: [...path, 'when'], text: 'must have before, after or both.' };
+    if (check.when.length === 0) yield { path: [...path, 'when'], text: 'must contain before, after or both.' };
     if (check.kind === 'moderation' && check.action === 'mask')
-      yield { path: [...path, 'action'], text: 'must be deny or flag, for a model says that something is wrong and not where.' };
+      yield { path: [...path, 'action'], text: 'must be deny or flag; a moderation model does not report which words to mask.' };
     for (const [place, entity] of (check.entities ?? []).entries())
       if (!entityOf(entity)) yield { path: [...path, 'entities', place], text: `must be one of ${entities.join(', ')}.` };
     const kind = check.kind === 'moderation' && check.model !== undefined ? kindNamed(check.model, models) : 'chat';

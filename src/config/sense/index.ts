@@ -10,7 +10,7 @@ import { routing } from './routing.ts';
 import { identity, processes } from './start.ts';
 import type { Trouble } from './trouble.ts';
 
-/** Everything in well-formed settings that cannot be meant. */
+/** The problems of settings that conform to the schema but are inconsistent or meaningless. */
 export function* troubles(settings: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
   for (const ask of [processes, identity, addresses, providers, models, plans, routing, cache, guard, mcp]) yield* ask(settings, kinds);
 }

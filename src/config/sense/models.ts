@@ -5,7 +5,7 @@ import type { Path } from '../path.ts';
 import type { ModelSettings, Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';
 
-/** They need no entry where an OpenAI-wire provider exists. */
+/** These need no entry if there is a provider with an OpenAI dialect. */
 const wellKnownEmbeddings = new Set(['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002']);
 const kindOfDefault = { chat: 'chat', embedding: 'embedding', gencompat: 'chat', speech: 'speech', followUp: 'chat' } as const;
 
@@ -14,8 +14,8 @@ export function* models(settings: Settings): Iterable<Trouble> {
     const path = ['models', name];
     if (!isModelName(name)) yield { path, name: true, text: 'must have a name without white space.' };
     yield* builtInKind(name) ? builtIns(model, path) : targets(model, path, settings);
-    if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat: "*" stands for chat model names.' };
-    if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'says nothing: "*" stands for every name already.' };
+    if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat; "*" matches only chat models.' };
+    if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'has no effect; "*" already matches every name.' };
     if (model.larger !== undefined) yield* larger(name, model.larger, path, settings);
     yield* residency(model, path, settings);
     for (const [at, { price }] of model.targets.entries()) yield* priced(price, [...path, 'targets', at, 'price']);
@@ -25,14 +25,14 @@ export function* models(settings: Settings): Iterable<Trouble> {
   yield* defaults(settings);
 }
 
-/** What a model of this name or alias makes; nothing where none has it. */
+/** The kind of the model with this name or alias; undefined for an unknown name. */
 export function kindNamed(name: string, models: Settings['models']): string | undefined {
   const named = models[name] ?? Object.values(models).find(({ aliases }) => aliases.includes(name));
   return named?.kind ?? builtInKind(name) ?? (wellKnownEmbeddings.has(name) ? 'embedding' : models['*']?.kind);
 }
 
 function* builtIns({ targets, kind }: ModelSettings, path: Path): Iterable<Trouble> {
-  if (targets.length > 0) yield { path: [...path, 'targets'], silent: true, text: 'cannot be given: a built-in model answers by itself.' };
+  if (targets.length > 0) yield { path: [...path, 'targets'], silent: true, text: 'must be empty; a built-in model has no targets.' };
   if (kind !== builtInKind(String(path.at(-1))))
     yield { path: [...path, 'kind'], text: `must be ${builtInKind(String(path.at(-1)))} for this built-in model.` };
 }
@@ -60,11 +60,11 @@ function* larger(name: string, larger: string, path: Path, { models }: Settings)
     yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
     return;
   }
-  if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { path: here, text: 'must name a chat model, for a chat model.' };
-  // Whoever must not leave some regions is not replaced by somebody who may.
+  if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { path: here, text: 'must name a chat model, and only a chat model may have it.' };
+  // A model that is confined to some regions must not fall back to one that is not.
   if (models[name]?.residency !== model.residency) yield { path: here, text: 'must name a model with the same residency.' };
   const way = new Set<string>();
-  // A circle that this model only leads to is told at the models in it.
+  // A cycle that this model leads to without being part of it is reported at the models in the cycle.
   for (let next: string | undefined = larger; next !== undefined && !way.has(next); next = models[next]?.larger) way.add(next);
   if (way.has(name)) yield { path: here, text: 'leads back to this model.' };
 }
@@ -82,15 +82,15 @@ function* aliases({ models }: Settings): Iterable<Trouble> {
     for (const [at, alias] of aliases.entries()) {
       const path = ['models', name, 'aliases', at];
       if (!isModelName(alias) || alias === '*') yield { path, text: 'must be a model name without white space, and not "*".' };
-      else if (models[alias] || builtInKind(alias)) yield { path, text: 'is the name of a model already.' };
-      else if (owners.has(alias)) yield { path, text: `is an alias of ${owners.get(alias)} already.` };
+      else if (models[alias] || builtInKind(alias)) yield { path, text: 'is already the name of a model.' };
+      else if (owners.has(alias)) yield { path, text: `is already an alias of ${owners.get(alias)}.` };
       owners.set(alias, owners.get(alias) ?? name);
     }
 }
 
 function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble> {
   const all = Object.entries(models);
-  // An alias that is a model's name too is told where it stands.
+  // `aliases` reports an alias that is also the name of a model.
   const kinds = new Map([
     ...all.flatMap(([, { kind, aliases }]) => aliases.map((alias) => [alias, kind] as const)),
     ...all.map(([name, { kind }]) => [name, kind] as const),
@@ -100,7 +100,7 @@ function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble>
     builtInKind(name) ?? kinds.get(name) ?? (hasOpenAi && wellKnownEmbeddings.has(name) ? 'embedding' : kinds.has('*') ? 'chat' : undefined) ?? `no ${wanted}`;
   for (const [member, wanted] of Object.entries(kindOfDefault)) {
     const name = defaults[member as keyof typeof kindOfDefault];
-    // What follows the chat model is told there.
+    // A default that follows the chat model is reported at the chat model.
     if (wanted === 'chat' && member !== 'chat' && name === defaults.chat) continue;
     const kind = name === '*' ? undefined : kindOf(name, wanted);
     if (kind === wanted) continue;

@@ -4,16 +4,16 @@ import type { ProviderSettings, Settings } from '../schema/index.ts';
 import { wrongAddress, wrongPattern } from './addresses.ts';
 import { repeated, type Trouble } from './trouble.ts';
 
-/** What these become part of is an address. */
+/** These values become part of a URL. */
 const plainWord = /^[a-z0-9][a-z0-9.:_-]*$/i;
-/** Lines and lengths are the connection's own business. */
+/** Headers that the connection itself sets. */
 const ownHeaders = new Set(['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'keep-alive']);
 
 export function* providers({ providers }: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
   for (const [name, provider] of Object.entries(providers)) {
     const path = ['providers', name];
     if (name === 'built-in') yield { path, name: true, text: 'is the name of the built-in provider; choose another.' };
-    // The name stands in addresses of targets (`platform/us-east1/…`) and in headers.
+    // The name is part of target names (`platform/us-east1/…`) and of headers.
     else if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name)) yield { path, name: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
     yield* kind(provider, path, kinds);
     yield* keys(provider, path);
@@ -22,7 +22,7 @@ export function* providers({ providers }: Settings, kinds: readonly ProviderKind
   }
 }
 
-/** What each kind needs; with another kind it would say nothing. */
+/** The settings that each kind requires, and those that only other kinds take. */
 function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderKind[]): Iterable<Trouble> {
   const { kind, apiVersion, project, publisher, baseUrl } = provider;
   const named = new Map(kinds.flatMap((one) => (one.kind === undefined ? [] : [[one.kind, one]])));
@@ -31,7 +31,7 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
       const value = provider[name as keyof ProviderSettings];
       const given = value !== undefined && !(Array.isArray(value) && value.length === 0);
       if (kind === one && !given && needs.includes(name)) yield { path, name: true, silent: true, text: `is of kind ${kind} and needs ${name}.` };
-      if (kind !== one && given) yield { path: [...path, name], name: true, silent: true, text: `goes with kind ${one} only.` };
+      if (kind !== one && given) yield { path: [...path, name], name: true, silent: true, text: `is allowed only with kind ${one}.` };
     }
   const wrong = kind !== undefined && named.get(kind)?.takes?.includes('regions') ? wrongPattern(baseUrl) : wrongAddress(baseUrl);
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
@@ -56,9 +56,9 @@ function* headers({ headers }: ProviderSettings, path: Path): Iterable<Trouble> 
   const seen = new Set<string>();
   for (const [name, value] of Object.entries(headers)) {
     const at = [...path, 'headers', name];
-    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)) yield { path: at, name: true, silent: true, text: 'is not a name that a header can have.' };
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)) yield { path: at, name: true, silent: true, text: 'is not a valid header name.' };
     else if (ownHeaders.has(name.toLowerCase())) yield { path: at, name: true, silent: true, text: 'is a header of the connection itself and cannot be set.' };
-    else if (seen.has(name.toLowerCase())) yield { path: at, name: true, silent: true, text: 'is there in another spelling already.' };
+    else if (seen.has(name.toLowerCase())) yield { path: at, name: true, silent: true, text: 'repeats another header; header names are case-insensitive.' };
     if (!/^[\t\x20-\x7e]*$/.test(value)) yield { path: at, text: 'must be one line of ASCII characters.' };
     seen.add(name.toLowerCase());
   }
@@ -77,7 +77,8 @@ function* regions({ regions, residency }: ProviderSettings, path: Path): Iterabl
   for (const [list, inside] of Object.entries(residency)) {
     const here = [...path, 'residency', list];
     yield* repeated(inside, here, 'a region of the list');
-    for (const [at, region] of inside.entries()) if (!names.includes(region)) yield { path: [...here, at], text: 'is none of the regions of this provider.' };
+    for (const [at, region] of inside.entries())
+      if (!names.includes(region)) yield { path: [...here, at], text: 'must be one of the regions of this provider.' };
   }
 }
 

@@ -3,7 +3,7 @@ import type { Trouble } from './trouble.ts';
 
 const email = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
 
-/** What only the environment says: who may come in first, and with which key all is sealed. */
+/** Settings of the environment alone: the first user and the master key; and the host. */
 export function* identity({ masterKey, adminEmail, adminApiKey, host }: Settings): Iterable<Trouble> {
   if (masterKey !== undefined && !/^[A-Za-z0-9+/]{43}=$/.test(masterKey)) yield { path: ['masterKey'], text: 'must be 32 bytes in base64 (44 characters).' };
   if (adminEmail !== undefined && !email.test(adminEmail)) yield { path: ['adminEmail'], text: 'must be an e-mail address.' };

@@ -1,17 +1,17 @@
 import type { Path } from '../path.ts';
 
-/** What has the form of a setting and still cannot be meant. */
+/** A problem of a setting that conforms to the schema. */
 export interface Trouble {
   readonly path: Path;
-  /** What is wrong with the value there: `names no provider.` */
+  /** The problem, as the rest of a sentence that starts with the path: `must name a provider.` */
   readonly text: string;
-  /** It is the name that is wrong, not the value. */
+  /** The problem is the name, not the value. */
   readonly name?: true;
-  /** What was found says nothing here. */
+  /** The message does not quote the value. */
   readonly silent?: true;
 }
 
-/** Each value that stands in the list more than once. */
+/** Reports each value that is in the list more than once. */
 export function* repeated(values: readonly unknown[], path: Path, what: string): Iterable<Trouble> {
   const seen = new Set<unknown>();
   for (const [at, value] of values.entries()) {

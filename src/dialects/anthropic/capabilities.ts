@@ -6,22 +6,22 @@ import { dialect, MessagesRequest } from './wire.ts';
 export const support: FieldSupport = {
   dialect,
   fields: {
-    temperature: translated('the provider takes 1 at most.'),
+    temperature: translated('the provider accepts at most 1.'),
     top_p: carried,
     top_k: carried,
     max_tokens: carried,
     frequency_penalty: ignored(absent),
     presence_penalty: ignored(absent),
-    n: ignored('the provider makes one answer.'),
+    n: ignored('the provider generates one answer only.'),
     seed: ignored(absent),
-    stop: translated('the provider takes no sequence of white space.'),
+    stop: translated('the provider accepts no stop sequence of white space alone.'),
     logprobs: ignored(absent),
     logit_bias: ignored(absent),
     tools: translated("the provider's interface has no tools that take free text."),
-    tool_choice: translated('of some of the tools: only those are declared.'),
-    parallel_tool_calls: translated('given as disable_parallel_tool_use.'),
+    tool_choice: translated('a choice among some of the tools is sent by declaring only those.'),
+    parallel_tool_calls: translated('sent as disable_parallel_tool_use.'),
     response_format: translated("the provider's interface has JSON by a schema only."),
-    reasoning_effort: translated('given as thinking, with a budget or an effort.'),
+    reasoning_effort: translated('sent as thinking, with a budget or an effort.'),
   },
 };
 

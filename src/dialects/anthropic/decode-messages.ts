@@ -46,7 +46,7 @@ function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): 
     }
     case 'tool_use':
     case 'thinking':
-      throw invalid(`${place}.type`, 'belongs into an assistant message');
+      throw invalid(`${place}.type`, 'is only allowed in an assistant message');
     default:
       return shownPart(block, place);
   }
@@ -66,7 +66,7 @@ function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
     case 'tool_result':
     case 'image':
     case 'document':
-      throw invalid(`${place}.type`, 'belongs into a user message');
+      throw invalid(`${place}.type`, 'is only allowed in a user message');
     case 'text':
       return textPartOf({ ...block, ...ownCitations(block) });
     default:

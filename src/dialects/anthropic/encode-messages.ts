@@ -15,9 +15,9 @@ export function encodeConversation(turns: readonly Turn[], ignored: Set<string>)
     const { '.message': inside, ...carried } = own(turn.extra, dialect);
     if (turn.role === 'system' && !inside) {
       for (const part of turn.parts)
-        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's interface takes none from the system.`);
+        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
       system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textBlocks(part) : [])));
-      if (messages.length > 0) ignored.add('system: what was said to the system later stands at the front.');
+      if (messages.length > 0) ignored.add('system: later system messages are moved to the front.');
       continue;
     }
     const role = turn.role === 'model' ? 'assistant' : turn.role;
@@ -60,7 +60,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
         return []; // what was found is not read again
       case 'foreign':
         if (part.dialect === dialect) return [part.value];
-        ignored.add(`${textOf(part.value['type']) || 'content'}: it is known to ${part.dialect} alone.`);
+        ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
         return [];
       case 'tool-result': {
         const content = shortened(blocksOf(part.parts, ignored));
@@ -79,7 +79,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
       case 'thought': {
         const carried = own(part.extra, dialect);
         if (isSigned(part)) return [{ ...carried, type: 'thinking', thinking: part.text }];
-        ignored.add('thoughts: the provider takes back only those that it signed.');
+        ignored.add('thoughts: the provider accepts only those that it signed.');
         return [];
       }
       default:
@@ -93,7 +93,7 @@ export const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, d
 
 function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   const media = parts.filter((part) => part.type === 'media');
-  for (const part of media) ignored.add(`${part.kind}: the provider's interface takes none from an assistant.`);
+  for (const part of media) ignored.add(`${part.kind}: the provider's API accepts none in an assistant message.`);
   return blocksOf(
     parts.filter((part) => part.type !== 'media'),
     ignored,
@@ -110,11 +110,11 @@ function textBlocks({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readon
 function mediaBlocks(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
   const source = part.kind === 'image' || part.kind === 'file' ? sourceOf(part) : undefined;
   if (!source) {
-    ignored.add(`${part.kind}: the provider's interface cannot carry it.`);
+    ignored.add(`${part.kind}: the provider's API does not support it.`);
     return [];
   }
   const carried = own(part.extra, dialect);
-  if (part.detail !== undefined && part.detail !== 'auto') ignored.add('detail: the provider decides how closely it looks.');
+  if (part.detail !== undefined && part.detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
   if (part.kind === 'image') return [{ ...carried, type: 'image', source }];
   return [{ ...carried, type: 'document', source, ...(part.name === undefined ? {} : { title: part.name }) }];
 }
@@ -130,7 +130,7 @@ function sourceOf({ kind, base64, mediaType, url, fileId }: MediaPart): JsonObje
 
 function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set<string>): JsonObject {
   const input = custom ? undefined : inputOf(json);
-  if (!input) ignored.add('tool call: arguments that are no JSON object are given as text in one.');
+  if (!input) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   return { ...own(extra, dialect), type: 'tool_use', id: idOf(id), name, input: input ?? { arguments: json } };
 }
 

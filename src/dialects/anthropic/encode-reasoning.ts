@@ -32,7 +32,7 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
   if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortWord(effort) } : {}), budget: 0 };
   const budget = Math.min(budgetOf(effort), (mostTokens ?? Infinity) - 1);
   if (budget < leastBudget) {
-    ignored.add(`reasoning_effort: the provider takes no fewer than ${leastBudget} tokens for thinking, and all tokens are fewer.`);
+    ignored.add(`reasoning_effort: the provider requires at least ${leastBudget} thinking tokens, and the limit for all tokens is lower.`);
     return { budget: 0 };
   }
   return { thinking: { type: 'enabled', budget_tokens: budget }, budget };

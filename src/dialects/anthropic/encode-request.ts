@@ -61,7 +61,7 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
   const set = (name: 'temperature' | 'top_p' | 'top_k', value: number | undefined) => {
     if (value === undefined || without.includes(name)) return;
-    if (thinks && value !== 1) ignored.add(`${name}: the provider does not take it from a model that thinks.`);
+    if (thinks && value !== 1) ignored.add(`${name}: the provider does not accept it for a model that thinks.`);
     else fields[name] = value;
   };
   if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', support));
@@ -127,7 +127,7 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
   }
 }
 
-/** The wire has no choice among some of the tools: only those are declared. */
+/** The API has no choice among a subset of the tools: only that subset is declared. */
 function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
   const alone = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
   if (!choice) return parallelToolCalls === false ? { tool_choice: { type: 'auto', ...alone } } : {};

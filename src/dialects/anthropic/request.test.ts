@@ -150,7 +150,7 @@ describe('a wrong request is refused, naming the field', () => {
     [
       block({ type: 'tool_use', id: 'a', name: 'b', input: {} }),
       'messages[0].content[0].type',
-      'messages[0].content[0].type belongs into an assistant message.',
+      'messages[0].content[0].type is only allowed in an assistant message.',
     ],
     [
       block({ type: 'tool_result', tool_use_id: 'a' }),

@@ -74,7 +74,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
   return { ...head, content, ...stop, usage: usage ? encodeUsage(usage) : { input_tokens: 0, output_tokens: 0 }, ...others, ...atEnd };
 }
 
-/** Arguments that are no JSON object, cut short perhaps, are given as text in one. */
+/** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
 function callBlock({ id, name, json, extra }: ToolCallPart): JsonObject {
   return { ...own(extra, dialect), type: 'tool_use', id, name, input: inputOf(json) ?? { arguments: json } };
 }

@@ -85,7 +85,7 @@ function samplingOf(config: WireConfig): Sampling {
 
 function outputOf(config: WireConfig): { readonly output: Output; readonly notes: JsonObject } {
   const { responseMimeType: type, responseSchema, responseJsonSchema } = config;
-  if (isGiven(responseSchema) && isGiven(responseJsonSchema)) throw invalid('generationConfig.responseJsonSchema', 'cannot stand beside responseSchema');
+  if (isGiven(responseSchema) && isGiven(responseJsonSchema)) throw invalid('generationConfig.responseJsonSchema', 'cannot be combined with responseSchema');
   const schema = isGiven(responseSchema)
     ? jsonSchemaOf(bounded(responseSchema, 'generationConfig.responseSchema'))
     : isGiven(responseJsonSchema)
@@ -98,7 +98,7 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
       ...(isGiven(responseSchema) ? { responseSchema } : {}),
       ...(isGiven(responseJsonSchema) ? { responseJsonSchema } : {}),
     };
-    if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json where there is a schema');
+    if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json if there is a schema');
     return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others } };
   }
   if (schema) return { output: { type: 'schema', schema }, notes: isGiven(responseSchema) ? { '.responseSchema': responseSchema } : {} };
@@ -125,7 +125,7 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
   const field = 'toolConfig.functionCallingConfig';
   if (mode !== undefined && !modes.has(mode)) throw invalid(`${field}.mode`, 'must be AUTO, ANY, NONE or VALIDATED');
   if (isGiven(names) && names.length > 0) {
-    if (mode !== 'ANY' && mode !== 'VALIDATED') throw invalid(`${field}.allowedFunctionNames`, 'needs the mode ANY or VALIDATED');
+    if (mode !== 'ANY' && mode !== 'VALIDATED') throw invalid(`${field}.allowedFunctionNames`, 'requires the mode ANY or VALIDATED');
     const [only] = names;
     if (mode === 'ANY' && names.length === 1) return { toolChoice: { type: 'tool', name: only! }, carried };
     return { toolChoice: { type: 'allowed', names, mode: mode === 'ANY' ? 'required' : 'auto' }, carried };

@@ -39,7 +39,7 @@ const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchem
 function functionOf(one: WireFunction, field: string): FunctionTool {
   const { name, description, parameters, parametersJsonSchema } = one;
   if (!/^[A-Za-z_][\w.:-]*$/.test(name)) throw invalid(`${field}.name`, 'must be letters, digits, "_", ".", ":" and "-", and begin with a letter or "_"');
-  if (isGiven(parameters) && isGiven(parametersJsonSchema)) throw invalid(`${field}.parametersJsonSchema`, 'cannot stand beside parameters');
+  if (isGiven(parameters) && isGiven(parametersJsonSchema)) throw invalid(`${field}.parametersJsonSchema`, 'cannot be combined with parameters');
   const carried: Record<string, Json> = rest(one, known);
   if (isGiven(parameters)) carried['.parameters'] = parameters;
   const schema = isGiven(parameters)

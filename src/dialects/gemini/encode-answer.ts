@@ -41,7 +41,7 @@ export function endedCandidate({ candidate, reason, raw, extra }: Ending, parts:
 /** Always there, with every member that a client counts on. */
 export const usageOrNone = (usage: Usage | undefined): JsonObject => encodeUsage(usage ?? { input: 0, output: 0, source: 'estimated' });
 
-/** Arguments that are no JSON object, cut short perhaps, are given as text in one. */
+/** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
 export function callPart({ id, name, json, extra }: { readonly id: string; readonly name: string; readonly json: string; readonly extra?: Extra }): JsonObject {
   const { '.unnamed': unnamed, ...carried } = own(extra, dialect);
   return { functionCall: { ...(unnamed ? {} : { id }), name, args: argsOf(json) ?? { arguments: json } }, ...carried };

@@ -27,9 +27,9 @@ export function encodeConversation(
   for (const [at, turn] of turns.entries()) {
     if (turn.role === 'system') {
       for (const part of turn.parts)
-        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's interface takes none from the system.`);
+        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
       system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textParts(part) : [])));
-      if (turns.slice(0, at).some(({ role }) => role !== 'system')) ignored.add('system: what was said to the system later stands at the front.');
+      if (turns.slice(0, at).some(({ role }) => role !== 'system')) ignored.add('system: later system messages are moved to the front.');
       continue;
     }
     for (const part of turn.parts) if (part.type === 'tool-call') names.set(part.id, part.name);
@@ -69,7 +69,7 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ign
       return []; // what was found is not read again
     case 'foreign':
       if (part.dialect === dialect) return [part.value];
-      ignored.add(`${textOf(part.value['type']) || 'content'}: it is known to ${part.dialect} alone.`);
+      ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
       return [];
     default:
       return part satisfies never;
@@ -85,13 +85,13 @@ function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonl
 function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
   const { '.inner': inner, ...carried } = own(part.extra, dialect);
   const { kind, base64, url, name, detail = 'auto' } = part;
-  if (name !== undefined && !inner) ignored.add('filename: the provider knows no names of files.');
-  if (detail !== 'auto') ignored.add('detail: the provider decides how closely it looks.');
+  if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');
+  if (detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
   const mimeType = part.mediaType ?? guessed(kind, url ?? name ?? '');
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
   if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
   if (url !== undefined) return [{ fileData: { mimeType, fileUri: url, ...(inner ? named : {}) }, ...carried }];
-  ignored.add(`${kind}: the provider does not know the files of another interface.`);
+  ignored.add(`${kind}: the provider cannot access files uploaded to another API.`);
   return [];
 }
 
@@ -120,7 +120,7 @@ const unsigned = 'skip_thought_signature_validator';
 function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: Ways, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : argsOf(json);
-  if (!args) ignored.add('tool call: arguments that are no JSON object are given as text in one.');
+  if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   const signature = thoughtSignature ?? signatureOf?.(id) ?? (signed ? unsigned : undefined);
   return {
     functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },

@@ -110,7 +110,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, 
   }
   const { effort } = reasoning;
   if (effort !== undefined && refusedEfforts.includes(effort)) {
-    ignored.add(`reasoning_effort: this model does not take ${effort}.`);
+    ignored.add(`reasoning_effort: this model does not accept ${effort}.`);
     return effort === 'none' ? {} : { thinkingConfig: { includeThoughts: true } };
   }
   if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
@@ -129,7 +129,7 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
     );
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
-    // The wire lets nobody choose among some of the functions freely: only those are declared.
+    // The API has no free choice among a subset of the functions: only that subset is declared.
     else if (toolChoice?.type !== 'allowed' || toolChoice.names.includes(tool.name)) functions.push(encoded);
   }
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];

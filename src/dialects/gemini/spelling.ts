@@ -40,7 +40,7 @@ function inOneSpelling(body: unknown): { readonly value: unknown; readonly spell
         name.includes('_') && /^[a-z][a-z0-9]*(_[a-z0-9]+)+$/.test(name) ? name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) : name;
       if (camel !== name) before.set(camel, name);
       if (camel === '__proto__') continue;
-      if (Object.hasOwn(out, camel)) throw new Fault('invalid', `${name} is given twice, in two spellings.`, { field: name });
+      if (Object.hasOwn(out, camel)) throw new Fault('invalid', `${name} is present twice, in two spellings.`, { field: name });
       out[camel] = own.has(camel) ? inner : visit(inner);
     }
     return out;

@@ -62,7 +62,7 @@ export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, re
   const wait = retryAfter === undefined ? {} : { retryAfter };
   switch (meaning) {
     case 'limited':
-      return new Fault('rate-limited', 'The provider is asked too often at the moment.', { elsewhere: true, ...wait, cause });
+      return new Fault('rate-limited', 'The rate limit of the provider is exceeded at the moment.', { elsewhere: true, ...wait, cause });
     case 'overloaded':
       return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
     case 'credentials':
@@ -70,11 +70,11 @@ export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, re
     case 'model':
       return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
     case 'missing':
-      return new Fault('not-found', 'The provider does not have something that the request names, such as a file.', { cause });
+      return new Fault('not-found', 'The provider does not have something that the request refers to, such as a file.', { cause });
     case 'larger':
-      return new Fault('too-large', 'The request is larger than the provider takes in a minute.', { elsewhere: true, cause });
+      return new Fault('too-large', 'The request is larger than the provider accepts per minute.', { elsewhere: true, cause });
     case 'too-large':
-      return new Fault('too-large', 'The request is larger than the provider takes.', { cause });
+      return new Fault('too-large', 'The request is larger than the provider accepts.', { cause });
     case 'address':
       return new Fault('upstream-failed', 'The provider does not answer at its address.', { cause });
     case 'failed':

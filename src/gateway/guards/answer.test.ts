@@ -140,14 +140,16 @@ describe('an answer without end', () => {
   const large = Array.from({ length: 80 }, () => piece);
 
   test('is given up when too much of it would be held back, as one sentence or as a whole', () => {
-    expect(() => through([started, ...large])).toThrow('longer than what can be held back');
-    expect(() => through([started, ...large.map(() => say(`${'x'.repeat(1_000_000)}. `))], undefined, false)).toThrow('longer than what can be held back');
+    expect(() => through([started, ...large])).toThrow('longer than the largest answer that can be held back');
+    expect(() => through([started, ...large.map(() => say(`${'x'.repeat(1_000_000)}. `))], undefined, false)).toThrow(
+      'longer than the largest answer that can be held back',
+    );
   });
 
   test('is given up too where only another candidate comes in sentences', () => {
     const held = new HeldAnswer({ ...call, sampling: { candidates: 2 } }, true, {});
     const other: GenerateEvent = { type: 'text', candidate: 1, text: 'Yes. ' };
-    expect(() => large.forEach((one) => [one, other].forEach((event) => held.take(event)))).toThrow('longer than what can be held back');
+    expect(() => large.forEach((one) => [one, other].forEach((event) => held.take(event)))).toThrow('longer than the largest answer that can be held back');
   });
 
   test('goes on as long as it comes in sentences', () => {

@@ -96,7 +96,7 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Evaluation
     if (error instanceof Fault && ownMatters.has(error.code)) throw error;
     if (check.onFailure === 'allow') return [];
     const isAway = error instanceof PatternTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
-    const message = `The check "${check.name}" could not be made, and nothing passes without it.`;
+    const message = `The check "${check.name}" failed, and no request or answer passes without it.`;
     throw new Fault(isAway ? 'overloaded' : 'upstream-failed', message, { cause: error, ...(isAway ? { retryAfter: 1 } : {}) });
   }
 }
@@ -106,7 +106,7 @@ const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 
 
 export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<EvaluationContext, 'when' | 'call'>): Fault {
   const what = when === 'after' ? 'the answer' : isConversation(call) ? 'this conversation' : 'this request';
-  return new Fault('invalid', `The content policy here does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
+  return new Fault('invalid', `The content policy does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
 /** The context for calls of the gateway's own: they are calls of the user, whichever models the key is narrowed to or the request has chosen. */

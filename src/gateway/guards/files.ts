@@ -25,7 +25,7 @@ export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: st
   if (!isText && !((type === '' || type === 'application/octet-stream') && part.kind === 'file')) return part;
   const text = parameters.every(isUtf8Parameter) ? textOf(held) : undefined;
   if (text === undefined && isText)
-    throw new Fault('invalid', 'turns must have files of text in UTF-8, as base64 or as a data: URL: a check holds for this request, and must read them.', {
+    throw new Fault('invalid', 'turns must contain only UTF-8 text files, as base64 or as a data: URL: a check applies to this request and has to read them.', {
       field: 'turns',
     });
   const left = text === undefined ? text : each(text);
@@ -69,4 +69,4 @@ function percentDecoded(text: string): string | undefined {
   }
 }
 
-export const tooLarge = () => new Fault('too-large', `A check holds here, and there are more than ${mostCharacters} characters of text for it to look at.`);
+export const tooLarge = () => new Fault('too-large', `A check applies to this request, and the text to check is longer than ${mostCharacters} characters.`);

@@ -20,7 +20,7 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
   const url = new URL(address);
   return async (texts, looking) => {
     const asked = [...new Set(texts)];
-    if (asked.length > mostTexts) throw new Fault('too-large', `There are more texts in it than the check "${name}" looks at (${mostTexts}).`);
+    if (asked.length > mostTexts) throw new Fault('too-large', `The request has more texts than the check "${name}" accepts (${mostTexts}).`);
     const verdicts = new Map<string, Verdict>();
     const ask = async () => {
       try {

@@ -32,7 +32,7 @@ const mostTexts = 30_000;
 export function collected(goThrough: (each: Each) => void): readonly string[] {
   const texts: string[] = [];
   goThrough((text) => {
-    if (texts.push(text) > mostTexts) throw new Fault('too-large', `A check holds here, and there are more than ${mostTexts} texts for it to look at.`);
+    if (texts.push(text) > mostTexts) throw new Fault('too-large', `A check applies to this request, and there are more than ${mostTexts} texts to check.`);
     return text;
   });
   return texts;

@@ -101,5 +101,5 @@ function asked(target: Target, call: AdmittedCall, context: TargetContext): Asyn
 }
 
 function noneAsked({ route }: AdmittedCall, health: Health): Fault {
-  return new Fault('overloaded', `No provider of ${route.name} can be asked right now.`, { retryAfter: health.wait(placesOf(route.targets)) });
+  return new Fault('overloaded', `No provider of ${route.name} is available right now.`, { retryAfter: health.wait(placesOf(route.targets)) });
 }

@@ -48,7 +48,7 @@ function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, conte
       const larger = largerThan(route, fault, context, models);
       if (larger && !asked.has(larger.name)) {
         tooLong = fault;
-        warnings.push(`model: the conversation is longer than the context of ${route.name}, ${larger.name} is asked`);
+        warnings.push(`model: the conversation exceeds the context of ${route.name}, so ${larger.name} answers instead`);
         left.splice(0, left.length, larger, ...left.filter(({ name }) => name !== larger.name));
       } else if (fault.code === 'forbidden' && tooLong) throw tooLong;
       else if (!isElsewhere(fault)) throw fault;

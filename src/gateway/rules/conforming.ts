@@ -38,7 +38,8 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
       if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
         const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
-        if (!(await fits(repaired))) throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does its repair.');
+        if (!(await fits(repaired)))
+          throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);
       }

@@ -70,7 +70,7 @@ function stepsOf({ step }: Context): () => number {
   const first = stepOf(0, 'checks', step);
   let taken = 0;
   return () => {
-    if (taken === steps.check.most) throw new Fault('too-large', 'There is more to look at than checks can be made of one answer.');
+    if (taken === steps.check.most) throw new Fault('too-large', 'The answer needs more checks than are allowed for one answer.');
     return stepOf(first, 'check', taken++);
   };
 }
@@ -92,7 +92,7 @@ async function checkedTask(
   notes: Notes,
 ): Promise<Task & Pick<RoutedCall, 'route'>> {
   if (checks.length > 0 && task.unread !== undefined)
-    throw new Fault('invalid', `${task.unread} must be text: a check holds for this request, and no check can read token ids.`, { field: task.unread });
+    throw new Fault('invalid', `${task.unread} must be text: a check applies to this request, and checks cannot read token IDs.`, { field: task.unread });
   let by = '';
   const noted: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
   const left = await applyChecks(checks, task.texts, at, noted);

@@ -20,7 +20,7 @@ export class HeldBytes {
   /** @throws Fault `upstream-failed` past 64 MiB, `overloaded` where there is no room in memory */
   add(event: GenerateEvent): void {
     this.#held += sizeOf(event);
-    if (this.#held > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than what can be held back.');
+    if (this.#held > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than the largest answer that can be held back.');
     if (this.#held <= this.#most) return;
     if (this.#memory && !this.#memory.take(this.#held - this.#most)) throw noRoom();
     this.#most = this.#held;

@@ -62,7 +62,7 @@ function taskRoute(call: Task, models: Models): { readonly route: Model; readonl
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
   if (!model && call.kind === 'embedding') throw unknownModel(call.model);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
-  const warnings = fallsBack ? [`model: ${shown(call.model)} is no embedding model here, ${model.name} answers`] : [];
+  const warnings = fallsBack ? [`model: ${shown(call.model)} is not an embedding model here, so ${model.name} answers instead`] : [];
   return { route: narrowedTo(model, targets), warnings };
 }
 

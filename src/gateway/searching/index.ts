@@ -72,11 +72,12 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const { toolChoice: _, ...bare } = call;
     const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
-    if (context.strict && ignored.length > 0) throw new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, { field: 'tools' });
+    if (context.strict && ignored.length > 0)
+      throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
     return inSteps(context.progress, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
   }
   if (isDemanded || context.strict)
-    throw new Fault('invalid', `Web search cannot be had: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
+    throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
   return inner(call, context);
 }
 

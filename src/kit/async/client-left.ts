@@ -1,4 +1,4 @@
-/** The reason of a signal when the client is gone: nobody is left to be answered. */
+/** Abort reason: the client has disconnected, so that no answer can be delivered. */
 export class ClientLeft extends Error {
   constructor() {
     super('The client left.');
@@ -6,7 +6,7 @@ export class ClientLeft extends Error {
   }
 }
 
-/** Whoever wanted the answer does not want it any more, and said so. */
+/** Abort reason: the requester has cancelled the answer explicitly. */
 export class Cancelled extends ClientLeft {
   override readonly name: string = 'Cancelled';
 }

@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start; never jumps. */
   monotonic(): number;
-  /** Calls back once; the answer cancels. Does not keep the process alive. */
+  /** Calls back once. Does not keep the process alive. @returns a function that cancels it */
   after(milliseconds: number, then: () => void): () => void;
   /** Rejects with the signal's reason when it is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;

@@ -9,7 +9,7 @@ export interface FairSemaphore {
   /**
    * Runs a job that is one turn.
    *
-   * @throws QueueFull where the owner, or everybody together, has too much unfinished; the signal's reason while the job waits; what `close` was given
+   * @throws QueueFull if the owner, or all owners together, have too much unfinished work; the signal's reason while the job waits; what `close` was given
    */
   run<Result>(job: Job, work: () => Promise<Result>): Promise<Result>;
   /** Runs a job in pieces: `work` calls `turn` for each, one after the other. Throws as `run` does; an aborted signal ends the job before its next piece. */
@@ -21,7 +21,7 @@ export interface FairSemaphore {
 export interface Job {
   /** The user's id, as text. */
   readonly owner: string;
-  /** What it holds in memory until it is finished, in the unit of the bounds. */
+  /** Memory of the unfinished job, in the unit of the limits. */
   readonly size: number;
   readonly signal: AbortSignal;
 }
@@ -30,10 +30,10 @@ export interface Job {
 export type Turn = <Result>(size: number, piece: () => Promise<Result>) => Promise<Result>;
 
 export interface Bounds {
-  /** Turns that run at a time. */
+  /** Most concurrent turns. */
   readonly each: number;
   readonly all: number;
-  /** Unfinished jobs. An owner's first job is let in whatever its size; where `all` is reached, those still are who hold less than their share of it. */
+  /** Limits of unfinished jobs. The first job of an owner is admitted whatever its size; at the limit `all`, owners below their share are still admitted. */
   readonly unfinished: { readonly each: Load; readonly all: Load };
 }
 
@@ -42,9 +42,9 @@ export interface Load {
   readonly size: number;
 }
 
-/** Too much is unfinished, so that the job was not let in. */
+/** The job was rejected because of too much unfinished work. */
 export class QueueFull extends Error {
-  /** Whose bound is reached: the owner's own, or that of all together. */
+  /** The limit that was reached: that of the owner, or the total. */
   readonly whose: 'owner' | 'all';
 
   constructor(whose: QueueFull['whose']) {
@@ -54,7 +54,7 @@ export class QueueFull extends Error {
   }
 }
 
-/** What is known of an owner while jobs of theirs are unfinished, and until the others have caught up. */
+/** The state of an owner with unfinished jobs, and until the other owners have caught up. */
 interface Owner {
   readonly name: string;
   running: number;
@@ -71,9 +71,9 @@ interface Waiting {
   readonly fail: (reason: unknown) => void;
 }
 
-/** Milliseconds that a turn counts at least, so that turns too short to be measured are in turn too. */
+/** Minimum milliseconds that a turn counts, so that turns too short to measure are fair too. */
 const leastCharge = 0.1;
-/** Owners in memory above which those without a job are forgotten once the others have caught up with them. */
+/** Number of owners in memory above which those without a job are removed, once the others have caught up. */
 const manyOwners = 100;
 
 export const openFairSemaphore = (bounds: Bounds, clock: Pick<Clock, 'monotonic'> = systemClock): FairSemaphore => new OwnerTurns(bounds, clock);

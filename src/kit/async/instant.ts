@@ -1,6 +1,6 @@
 const form = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` when it is none. */
+/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` for any other text. */
 export function instantOf(text: string): number | undefined {
   const [, day] = form.exec(text) ?? [];
   if (day === undefined) return undefined;

@@ -6,7 +6,7 @@ interface EventListenerObject {
 
 /**
  * An AbortSignal and its controller in one, for every request. The platform's own makes 20 objects for a signal with a listener, among them closures that V8
- * lets outlive the young generation: 1.4 KB a request were promoted for it, and it took 3 µs.
+ * lets outlive the young generation: it cost 3 µs and 1.4 KB of promoted memory per request.
  */
 export class LightSignal implements AbortSignal {
   aborted = false;

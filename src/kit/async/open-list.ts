@@ -1,14 +1,14 @@
-/** Something that is in a list at most once and keeps its place there. */
+/** An item of at most one list. It stores its position there. */
 export interface Listed {
-  /** −1 outside. */
+  /** −1 if not in a list. */
   place: number;
 }
 
 /**
- * What is open at the moment, such as requests: added and removed all the time, looked through now and then.
+ * The currently open items, such as requests: added and removed constantly, iterated rarely.
  *
  * Not a Set: V8's Set makes a new table after every few dozen changes, and the one before points to the next. Once one of them is old, all later ones,
- * and the requests that stood in them, outlive the young generation: 60 µs of garbage collection a request, measured.
+ * and the requests in them, outlive the young generation: 60 µs of garbage collection per request, measured.
  */
 export class OpenList<T extends Listed> {
   readonly #members: T[] = [];
@@ -33,7 +33,7 @@ export class OpenList<T extends Listed> {
     member.place = -1;
   }
 
-  /** Calls back for each that is in it now; those who leave meanwhile are still seen. */
+  /** Calls back for each current item; items that are removed meanwhile are still visited. */
   forEach(look: (member: T) => void): void {
     this.#members.slice().forEach((member) => look(member));
   }

@@ -4,6 +4,6 @@ export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): 
     const leave = () => reject(signal.reason as Error);
     if (signal.aborted) leave();
     signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave)); // also where nobody waits: its rejection is handled
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave)); // its rejection is handled even without a waiter
   });
 }

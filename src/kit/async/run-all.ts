@@ -1,7 +1,7 @@
 /**
- * Takes steps one after the other, each whatever became of those before: for ends, where one failure must leave nothing else undone.
+ * Runs steps one after the other, even if earlier ones failed: for shutdowns, where one failure must not prevent the other steps.
  *
- * @throws the first failure, when all have been taken
+ * @throws the first failure, after all steps have run
  */
 export async function runAll(steps: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];

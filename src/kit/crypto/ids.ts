@@ -4,7 +4,7 @@ const alphabet = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const pool = Buffer.alloc(4096);
 let at = pool.length;
 
-/** `length` random characters of [0-9A-Za-z], 5.95 bits each. Takes chance in large draws: one system call serves 200 ids. */
+/** `length` random characters of [0-9A-Za-z], 5.95 bits each. Random bytes are read in large blocks: one system call serves 200 IDs. */
 export function randomText(length: number): string {
   const text = Buffer.allocUnsafe(length);
   for (let done = 0; done < length;) {
@@ -23,7 +23,7 @@ export function requestId(): string {
   return `req_${randomText(22)}`;
 }
 
-/** 32 fresh bytes for a key. */
+/** 32 random bytes for a key. */
 export function randomKey(): Buffer {
   return randomBytes(32);
 }

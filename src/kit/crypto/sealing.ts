@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Keeps secrets at rest: what was sealed for one context opens for that context only. */
+/** Encrypts secrets at rest. An envelope can be opened only with the context it was sealed for. */
 export interface Sealer {
   /** Any bytes → an envelope, 61 bytes longer. `context` says what it is for and is not part of the envelope: `provider-key/openai`. */
   seal(plain: Uint8Array, context: string): Buffer;
-  /** @throws SealBroken: another key, another context, or a changed byte. Which of them cannot be told. */
+  /** @throws SealBroken: wrong key, wrong context, or changed bytes; the cause cannot be distinguished. */
   open(sealed: Uint8Array, context: string): Buffer;
 }
 

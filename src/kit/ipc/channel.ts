@@ -1,28 +1,28 @@
-/** What one side of a channel answers: a function for each name. */
+/** The requests that one side of a channel answers: a function for each name. */
 export type Answers = Readonly<Record<string, (question: never) => unknown>>;
 
-/** What messages go over, as a process and its child have it. Each arrives once and in order, or the wire closes. */
+/** The transport of messages between a process and its child. Each message arrives once and in order, or the wire closes. */
 export interface Wire {
-  /** What cannot be sent any more is dropped: the wire is closed, or closes now. */
+  /** Drops a message that cannot be sent any more: the wire is closed, or closes now. */
   send(message: object): void;
   onMessage(listen: (message: unknown) => void): void;
   /** Called once. */
   onClose(listen: () => void): void;
 }
 
-/** A refusal on its way: what of it is sent, and what is thrown at the other end. */
+/** Converts an error to a message, and the message to the error that the other side throws. */
 export interface Refusals {
   said(error: unknown): unknown;
   heard(said: unknown): Error;
-  /** What a question meets that can have no answer any more. */
+  /** The error of a request that can no longer be answered. */
   closed(): Error;
 }
 
-/** This side's way to ask the other. `Theirs`: what the other side answers. */
+/** Sends requests to the other side. `Theirs`: the requests that the other side answers. */
 export interface Channel<Theirs extends Answers> {
   /** @throws what the other side threw, by way of `Refusals`; `closed()` when the wire closes before the answer */
   ask<Name extends keyof Theirs & string>(name: Name, ...question: Parameters<Theirs[Name]>): Promise<Awaited<ReturnType<Theirs[Name]>>>;
-  /** Asks, and does not care for the answer. */
+  /** Sends a request and ignores the answer. */
   tell<Name extends keyof Theirs & string>(name: Name, ...question: Parameters<Theirs[Name]>): void;
 }
 
@@ -32,8 +32,8 @@ type Message =
   | { readonly type: 'refusal'; readonly id: number; readonly refusal: unknown };
 
 /**
- * Questions and answers, both ways, over one wire between two processes of ours: what arrives is taken at its word.
- * Questions are begun in the order in which they were asked; answers may overtake each other.
+ * Requests and answers in both directions over one wire between two processes of Dragoman; messages are trusted without validation.
+ * Requests start in the order in which they were sent; answers may overtake each other.
  */
 export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, refusals: Refusals): Channel<Theirs> {
   const waiting = new Map<number, PromiseWithResolvers<never>>();

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-/** What is wrong with a value and where. `field` is a path as a client would write it: `messages[0].content`; empty for the value itself. */
+/** A schema violation. `field` is a path as a client would write it: `messages[0].content`; empty for the value itself. */
 export interface Problem {
   readonly field: string;
   readonly message: string;
@@ -9,8 +9,8 @@ export interface Problem {
 }
 
 /**
- * A schema as a function: outside data goes in as `unknown` and comes out typed, or the refusal is thrown.
- * Right values cost one compiled check; only a wrong one is walked again to find the words.
+ * Turns a schema into a function that takes `unknown`, returns the typed value and throws on a violation.
+ * A valid value costs one compiled check; only an invalid one is walked a second time for the message.
  */
 export function checked<Schema extends TSchema>(schema: Schema, refuse: (problem: Problem) => Error): (value: unknown) => Static<Schema> {
   let check: ((value: unknown) => boolean) | undefined;
@@ -43,7 +43,7 @@ interface Rule {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** What the pattern asks for, in words: `must be an e-mail address`. */
+  /** The message for a text that does not match the pattern: `must be an e-mail address`. */
   readonly expected?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -99,7 +99,7 @@ function objectProblem(rule: Rule, value: Record<string, unknown>, field: string
   });
 }
 
-/** Of several forms none fits: speak of the one that was meant, which is the one of the same `type` word, else of the same JSON type. */
+/** If no alternative of a union matches, the message is about the intended one: the one with the same `type` member, else the same JSON type. */
 function nearest(forms: readonly Rule[], value: unknown, field: string): Problem {
   const rules = forms.flatMap(plain);
   if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
@@ -122,7 +122,7 @@ function nearest(forms: readonly Rule[], value: unknown, field: string): Problem
   return wrong(field, `must be ${choice([...new Set([...consts, ...types])])}`);
 }
 
-/** Forms within forms are forms. */
+/** The alternatives of a union, nested unions included. */
 function plain(rule: Rule): readonly Rule[] {
   return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
 }

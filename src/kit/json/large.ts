@@ -6,14 +6,14 @@ import { BadJson, scan, type JsonLimits, type JsonText } from './scan.ts';
  * strings without escapes, such as pictures in base64, are put into the value as they are, and what is left is small enough to be parsed.
  */
 
-/** Bytes from which on it is worth it. */
+/** Bytes. Smaller texts are parsed at once. */
 export const largeBytes = 1_048_576;
-/** Of all but long plain strings: more text than any model reads. */
+/** Bytes. Limit for everything but long plain strings: more text than any model accepts. */
 const mostText = 8_388_608;
-/** Each costs when it is read and when it is written again: a text with so many takes up to 40 ms. */
+/** Most long strings in one text. Each costs time to read and to write: this number takes up to 40 ms. */
 const mostEscapes = 500_000;
 
-/** The value of a JSON text, and where its members stand. @throws BadJson */
+/** Parses a JSON text; also returns the places of its members. @throws BadJson */
 export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): Promise<JsonText> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const long: number[] = [];
@@ -33,7 +33,7 @@ export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimi
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** The text of a long plain string. Without escapes it may be cut anywhere; what JSON does not allow in it is refused. */
+/** The text of a long plain string. Without escapes it may be cut anywhere; characters that JSON forbids are rejected. */
 async function plainText(quoted: Buffer): Promise<string> {
   let text = '';
   for (let at = 1; at < quoted.length - 1; at += turnBytes) {
@@ -46,7 +46,7 @@ async function plainText(quoted: Buffer): Promise<string> {
 /** Bytes of a long string that are read or written in one turn. */
 const turnBytes = 4_194_304;
 
-/** A value as JSON, in turns: its long strings are written piece by piece. */
+/** Serializes a value as JSON in several turns: long strings are written piece by piece. */
 export async function writeLargeJson(value: unknown): Promise<Uint8Array> {
   const name = crypto.randomUUID();
   const texts: string[] = [];
@@ -71,7 +71,7 @@ export async function writeLargeJson(value: unknown): Promise<Uint8Array> {
 /** Characters. */
 const longText = 65_536;
 
-/** The same JSON with a mark in place of each long string that stands for itself: nobody can have known the marks before. */
+/** Replaces each long ASCII string without escapes by a mark. Marks are random, so that a client cannot forge them. */
 function withoutPlain(buffer: Buffer, long: readonly number[]): { readonly rest: Buffer; readonly plain: ReadonlyMap<string, Buffer> } {
   const pieces: Buffer[] = [];
   const plain = new Map<string, Buffer>();

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * JSON from a stranger. `JSON.parse` alone spends seconds on 10 MB of `[`, takes the last of two equal keys and lets `1e309` become Infinity;
- * one pass over the bytes refuses these first. It also notes where the members of the outermost object stand, so that one of them can be changed without writing the rest again.
+ * Parses untrusted JSON. `JSON.parse` alone spends seconds on 10 MB of `[`, takes the last of two equal keys and lets `1e309` become Infinity;
+ * one pass over the bytes refuses these first. It also records the places of the members of the outermost object, so that one of them can be replaced without serializing the rest again.
  */
 
-/** Why a text is no JSON that we take. The sentence is for whoever sent it and repeats nothing of the text. */
+/** Why a JSON text was rejected. The message is for the sender and quotes nothing of the text. */
 export class BadJson extends Error {
-  /** The member of the outermost object in which it was found, where there is one. */
+  /** The member of the outermost object that contains the problem, if any. */
   readonly member: string | undefined;
 
   constructor(message: string, member?: string) {
@@ -18,19 +18,19 @@ export class BadJson extends Error {
 }
 
 export interface JsonLimits {
-  /** Objects and arrays inside each other; 64 unless told. */
+  /** Deepest nesting of objects and arrays; default 64. */
   readonly maxDepth: number;
-  /** Values and keys in all; 1,000,000 unless told. */
+  /** Most values and keys in total; default 1,000,000. */
   readonly maxTokens: number;
-  /** What counts as more than one of them. */
+  /** Number of values that each kind of token counts as. */
   readonly weights: { readonly string: number; readonly list: number; readonly object: number };
 }
 
-/** Where the members of the outermost object stand, four byte offsets each: its key with the quotes, its value. Empty where the text is no object. */
+/** The places of the members of the outermost object, four byte offsets each: key with quotes, value. Empty if the text is not an object. */
 export type MemberOffsets = readonly number[];
 
 /**
- * The value of a JSON text.
+ * Parses a JSON text.
  *
  * @throws BadJson
  */
@@ -38,13 +38,13 @@ export function parseJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): unkn
   return readJson(bytes, limits).value;
 }
 
-/** What was read. */
+/** A parsed text. */
 export interface JsonText {
   readonly value: unknown;
   readonly places: MemberOffsets;
 }
 
-/** The value of a JSON text, and where its members stand. @throws BadJson */
+/** Parses a JSON text; also returns the places of its members. @throws BadJson */
 export function readJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): JsonText {
   const buffer = bufferOf(bytes);
   const places = scan(buffer, limits);
@@ -56,7 +56,7 @@ export function readJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): JsonT
 }
 
 /**
- * The same bytes with other values for some members; a member that is not there is put in front. Values are JSON texts.
+ * Returns the bytes with some members replaced; an absent member is inserted at the front. Values are JSON texts.
  *
  * @param bytes one valid JSON object
  * @param places of these bytes
@@ -89,22 +89,22 @@ function keyAt(buffer: Buffer, quote: number, end: number): string {
   return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
 }
 
-/** Keys of one object. Nobody means more, and to compare them costs. */
+/** Most keys of one object: comparing keys takes time, and no valid request has more. */
 const mostKeys = 10_000;
-/** Up to here the keys of an object are compared by hash and bytes; beyond it as a set, which chosen keys can't make slow. */
+/** Up to this number, the keys of an object are compared by hash and bytes; beyond it in a set, which colliding keys cannot slow down. */
 const fewKeys = 16;
-/** Bytes from which on a string is told of as a long one. */
+/** Bytes. Minimum length of a string that is reported as long. */
 const longString = 16_384;
-/** Characters of white space between values: to pass over them takes 20 ms. */
+/** Characters of white space between values: to skip them takes 20 ms. */
 const mostBlanks = 4_194_304;
-/** What a number with a large exponent, a key with escapes, or one of many keys costs more than a plain token. */
+/** Extra cost, in tokens, of a number with a large exponent, a key with escapes, and a key of a large object. */
 const dear = 9;
 
 /**
- * Looks for what `JSON.parse` would not refuse, or too late. What it lets through need not be valid JSON.
+ * Rejects what `JSON.parse` would accept, or reject too late. A text that passes need not be valid JSON.
  * Measured (Node 26; in brackets `JSON.parse` with decoding): 0.8 µs (1.4) at 1 KB of chat, 1.2 µs (12) at 20 KB, 14 µs (43) at 33 KB with ten tools; 10 MB of `[` 0.2 ms, 5 million zeros 25 ms.
  *
- * @param long is given the places of long strings that are values: the offset of the quote before each, and that after the quote behind it
+ * @param long receives the places of long string values: the offset of the opening quote and the offset after the closing quote
  * @throws BadJson
  */
 export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, long?: number[]): MemberOffsets {
@@ -117,7 +117,7 @@ export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, long?:
   }
 }
 
-/** Where the key of the outermost object's member stands whose value is being read; before 0 where there is none. */
+/** Offset of the key of the outermost member whose value is being read; negative if there is none. */
 const open = { from: -1, to: -1 };
 
 const alike: JsonLimits['weights'] = { string: 1, list: 1, object: 1 };
@@ -131,7 +131,7 @@ function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights
   let inObject = false;
   let keyNext = false; // the next string is a key
   let tokens = 0;
-  let key = -1; // of the outermost object: where the key of the value that is being read stands
+  let key = -1; // offset of the outermost member's key whose value is being read
   let keyEnd = 0;
   let start = -1; // of that value
   let last = 0; // the byte after the last token
@@ -233,8 +233,8 @@ function endOfPlain(buffer: Buffer, from: number): number {
 }
 
 /**
- * The closing quote of a string. Read byte by byte at first; then the search is native, until quotes that are escaped follow closely.
- * Measured: a start of 8 to 32 bytes is alike, none and 64 are dearer.
+ * Finds the closing quote of a string: byte by byte at first, then by native search, unless escaped quotes are frequent.
+ * Measured: starting with 8 to 32 bytes makes no difference; 0 and 64 are slower.
  */
 function endOfString(buffer: Buffer, from: number): number {
   let near = 16;
@@ -265,7 +265,7 @@ function endOfWord(buffer: Buffer, from: number): number {
   return at;
 }
 
-/** Up to 200 characters with an exponent of at most two digits a number stays finite. */
+/** A number of up to 200 characters with an exponent of at most two digits is finite. */
 function mayOverflow(buffer: Buffer, from: number, to: number): boolean {
   if (to - from > 200) return true;
   for (let at = from; at < to; at++) {
@@ -275,7 +275,7 @@ function mayOverflow(buffer: Buffer, from: number, to: number): boolean {
 }
 
 /*
- * The keys of the objects that are open, by depth. A scan is one synchronous piece of work, so all scans share this memory; what an earlier one left is never read.
+ * The keys of the objects that are open, by depth. A scan is synchronous, so all scans share this memory; leftovers of earlier scans are never read.
  */
 const isObject: number[] = [];
 const counts: number[] = [];
@@ -287,7 +287,7 @@ function noKeys(depth: number): void {
   sets[depth] = undefined;
 }
 
-/** A key without escapes. @returns what it costs more than others. @throws BadJson for one that is there already, and for `__proto__` */
+/** A key without escapes. @returns its extra cost. @throws BadJson for a duplicate key and for `__proto__` */
 function notePlain(buffer: Buffer, from: number, to: number, depth: number): number {
   const count = counts[depth]!;
   if (sets[depth] || count === fewKeys) {
@@ -332,7 +332,7 @@ function same(buffer: Buffer, one: number, other: number, length: number): boole
 const twice = () => new BadJson('An object has the same key twice.');
 const forbidden = () => new BadJson('An object has the key __proto__.');
 
-/** What a key with escapes means. */
+/** Decodes a key with escapes. */
 function spelled(buffer: Buffer, quote: number, close: number): string {
   try {
     return JSON.parse(buffer.toString('utf8', quote, close + 1)) as string;

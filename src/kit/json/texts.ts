@@ -2,9 +2,9 @@ type Each = (text: string) => string;
 
 /**
  * JSON text with its texts replaced: strings and names of members, and numbers too (a card number may be written as one; it becomes a string if it is replaced).
- * What is not replaced stays as it was, byte for byte, and what was JSON is JSON.
+ * Everything else stays the same, byte for byte, and the result is valid JSON.
  *
- * @returns nothing where the text is not JSON
+ * @returns undefined if the text is not JSON
  */
 export function withJsonTexts(json: string, each: Each): string | undefined {
   if (!isJson(json)) return undefined;
@@ -47,7 +47,7 @@ function numberEnd(json: string, start: number): number {
   return end;
 }
 
-/** A value of JSON with its strings replaced; names and numbers stay. The same value where none was. */
+/** A value of JSON with its strings replaced; names and numbers stay. Returns the same value if no string was replaced. */
 export function withStrings<Value>(value: Value, each: Each): Value {
   return replaced(value, each) as Value;
 }
@@ -65,7 +65,7 @@ function replaced(value: unknown, each: Each): unknown {
   return changed ? copy : value;
 }
 
-/** Signatures, encrypted thoughts and pictures: nobody reads them, and one changed letter spoils them. */
+/** Signatures, encrypted thoughts and pictures: they are not readable text, and one changed character makes them invalid. */
 const isOpaque = (text: string) => text.length >= 40 && /^(?:data:[\w/+.-]+;base64,)?[\w+/=-]+$/.test(text);
 
 function isJson(text: string): boolean {

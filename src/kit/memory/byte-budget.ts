@@ -1,27 +1,27 @@
-/** Takes bytes that one request holds in memory. */
+/** Accounts for the memory of one request. */
 export interface Memory {
-  /** Counts bytes that are about to be held, until the request is over. @returns false where there is no room: then they must not be held */
+  /** Reserves bytes until the end of the request. @returns false if the budget is used up: the bytes must then not be held */
   take(bytes: number): boolean;
 }
 
-/** The same for what cannot be done without. */
+/** The same for memory that the request cannot do without. */
 export interface NeededMemory {
-  /** @throws Fault `overloaded` where there is no room */
+  /** @throws Fault `overloaded` if the budget is used up */
   need(bytes: number): void;
 }
 
-/** Bytes that large requests may hold: of everybody, and of one owner. */
+/** Limits of the memory of large requests (bytes): in total, and per owner. */
 export interface ByteLimits {
   readonly total: number;
   readonly each: number;
 }
 
-/** A request that holds no more than this is never refused: how many of them there are is bounded by the connections. Counting it costs one addition. */
+/** A request up to this size (bytes) is never refused: the connection limit bounds the number of such requests. Counting it costs one addition. */
 const freeBytes = 65_536;
 
 /**
- * The memory that large requests may hold together: `total` bytes in this process, and `each` for one owner. A request may always go on that is the only large
- * one of its owner, or of the process: it has limits of its own.
+ * The memory budget of large requests: `total` bytes in this process and `each` bytes per owner. The only large request of its owner, or of the process, is
+ * always allowed: it has limits of its own.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -40,14 +40,14 @@ export class ByteBudget {
     return this.#held;
   }
 
-  /** May a request of this owner, which holds `from` bytes, hold `to`? */
+  /** Whether a request of this owner may grow from `from` to `to` bytes. */
   hasRoom(owner: number, from: number, to: number): boolean {
     if (to <= freeBytes) return true;
     const others = (this.#owned.get(owner) ?? 0) - counted(from);
     return (others === 0 || others + to <= this.#each) && (this.#held === from || this.#held - from + to <= this.#total);
   }
 
-  /** A request of this owner, which held `from` bytes, holds `to`. */
+  /** Records that a request of this owner has changed from `from` to `to` bytes. */
   change(owner: number, from: number, to: number): void {
     this.#held += to - from;
     const more = counted(to) - counted(from);
@@ -58,11 +58,11 @@ export class ByteBudget {
   }
 }
 
-/** What one piece of work holds of a budget. */
+/** The share of one piece of work in a budget. */
 export interface OwnMemory extends Memory {
-  /** Counts bytes that are held already. */
+  /** Counts bytes that are already in memory. */
   add(bytes: number): void;
-  /** The work is over: nothing is held any more. */
+  /** Ends the work and releases its bytes. */
   letGo(): void;
 }
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
 /**
- * The certificates of a PEM file.
- * @throws Error with a sentence, when it cannot be read or has none
+ * Reads the certificates of a PEM file.
+ * @throws Error with a message for operators, if the file cannot be read or has no certificate
  */
 export function certificatesIn(file: string): readonly string[] {
   let text: string;
@@ -25,7 +25,7 @@ export function certificatesIn(file: string): readonly string[] {
   return found;
 }
 
-/** Trusts these besides the authorities that the runtime trusts, those of NODE_EXTRA_CA_CERTS included. Made once: it reads some 150 certificates. */
+/** A TLS context that trusts these certificates in addition to those of the runtime and of NODE_EXTRA_CA_CERTS. Created once, since it parses some 150 certificates. */
 export function trusting(certificates: readonly string[]): SecureContext {
   return createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });
 }

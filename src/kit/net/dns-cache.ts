@@ -2,7 +2,7 @@ import { lookup as systemLookup, type LookupAddress, type LookupOptions } from '
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../async/clock.ts';
 
-/** As `dns.lookup` with `all`. */
+/** The signature of `dns.lookup` with `all`. */
 export type Lookup = (
   host: string,
   options: LookupOptions & { readonly all: true },
@@ -15,14 +15,14 @@ interface Name {
   readonly foundAt: number;
 }
 
-/** Asked for again after so long; while that takes longer than the patience, or fails, what was found before holds for an hour. Failures are not kept. */
+/** An entry is refreshed after 30 s. While the lookup is slow (more than 500 ms) or fails, the old entry is used for up to an hour. Failures are not cached. */
 const freshMilliseconds = 30_000;
 const staleMilliseconds = 3_600_000;
 const patienceMilliseconds = 500;
 
 /**
- * Finds the addresses of host names, for connections. The system's own lookup blocks one of few threads until it answers, which may take many seconds: so a
- * name is looked up once at a time, whoever waits for it, and a name that was found is not waited for again while the system is slow.
+ * DNS cache for connections. The lookup of the system blocks one of a few threads until it answers, which may take many seconds: so there is one lookup per
+ * name at a time, shared by all callers, and a slow lookup of a cached name is not waited for.
  */
 export function rememberingLookup(clock: Clock, lookup: Lookup = systemLookup): LookupFunction {
   const known = new Map<string, Name>();

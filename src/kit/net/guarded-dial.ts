@@ -5,27 +5,27 @@ import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
 import { orAborted } from '../async/or-aborted.ts';
 import { isMetadata, isPublic } from './public-addresses.ts';
 
-/** The network, as far as it is asked before a connection is opened. */
+/** The network operations that precede a connection. */
 export interface Outside {
-  /** The addresses of a host. `trusted`: the operator named it, so that the system's own files may know it. */
+  /** The addresses of a host. `trusted`: the operator configured the host, so the hosts file of the system applies. */
   resolve(host: string, trusted: boolean): Promise<readonly string[]>;
-  /** Where an address is dialled. */
+  /** The address and port to connect to. */
   at(address: string): string;
 }
 
 export interface DialSettings {
-  /** Exceptions, as `scheme://host:port`: there private addresses are fetched too. */
+  /** Exceptions, as `scheme://host:port`: for these origins private addresses are allowed. */
   readonly allow: readonly string[];
-  /** An HTTP proxy for all hosts but those in `noProxy`; empty: none. It is told the address that was checked, never the name. */
+  /** An HTTP proxy for all hosts except those in `noProxy`; empty: none. It receives the checked address, never the name. */
   readonly proxy: string;
   readonly noProxy: string;
   readonly secureContext?: SecureContext | undefined;
   readonly outside: Outside;
-  /** For the connection. */
+  /** Options of the connection. */
   readonly seconds: number;
 }
 
-/** Checks the addresses of a host, and dials only those that were checked. */
+/** Checks the addresses of a host and connects only to checked ones. */
 export class GuardedDial {
   readonly #settings: DialSettings;
   readonly #exceptions: ReadonlySet<string>;
@@ -35,7 +35,7 @@ export class GuardedDial {
     this.#exceptions = new Set(settings.allow.map((origin) => new URL(origin).origin));
   }
 
-  /** The checked addresses of a URL's host. @throws Error for a URL that is not to be fetched */
+  /** The checked addresses of a URL's host. @throws Error for a URL that must not be fetched */
   async addresses(url: URL, signal: AbortSignal): Promise<readonly string[]> {
     if (!/^https?:$/.test(url.protocol) || url.username || url.password) throw new Error('Not a plain http or https address.');
     const { outside } = this.#settings;
@@ -47,7 +47,7 @@ export class GuardedDial {
     return addresses.map((address) => outside.at(address));
   }
 
-  /** @param addresses of the host, checked: no other is dialled */
+  /** @param addresses checked addresses of the host; no others are used */
   to(url: URL, addresses: readonly string[]): { readonly dispatcher: Dispatcher; readonly origin: string } {
     const { proxy, noProxy, secureContext, seconds } = this.#settings;
     const tls = { ...(secureContext ? { secureContext } : {}), ...(isIP(url.hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: url.hostname }) };
@@ -80,7 +80,7 @@ function pinned(addresses: readonly string[]): LookupFunction {
   return (_host, { all }, then) => (all ? then(null, found) : then(null, found[0]!.address, found[0]!.family));
 }
 
-/** As curl reads NO_PROXY: names, with or without a leading dot, and all that ends in them. */
+/** Reads NO_PROXY as curl does: each name, with or without a leading dot, also matches its subdomains. */
 function isDirect({ hostname, port }: URL, noProxy: string): boolean {
   return noProxy.split(/[\s,]+/).some((entry) => {
     const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
@@ -89,7 +89,7 @@ function isDirect({ hostname, port }: URL, noProxy: string): boolean {
   });
 }
 
-/** The servers of the name system are asked directly: the system's own lookup blocks one of few threads for as long as a hostile server likes. */
+/** Queries DNS servers directly: the lookup of the system blocks one of a few threads for as long as a hostile server chooses. */
 export function theInternet(): Outside {
   let resolver: Resolver | undefined;
   return {

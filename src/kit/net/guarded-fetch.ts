@@ -6,9 +6,8 @@ import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
 import { GuardedDial, theInternet, type DialSettings, type Outside } from './guarded-dial.ts';
 
 /**
- * The only way to fetch an address that a user chose. One parser reads an address (WHATWG), every address of its host is checked, and the
- * one that was checked is the one that is dialled, so that a name cannot lead elsewhere a moment later. Redirects are followed by hand, each as if it were
- * the first.
+ * The only way to fetch a URL that a user chose. One parser (WHATWG) reads the URL, every address of its host is checked, and the connection uses a checked
+ * address, so that DNS rebinding has no effect. Redirects are followed by hand, with the same checks.
  */
 export interface GuardedFetch {
   /** @throws NotFetched; QueueFull; UpstreamError `no-room`; or the signal's reason */
@@ -17,31 +16,31 @@ export interface GuardedFetch {
 
 export interface Wanted {
   readonly url: string;
-  /** Whose wish it is: of each so many are fetched at a time. */
+  /** The owner, for the limit of concurrent fetches per owner. */
   readonly owner: string;
   readonly signal: AbortSignal;
-  /** Of the content, decompressed. */
+  /** Limit of the decompressed content (bytes). */
   readonly maxBytes: number;
-  /** Is this MIME type wanted? Lower-case, without parameters; empty where none is named. */
+  /** Whether a MIME type is accepted. Lower-case, without parameters; empty if the response names none. */
   takes(type: string): boolean;
-  /** Where the content counts; absent: nowhere. */
+  /** The memory budget that the content counts towards; absent: none. */
   readonly memory?: Memory | undefined;
-  /** Sent along, but not to another origin than that of the address. */
+  /** Headers for the origin of the URL; not sent to other origins. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Present: it is posted, and no redirect is followed. */
+  /** Present: the request is a POST, and redirects are not followed. */
   readonly body?: string;
 }
 
 export interface Fetched {
   readonly bytes: Uint8Array;
   readonly type: string;
-  /** As the content type names it, lower-case. */
+  /** The MIME type of the content type, lower-case. */
   readonly charset: string | undefined;
-  /** Where it was found in the end. */
+  /** The final URL after redirects. */
   readonly url: string;
 }
 
-/** It could not be had. One text for all reasons: nobody is to learn from it what there is in a network. The cause is for the log. */
+/** The fetch failed. All reasons share one message, so that it reveals nothing about a network. The cause is for the log. */
 export class NotFetched extends Error {
   constructor(cause: unknown) {
     super('The address cannot be fetched, or what is there is not taken.', { cause });
@@ -52,23 +51,23 @@ export class NotFetched extends Error {
 export interface GuardSettings extends Omit<DialSettings, 'outside' | 'seconds'> {
   readonly clock: Clock;
   readonly outside?: Outside | undefined;
-  /** All of it, redirects included; 10 when absent. */
+  /** Deadline of the whole fetch, redirects included; default 10. */
   readonly seconds?: number;
 }
 
 const mostRedirects = 5;
 const longestUrl = 8192;
 const redirects = new Set([301, 302, 303, 307, 308]);
-/** Sizes are requests: each holds little until it is fetched. */
+/** Sizes count requests, since a waiting one needs little memory. */
 const bounds = { each: 4, all: 32, unfinished: { each: { jobs: 68, size: Infinity }, all: { jobs: 1000, size: Infinity } } };
 
 export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10, ...settings }: GuardSettings): GuardedFetch {
   stepOverContinue();
   const dial = new GuardedDial({ ...settings, outside, seconds });
   const users = openFairSemaphore(bounds, clock);
-  const watch = { clock, add() {}, delete() {} }; // the deadline is for all of it
+  const watch = { clock, add() {}, delete() {} }; // one deadline covers the whole fetch
 
-  /** One request. @param then what is done with its answer while the connection is there */
+  /** One request. @param then handles the response while the connection is open */
   async function ask<Result>(
     url: URL,
     { headers, body }: Pick<Wanted, 'headers' | 'body'>,

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /**
- * Which addresses are the internet's, and not those of a machine, a network or a cloud. https://www.iana.org/assignments/iana-ipv4-special-registry
+ * Tells public internet addresses from those of a machine, a private network or a cloud. https://www.iana.org/assignments/iana-ipv4-special-registry
  * and the registry of IPv6 beside it.
  */
 
@@ -24,19 +24,19 @@ for (const [network, length] of [
   ['224.0.0.0', 3],
 ] as const)
   special.addSubnet(network, length, 'ipv4');
-special.addAddress('168.63.129.16', 'ipv4'); // a cloud's own, though it looks public
-/** Of IPv6 one eighth is given out. The rest is private, or IPv4 in disguise (mapped, compatible, NAT64). */
+special.addAddress('168.63.129.16', 'ipv4'); // an internal address of a cloud, in a public range
+/** Only one eighth of IPv6 is allocated. The rest is private or embeds IPv4 (mapped, compatible, NAT64). */
 const given = new BlockList();
 given.addSubnet('2000::', 3, 'ipv6');
 for (const [network, length] of [
   ['2001::', 23], // Teredo and others
   ['2001:db8::', 32],
-  ['2002::', 16], // 6to4: IPv4 in disguise
+  ['2002::', 16], // 6to4: embeds IPv4
   ['3fff::', 20],
 ] as const)
   special.addSubnet(network, length, 'ipv6');
 
-/** @param address as the system gives it. False for what is no address, and for those of this machine's own interfaces */
+/** @param address as the system reports it. False for an invalid address and for those of this machine's interfaces */
 export function isPublic(address: string): boolean {
   const version = isIP(address);
   if (version === 0 || address.includes('%')) return false;
@@ -44,7 +44,7 @@ export function isPublic(address: string): boolean {
   return !special.check(address, version === 6 ? 'ipv6' : 'ipv4') && !isOwn(address, version);
 }
 
-/** Where clouds tell a machine its secrets: nothing that has a name leads there, whatever it is excepted from. */
+/** Metadata services of clouds: no host name may resolve to them, even with an exception. */
 const telltale = new BlockList();
 telltale.addSubnet('169.254.0.0', 16, 'ipv4');
 telltale.addAddress('168.63.129.16', 'ipv4');

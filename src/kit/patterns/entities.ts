@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net';
 
-/** Personal data that has a form of its own, by the name that stands in its place. */
+/** Kinds of personal data with a recognizable format, by the name of their placeholder. */
 export const entities = ['email', 'phone', 'credit-card', 'iban', 'ip-address', 'us-ssn'] as const;
 export type Entity = (typeof entities)[number];
 
-/** Other names that are in use for them. */
+/** Common aliases of these names. */
 const otherNames: Readonly<Record<string, Entity>> = {
   'e-mail': 'email',
   'email-address': 'email',
@@ -32,10 +32,10 @@ export interface Found {
   readonly to: number;
 }
 
-/** What stands in the place of a piece that was taken out. */
+/** The placeholder that replaces a match. */
 export const placeholder = (name: string): string => `[${name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}]`;
 
-/** All of a kind in a text, in order. Each takes time in proportion to the text, whoever wrote it. */
+/** Finds all matches of a kind in a text, in order. Each search takes linear time, even on hostile text. */
 export const finders: Readonly<Record<Entity, (text: string) => Iterable<Found>>> = {
   email: emails,
   phone: phones,
@@ -51,7 +51,7 @@ function matching(pattern: RegExp): (text: string) => Iterable<Found> {
   };
 }
 
-/** Looked for from the sign in the middle: 64 letters before it and 253 behind it are the most (RFC 5321, 4.5.3.1). */
+/** Searched from the @ outwards: at most 64 characters before it and 253 after it (RFC 5321, 4.5.3.1). */
 function* emails(text: string): Iterable<Found> {
   let end = 0;
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
@@ -65,7 +65,7 @@ function* emails(text: string): Iterable<Found> {
 
 const localSign = /[\p{L}\p{N}._%+'-]/u;
 
-/** Where the local part that ends at a place begins. */
+/** The start of the local part that ends at a given position. */
 function localStart(text: string, to: number, least: number): number {
   let from = to;
   while (from > least) {
@@ -77,7 +77,7 @@ function localStart(text: string, to: number, least: number): number {
   return from;
 }
 
-/** International (E.164, 8 to 15 digits), or national in groups. A plain row of digits is no phone number. */
+/** International (E.164, 8 to 15 digits), or national in groups. A plain run of digits is not a phone number. */
 const phonePatterns = [
   /(?<![\w+])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){7,14}(?!\d)/g,
   /(?<![\w+-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])/g,
@@ -94,7 +94,7 @@ function* phones(text: string): Iterable<Found> {
     }
 }
 
-/** 13 to 19 digits, perhaps in groups, whose Luhn sum is right (ISO/IEC 7812-1) and which begin as payment cards do. */
+/** 13 to 19 digits, optionally in groups, with a valid Luhn checksum (ISO/IEC 7812-1) and the prefix of a payment network. */
 function* cards(text: string): Iterable<Found> {
   for (const row of text.matchAll(/\d+(?:[ -]\d+)*/g)) {
     if (row[0].length < shortestCard) continue;
@@ -116,10 +116,10 @@ function* cards(text: string): Iterable<Found> {
 
 const shortestCard = 13;
 const longestCard = 19;
-/** Groups that somebody writes a card number in. */
+/** Usual groupings of a card number. */
 const mostGroups = 7;
 
-/** How the numbers of the networks begin, and how long they are. */
+/** Prefixes and lengths of card numbers by network. */
 const cardForm = /^(?:4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}(?:\d\d)?|35\d{14,17}|(?:5[06-9]|6\d)\d{11,17})$/;
 
 function isCard(digits: string): boolean {
@@ -133,7 +133,7 @@ function isCard(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** How long an IBAN is in each country (SWIFT's registry, ISO 13616). */
+/** Length of an IBAN by country (SWIFT's registry, ISO 13616). */
 const ibanLengths = new Map(
   `AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22
 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30
@@ -142,7 +142,7 @@ NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 
     .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
 );
 
-/** With or without spaces, as long as its country has it, and with the right checksum (ISO 7064, MOD 97-10). */
+/** With or without spaces, of the length of its country, and with a valid checksum (ISO 7064, MOD 97-10). */
 function* ibans(text: string): Iterable<Found> {
   let end = 0;
   for (const { index } of text.matchAll(/(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}/g)) {
@@ -176,7 +176,7 @@ const ipv4 = /(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d
 
 function* addresses(text: string): Iterable<Found> {
   yield* matching(ipv4)(text);
-  // More colons than an address can have are nobody's address; two of them and a digit are the least.
+  // An IPv6 address has at most 45 characters, at least two colons and a hexadecimal digit. Checking this first skips long runs of colons.
   for (const { index, 0: run } of text.matchAll(/(?<![\w:.])[0-9A-Fa-f:]+(?:\.[0-9]+)*(?![\w:])/g))
     if (run.length <= 45 && /:.*:/.test(run) && /[0-9A-Fa-f]/.test(run) && isIPv6(run)) yield { from: index, to: index + run.length };
 }

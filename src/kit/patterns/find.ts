@@ -1,12 +1,12 @@
 import { writtenPattern } from './written-pattern.ts';
 import { finders, placeholder, type Entity, type Found } from './entities.ts';
 
-/** What is looked for. */
+/** The patterns to search for. */
 export type Sought =
   | { readonly type: 'pattern'; readonly pattern: string; /** What stands in the place of what was found. */ readonly mask: string }
   | { readonly type: 'entities'; readonly entities: readonly Entity[] };
 
-/** @returns the text with everything that was found masked; nothing where there was nothing */
+/** @returns the text with its matches masked; undefined without a match */
 export function masked(text: string, sought: Sought): string | undefined {
   if (sought.type === 'pattern') return without(text, matches(text, patternOf(sought.pattern)), () => sought.mask);
   let left: string | undefined;
@@ -18,7 +18,7 @@ export function masked(text: string, sought: Sought): string | undefined {
 const order: readonly Entity[] = ['email', 'iban', 'credit-card', 'us-ssn', 'ip-address', 'phone'];
 const inOrder = (wanted: readonly Entity[]) => order.filter((entity) => wanted.includes(entity));
 
-/** Signs in their plain form, each in its own place: full-width forms, spaces and hyphens that do not break a line, dashes, Arabic and Persian digits. */
+/** Replaces characters by their plain form without moving any: full-width forms, spaces and hyphens that do not break a line, dashes, Arabic and Persian digits. */
 const plain = (text: string): string =>
   text.replaceAll(/[\u00a0\u0660-\u0669\u06f0-\u06f9\u2000-\u200a\u2010-\u2015\u202f\u205f\u2212\u3000\uff01-\uff5e]/g, (sign) => {
     const code = sign.charCodeAt(0);
@@ -43,7 +43,7 @@ function without(text: string, found: Iterable<Found>, mask: () => string): stri
 }
 
 const patterns = new Map<string, RegExp>();
-/** As many as settings have at a time; old ones are forgotten when the settings change often. */
+/** Most compiled patterns that are cached; enough for the settings at one time. */
 const mostPatterns = 1000;
 
 function patternOf(source: string): RegExp {

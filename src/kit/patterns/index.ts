@@ -7,20 +7,20 @@ import type { Job, PatternMatches } from './worker.ts';
 export type { Sought } from './find.ts';
 
 /**
- * Looks for patterns in texts of strangers. JavaScript's regular expressions can take years for a short text, and nothing on their own thread can stop them: they
- * run on threads of their own, and a job that takes too long ends with its thread. There is one thread for short jobs and one for long ones, so that a long text
- * never delays a sentence; each begins with its first job. Both serve their users in turn; the texts of a long job are looked at a piece at a time.
+ * Searches untrusted texts for patterns. A JavaScript regular expression can take years on a short text and cannot be interrupted on its own thread, so searches
+ * run on worker threads, and a job over its time limit is ended by terminating its thread. One thread serves short jobs and one serves long ones, so that a long
+ * text never delays a sentence; each starts with its first job. Both serve users in turn; the texts of a long job are searched piece by piece.
  */
 export interface Patterns {
   /**
-   * @returns for each text how it reads without what was found; nothing where nothing was
+   * @returns for each text, the text with its matches masked; undefined without a match
    * @throws FindingTooSlow; QueueFull; the signal's reason, also for a job that has begun
    */
   look(job: Job, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<PatternMatches>;
   close(): Promise<void>;
 }
 
-/** The time for a job was over: its pattern does not get on with its text. */
+/** A job exceeded its time limit: the pattern is too slow on this text. */
 export class PatternTooSlow extends Error {
   constructor() {
     super('Looking for a pattern took too long.');
@@ -28,12 +28,12 @@ export class PatternTooSlow extends Error {
   }
 }
 
-/** Characters (UTF-16 units) up to which a job is a short one, and of the texts that are looked at in one turn. */
+/** Characters (UTF-16 units): largest short job, and largest piece of a long job. */
 const short = 65_536;
 
-/** Milliseconds that a job may take, and besides for each character; at most so many. */
+/** Time limit of a job in milliseconds: a base, an amount per character, and a maximum. */
 const patience = { job: 1000, character: 0.003, most: 5000 };
-/** Milliseconds that a turn goes on when its client has left: most end by themselves sooner than a thread begins. */
+/** Milliseconds that a turn continues after its client has disconnected: most turns end sooner than a new thread starts. */
 const afterLeaving = 100;
 
 /** Sizes are characters: an owner's are four requests of the largest size. */
@@ -69,7 +69,7 @@ export function openPatterns(clock: Pick<Clock, 'after' | 'monotonic'>): Pattern
 /** A text without a character takes time too. */
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length + 1, 0);
 
-/** Texts that are short together, or one that is not. */
+/** A batch of short texts, or one long text. */
 function* piecesOf(texts: readonly string[]): Iterable<readonly string[]> {
   let piece: string[] = [];
   let size = 0;
@@ -94,13 +94,13 @@ interface PatternJob {
   readonly reject: (error: unknown) => void;
 }
 
-/** Takes one turn after the other. It begins anew after one that took too long. */
+/** A worker thread that runs one turn at a time. It is replaced after a turn that took too long. */
 class Thread {
   readonly users: FairSemaphore;
   readonly #clock: Pick<Clock, 'after'>;
   #current: PatternJob | undefined;
   #worker: Worker | undefined;
-  /** Has it reported that it has begun? Until then no time counts. */
+  /** Whether it has reported its start. Time limits count from then on. */
   #isReady = false;
   #cancelTimer = () => {};
 
@@ -109,7 +109,7 @@ class Thread {
     this.users = openFairSemaphore(bounds, clock);
   }
 
-  /** To be called for one at a time. */
+  /** Must not be called concurrently. */
   async take(job: Job, milliseconds: number, signal: AbortSignal): Promise<PatternMatches> {
     let cancel = () => {};
     const left = () => {
@@ -142,7 +142,7 @@ class Thread {
   }
 
   #limit(turn: PatternJob): void {
-    // An answer that waits to be heard, because this thread was busy, is heard first.
+    // Handles a pending answer first, in case this thread was too busy to receive it.
     const over = () => setImmediate(() => this.#current === turn && this.#ended(new PatternTooSlow()));
     this.#cancelTimer = this.#clock.after(turn.milliseconds, over);
   }
@@ -163,7 +163,7 @@ class Thread {
     return worker;
   }
 
-  /** The thread is gone, or must go. */
+  /** The thread has ended or must be terminated. */
   #ended(error: unknown): void {
     const worker = this.#worker;
     this.#worker = undefined;

@@ -1,15 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import { masked, type Sought } from './find.ts';
 
-/** Texts in which something is looked for; answered by `Looked`. Before the first one the thread says that it has begun. */
+/** A search request; the thread answers with `Looked`. Before the first request it reports that it has started. */
 export interface Job {
   readonly sought: Sought;
   readonly texts: readonly string[];
-  /** Only whether something is there is of interest: what was found is '' then. */
+  /** Only the existence of a match matters: the resulting text is '' then. */
   readonly yesOrNo: boolean;
 }
 
-/** For each text how it reads without what was found; nothing where nothing was. */
+/** For each text, the text with its matches masked; undefined without a match. */
 export type PatternMatches = readonly (string | undefined)[];
 
 const port = parentPort!;

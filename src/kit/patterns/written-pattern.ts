@@ -1,5 +1,5 @@
 /**
- * A regular expression as an operator writes it: JavaScript's, perhaps behind `(?i)`, `(?s)` or `(?m)` as other languages spell the flags that hold for all of it.
+ * Compiles a regular expression in JavaScript syntax that may start with inline flags for the whole pattern: `(?i)`, `(?s)`, `(?m)`.
  *
  * @throws SyntaxError
  */

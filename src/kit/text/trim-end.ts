@@ -1,6 +1,6 @@
 /**
- * A text without the signs it ends with, however many: `withoutEnd('/v1//', '/')` is `/v1`. A regular expression (`/\/+$/`) tries again at every sign of a long
- * row that does not end the text, which takes the square of its length.
+ * Removes all trailing occurrences of a character: `withoutEnd('/v1//', '/')` is `/v1`. A regular expression (`/\/+$/`) starts again at every character of a
+ * long run that is not at the end of the text, which takes quadratic time.
  */
 export function trimEnd(text: string, signs: string): string {
   let end = text.length;

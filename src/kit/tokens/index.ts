@@ -5,7 +5,7 @@ import type { Ranks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
 import type { CountDropped, Counted, CountJob } from './worker.ts';
 
-/** Counts tokens as OpenAI's o200k does. What is special there (`<|endoftext|>`) is plain text here: a prompt cannot name a control token. */
+/** Counts tokens by OpenAI's o200k. Special tokens (`<|endoftext|>`) count as plain text: a prompt cannot contain control tokens. */
 export interface Tokens {
   /** Exact. On this thread: for texts of a few kilobytes (16 KB: 0.6 ms, at worst 9 ms). */
   count(text: string): number;
@@ -36,9 +36,9 @@ export function openTokens(): Promise<Tokens> {
 
 let opened: Promise<Tokens> | undefined;
 
-/** What this thread counts itself, in UTF-16 units. */
+/** Largest text that this thread counts itself (UTF-16 units). */
 const here = 1 << 14;
-/** Texts are sent to the worker together until they are so long; a longer one goes alone, whole. */
+/** Texts are sent to the worker in batches of up to this length; a longer text is sent alone, whole. */
 const together = 1 << 18;
 
 /** Sizes are characters: an owner's are four requests of the largest size. Two turns at a time, so that the thread does not wait for this one between them. */
@@ -72,7 +72,7 @@ function* batchesOf(texts: readonly string[]): Iterable<readonly string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** The thread that reads the vocabulary, hands it over, and stays for the large texts. One that died is replaced at the next count. */
+/** The thread that reads the vocabulary, shares it, and then counts large texts. A dead thread is replaced at the next count. */
 class Counter {
   readonly #users = openFairSemaphore(bounds);
   #worker: Worker | undefined;

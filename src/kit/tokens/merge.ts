@@ -111,7 +111,7 @@ export class Merger {
   }
 }
 
-/** A binary heap of pairs, lowest rank first, then leftmost. A pair that has changed since stays in it and is passed over when it comes up. */
+/** A binary heap of pairs, lowest rank first, then leftmost. A pair that has changed since remains in the heap and is skipped when it comes up. */
 class Heap {
   rank = 0;
   place = 0;
@@ -137,7 +137,7 @@ class Heap {
     keys[at] = key;
   }
 
-  /** Takes the lowest out, into `rank` and `place`. */
+  /** Removes the lowest pair, into `rank` and `place`. */
   pop(): boolean {
     if (this.#size === 0) return false;
     const keys = this.#keys;

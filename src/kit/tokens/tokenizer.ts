@@ -2,10 +2,10 @@ import { Merger } from './merge.ts';
 import { pieceEnd } from './pieces.ts';
 import type { Ranks } from './ranks.ts';
 
-/** Longer pieces (a run without any break) are merged in slices of so many bytes: memory and time stay bounded, the count may be a few tokens off there. */
+/** Longer pieces (a run without any break) are merged in slices of this many bytes: memory and time stay bounded, the count may be a few tokens off there. */
 const slice = 1 << 16;
 
-/** Counts and cuts text by o200k. Cheap to make; keeps buffers, so one for each thread. */
+/** Counts and cuts text by o200k. Cheap to create; owns buffers, so each thread has its own. */
 export class Tokenizer {
   readonly #merger: Merger;
   #bytes = new Uint8Array(1024);

@@ -8,13 +8,13 @@ export interface CountJob {
   readonly texts?: { readonly text: string; readonly lengths: Uint32Array };
 }
 
-/** The job is not to be finished; no answer. */
+/** Cancels the job; no answer. */
 export interface CountDropped {
   readonly id: number;
   readonly dropped: true;
 }
 
-/** What was counted since the job began, and whether that is all. */
+/** The tokens counted since the job started, and whether the job is complete. */
 export interface Counted {
   readonly id: number;
   readonly count: number;
@@ -29,7 +29,7 @@ const ranks = readRanks(new URL(import.meta.resolve('gpt-tokenizer/data/o200k_ba
 const tokenizer = new Tokenizer(ranks);
 const jobs = new Map<number, Iterator<number, number>>();
 
-/** Yields after each turn, with what has been counted so far. */
+/** Yields the count so far after each turn. */
 function* counting({ text, lengths }: NonNullable<CountJob['texts']>): Generator<number, number> {
   let count = 0;
   let since = 0;

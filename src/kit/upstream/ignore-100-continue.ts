@@ -1,17 +1,17 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Readable } from 'node:stream';
 
-// Heads that come before the answer's own (RFC 9110, 15.2) are to be stepped over, asked for or not. The client library does so, but for 100: there it cuts
-// the connection. So the first bytes that follow a request are looked at, and a 100 becomes a 102, which says as little.
+// A client must skip interim responses (RFC 9110, 15.2), even unexpected ones. The client library does so for all but 100, on which it closes the
+// connection. So a 100 in the first bytes after a request is rewritten to a 102, which has no effect.
 const early = Buffer.from('HTTP/1.1 1');
 const end = '\r\n\r\n';
 const [zero, two] = [0x30, 0x32];
 
-/** Which sockets wait for the first bytes of an answer. */
+/** Sockets that wait for the first bytes of a response. */
 const waiting = new WeakSet<object>();
 const watched = new WeakSet<object>();
 
-/** From now on no answer is lost because a `100 Continue` that nobody asked for came before it. */
+/** Makes the client tolerate an unsolicited `100 Continue`. */
 export function stepOverContinue(): void {
   subscribe('undici:client:sendHeaders', (message) => {
     const { socket } = message as { socket: Readable };
@@ -27,7 +27,7 @@ export function stepOverContinue(): void {
   });
 }
 
-/** Turns each 100 at the start of these bytes into a 102. Was there nothing but such heads, so that another may follow? */
+/** Rewrites each 100 at the start of these bytes to a 102. @returns whether the bytes hold interim responses only, so that another may follow */
 function softened(bytes: Buffer): boolean {
   let at = 0;
   while (bytes[at + early.length - 1] === early.at(-1) && early.equals(bytes.subarray(at, at + early.length))) {

@@ -4,19 +4,19 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 export interface Inflating {
   write(chunk: Uint8Array): void;
   end(): void;
-  /** Gives nothing more, neither bytes nor an end. */
+  /** Stops it: no more bytes, and no end is reported. */
   stop(): void;
 }
 
 const decoders = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress } as const;
 
-/** Bytes that come out for one that goes in: more is a bomb. */
+/** Highest compression ratio; a higher one is treated as a decompression bomb. */
 const maxRatio = 200;
 const freeBytes = 1_048_576;
 
 /**
- * @param done told once: with the error, or without one at a good end
- * @returns `undefined` for an encoding that is not known, and for a chain of them
+ * @param done called once: with the error, or without one on success
+ * @returns `undefined` for an unknown encoding and for a chain of encodings
  */
 export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void, done: (error?: Error) => void): Inflating | undefined {
   const name = encoding.trim().toLowerCase();

@@ -8,14 +8,14 @@ import { rememberingLookup, type Lookup } from '../net/dns-cache.ts';
 
 export interface PoolSettings {
   readonly clock: Clock;
-  /** Asked before each request: when it changes, it holds for all connections from then on. */
+  /** Read before each request; a changed value applies to all connections from then on. */
   readonly connectSeconds: () => number;
-  /** Address of an HTTP proxy for all origins but those in `noProxy`; empty: none. */
+  /** URL of an HTTP proxy for all origins except those in `noProxy`; empty: none. */
   readonly proxy: string;
   readonly noProxy: string;
-  /** What certificates are checked against; absent: the authorities that the runtime trusts. */
+  /** Trusted certificate authorities; absent: those of the runtime. */
   readonly secureContext?: SecureContext | undefined;
-  /** The system's, if it is absent. */
+  /** Absent: the lookup of the system. */
   readonly lookup?: Lookup;
 }
 
@@ -27,7 +27,7 @@ export interface Upstreams {
    * @throws UpstreamError; or the signal's reason
    */
   post(request: UpstreamRequest): Promise<UpstreamResponse>;
-  /** The same without a body. */
+  /** The same as a GET, without a body. */
   get(request: Omit<UpstreamRequest, 'body'>): Promise<UpstreamResponse>;
   /** Drops idle connections and refuses new requests. */
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     open.add(dispatcher);
     return dispatcher;
   };
-  /** What is under way on the connections of old finishes there. */
+  /** Requests in progress finish on the old connections. */
   const retire = (dispatcher: Dispatcher) => void dispatcher.close().finally(() => open.delete(dispatcher));
 
   const dispatcherOf = (origin: string): Dispatcher => {
@@ -63,7 +63,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
   const asked = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
     const dispatcher = dispatcherOf(request.url.origin);
     return ask(dispatcher, method, request, watch).catch((error: unknown) => {
-      // Nothing of an answer has begun: asked once more, on a fresh connection.
+      // No response has started: retried once, on a fresh connection.
       if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
         return ask(dispatcher, method, request, watch);
       throw error;
@@ -91,7 +91,7 @@ function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, w
   });
 }
 
-/** One timer for all open answers instead of two for each: it looks four times a second whose patience is over. */
+/** One timer for all open responses instead of two for each: it checks their deadlines four times a second. */
 function watcher(clock: Clock): Watch {
   const open = new OpenList<UpstreamResponse>();
   let armed = false;

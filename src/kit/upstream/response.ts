@@ -13,14 +13,14 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string;
   readonly signal: AbortSignal;
-  /** Seconds until the response head must be there, and between two reads of the body. */
+  /** Longest wait, in seconds, for the response head and between two reads of the body. */
   readonly headSeconds: number;
   readonly quietSeconds: number;
 }
 
 export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'no-room' | 'encoding';
 
-/** The connection failed: nothing in it is for the client's eyes. */
+/** The connection failed. Its details are never shown to the client. */
 export class UpstreamError extends Error {
   readonly problem: UpstreamProblem;
 
@@ -31,17 +31,17 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Looks after answers whose patience may end. */
+/** Checks the deadlines of open responses. */
 export interface Watch {
   readonly clock: Clock;
   add(response: UpstreamResponse): void;
   delete(response: UpstreamResponse): void;
 }
 
-/** The cause of `broken`: a kept-alive connection was closed by the other side while the request was on its way. No answer has begun. */
+/** The cause of `broken`: the server closed a kept-alive connection while the request was being sent. No response has started. */
 export class StaleConnection extends Error {}
 
-/** Which sockets have carried a request before. The channel tells it in the same turn as `onRequestStart`. */
+/** Sockets that have carried a request before. The channel reports it in the same turn as `onRequestStart`. */
 const used = new WeakSet<object>();
 let starting: UpstreamResponse | undefined;
 const starts = (response: UpstreamResponse) => void (starting = response);
@@ -52,17 +52,17 @@ subscribe('undici:client:sendHeaders', (message) => {
   used.add(socket);
 });
 
-/** Milliseconds for which the last words of an answer are waited for when nobody reads any more. */
+/** Milliseconds to wait for the end of a response that has no reader any more. */
 const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
-/** Bytes of an answer that are handed on in one turn of the event loop: decoding small events takes up to 5 ms for so many, and a fast provider would fill turn after turn. */
+/** Bytes of a response that are delivered per turn of the event loop. Decoding this many bytes of small events takes up to 5 ms, and a fast provider would fill every turn. */
 const turnBytes = 65_536;
-/** The same where the bytes are only collected or forwarded, which takes 1 ms at most. */
+/** The same for bytes that are only collected or forwarded, which takes at most 1 ms. */
 export const forwardedTurnBytes = 1_048_576;
-/** Heads 1xx before the answer's own. */
+/** Most interim (1xx) responses before the final one. */
 const mostEarly = 20;
 
-/** A response that arrives: its head, then its bytes by `take`, `whole` or `pipe`. */
+/** A response in progress: its head, then its bytes by `take`, `whole` or `pipe`. */
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
   status = 0;
   headers: IncomingHttpHeaders = {};
@@ -74,7 +74,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #early = 0;
   #chunks: Uint8Array[] = [];
   #buffered = 0;
-  /** Bytes handed on since the last turn that was left to others, and how many a turn may have. */
+  /** Bytes delivered in this turn of the event loop, and their maximum per turn. */
   #handed = 0;
   #turnBytes = turnBytes;
   #ended = false;
@@ -83,14 +83,14 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #sink: ((chunk: Uint8Array) => boolean) | undefined;
   #isNudged = false;
   #inflating: Inflating | undefined;
-  /** Monotonic milliseconds of the last sign of life, and how many may pass until the next. */
+  /** Time of the last activity (monotonic milliseconds), and the longest wait until the next. */
   lastAt: number;
   patience: number;
-  /** Nobody reads at the moment, so that the other side's silence is our own doing. */
+  /** Reading is paused on this side, so the silence of the server does not count. */
   paused = false;
   /** Its connection has carried a request before. */
   reused = false;
-  /** What it is about has been said, and only what it cost may be missing: a client that leaves now does not end it at once. */
+  /** The content is complete and only the usage may be missing: a client that disconnects now does not end the response at once. */
   isEnding = false;
   place = -1;
 
@@ -108,19 +108,19 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** The signal was aborted. A method, not a closure: closures kept with each answer made it outlive the young generation, 2 KB a request. */
+  /** Handles an aborted signal. A method, not a closure: closures on each response made it outlive the young generation, 2 KB per request. */
   handleEvent(): void {
     const reason: unknown = this.#request.signal.reason;
     if (this.isEnding && reason instanceof ClientLeft) this.#watch.clock.after(lastWordsMilliseconds, () => this.stop(reason));
     else this.stop(reason);
   }
 
-  /** Seconds that may pass between two reads from now on. */
+  /** Sets the longest wait between two reads (seconds). */
   set quietSeconds(seconds: number) {
     this.patience = seconds * 1000;
   }
 
-  /** The next bytes that have arrived, about as many as a turn may have; `undefined` at the end. */
+  /** The next bytes, about as many as are allowed per turn; `undefined` at the end. */
   async take(): Promise<Uint8Array | undefined> {
     if (this.#handed >= turnBytes) await this.#nextTurn();
     while (this.#chunks.length === 0) {
@@ -133,7 +133,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return taken;
   }
 
-  /** @throws UpstreamError `too-large` past the limit (bytes), `no-room` where the memory for such answers is taken */
+  /** @throws UpstreamError `too-large` past the limit (bytes), `no-room` if the memory budget for such responses is used up */
   async whole(limit: number, memory?: Memory): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let size = 0;
@@ -146,16 +146,16 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
         return true;
       }, forwardedTurnBytes);
     } catch (error) {
-      this.stop(error); // it may be paused, and nobody reads on
+      this.stop(error); // it may be paused without a reader
       throw error;
     }
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 
   /**
-   * Hands every chunk on as it comes; a sink that answers false is left alone until `resume`.
+   * Delivers each chunk as it arrives; a sink that returns false pauses delivery until `resume`.
    *
-   * @param bytes how many are handed on in one turn of the event loop
+   * @param bytes most bytes per turn of the event loop
    * @returns as `piped` does
    */
   async pipe(sink: (chunk: Uint8Array) => boolean, bytes = turnBytes): Promise<boolean> {
@@ -171,7 +171,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return this.piped();
   }
 
-  /** Waits for the end of what is handed on. @returns false where `nudge` was called before it; chunks are handed on all the same */
+  /** Waits for the end of the piped body. @returns false if `nudge` was called first; delivery continues */
   async piped(): Promise<boolean> {
     while (!this.#ended && !this.#error && !this.#isNudged) await new Promise<void>((resolve) => (this.#wake = resolve));
     if (this.#error) throw this.#error;
@@ -179,13 +179,13 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return this.#ended;
   }
 
-  /** Wakes whoever waits in `pipe` or `piped`. */
+  /** Wakes the waiter in `pipe` or `piped`. */
   nudge(): void {
     this.#isNudged = true;
     this.#wakeUp();
   }
 
-  /** Reads on, if it was left alone; the other side's silence is counted from now. */
+  /** Resumes paused delivery; the silence of the server counts from now on. */
   resume(): void {
     if (!this.paused) return;
     this.paused = false;
@@ -193,12 +193,12 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  /** Nobody wants the rest: closes the connection, if it is not over yet. */
+  /** Discards the rest: closes the connection unless the exchange is over. */
   leave(): void {
     if (!this.#ended) this.stop(new UpstreamError('broken'));
   }
 
-  /** Ends the exchange for this reason and closes the connection, if it is not over yet. */
+  /** Ends the exchange for a reason and closes the connection, unless the exchange is over. */
   stop(reason: unknown): void {
     if (this.#ended) return;
     const error = reason instanceof Error ? reason : new UpstreamError('broken', reason);
@@ -266,7 +266,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Leaves the rest of this turn to others. */
+  /** Yields the rest of this turn of the event loop. */
   #rest(): void {
     this.#pause();
     void this.#nextTurn().then(() => this.resume());
@@ -277,7 +277,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Of the bytes that have arrived, about as many as a turn may have. */
+  /** The received bytes, up to about the maximum per turn. */
   #next(): Uint8Array {
     const [first] = this.#chunks as [Uint8Array];
     let size = first.length;
@@ -302,7 +302,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   #fail(error: Error): void {
     this.#error ??= error;
-    this.#inflating?.stop(); // who has heard of the end may have ended an answer of its own
+    this.#inflating?.stop(); // the observer of the end may have ended a response of its own
     this.#release();
     this.#reject(this.#error);
   }

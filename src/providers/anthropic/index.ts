@@ -37,7 +37,7 @@ const baseUrl = 'https://api.anthropic.com';
 
 export const anthropic: ProviderModule = {
   dialect: messages.name,
-  serves: 'any that speaks as Anthropic does',
+  serves: 'any server of the Anthropic Messages API',
   examples: { claude: { dialect: messages.name, baseUrl, apiKeys: ['${ANTHROPIC_API_KEY}'] } },
   fromEnvironment: { name: 'anthropic', key: 'ANTHROPIC_API_KEY', baseUrl },
   make,

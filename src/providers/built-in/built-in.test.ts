@@ -302,7 +302,7 @@ describe('every answer', () => {
   test('names what it ignores, and refuses it where that is wanted', async () => {
     const call = callOf('hello', { sampling: { temperature: 0.7, topP: 1, presencePenalty: 0 }, tools: [{ type: 'foreign', dialect: 'd', value: {} }] });
     expect((await eventsOf(call))[0]).toMatchObject({
-      ignored: ['temperature: nothing is drawn by chance', 'tools: only functions and custom tools are called'],
+      ignored: ['temperature: the output is not sampled', 'tools: only functions and custom tools are called'],
     });
     await expect(eventsOf(call, contextOf({ strict: true }))).rejects.toMatchObject({ code: 'invalid', details: { field: 'temperature' } });
     await expect(eventsOf(callOf('hello', { sampling: { temperature: 0 } }), contextOf({ strict: true }))).resolves.toBeDefined();

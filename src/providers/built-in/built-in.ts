@@ -33,7 +33,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     const { signal, strict } = context;
     signal.throwIfAborted();
     const ignored = unhonoured(call);
-    if (strict && ignored[0]) throw new Fault('invalid', `The built-in model cannot honour ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    if (strict && ignored[0]) throw new Fault('invalid', `The built-in model does not support ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
     const input = inputOf(call, counter, context);

@@ -3,7 +3,7 @@ import { carried, ignored, translated, type FieldSupport } from '#core/capabilit
 export const mostCandidates = 128;
 export const mostStops = 16;
 
-const chance = 'nothing is drawn by chance';
+const chance = 'the output is not sampled';
 
 /** What the built-in model can do with what is asked. */
 export const support: FieldSupport = {
@@ -15,15 +15,15 @@ export const support: FieldSupport = {
     max_tokens: carried,
     frequency_penalty: ignored(chance),
     presence_penalty: ignored(chance),
-    n: translated(`at most ${mostCandidates} are made`),
+    n: translated(`at most ${mostCandidates} answers are generated`),
     seed: carried,
-    stop: translated(`the first ${mostStops} are looked for`),
+    stop: translated(`only the first ${mostStops} sequences are used`),
     logprobs: carried,
     logit_bias: ignored(chance),
     tools: translated('only functions and custom tools are called'),
     tool_choice: carried,
     parallel_tool_calls: carried,
     response_format: carried,
-    reasoning_effort: translated('a thought of one or two sentences'),
+    reasoning_effort: translated('reasoning is one or two sentences long'),
   },
 };

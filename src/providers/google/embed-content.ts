@@ -43,7 +43,7 @@ const atATime = 4;
 
 /** The vectors of texts, asked for in as many requests as it takes. @throws Fault of the first that failed */
 export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
-  const ignored = call.user === undefined ? [] : ['user: this wire has no place for it'];
+  const ignored = call.user === undefined ? [] : ['user: this API has no such field'];
   if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
   const batches = inBatches(textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));

@@ -44,7 +44,7 @@ const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';
 
 export const gemini: ProviderModule = {
   dialect: dialect.name,
-  serves: 'any that speaks as the Gemini API',
+  serves: 'any server of the Gemini API',
   examples: { gemini: { dialect: dialect.name, baseUrl, apiKeys: ['${GEMINI_API_KEY}'] } },
   fromEnvironment: { name: 'gemini', key: 'GEMINI_API_KEY', baseUrl },
   make,

@@ -32,7 +32,7 @@ export function contentTarget(
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {
-    if (path === undefined) throw new Fault('not-found', 'This cannot be the name of a model.', { field: 'model', reason: 'model' });
+    if (path === undefined) throw new Fault('not-found', 'This is not a valid model name.', { field: 'model', reason: 'model' });
     return { url, path: `${path}:${operation}` };
   };
   const endpoint = generateEndpoint(dialect, {

@@ -28,7 +28,7 @@ const assertionSeconds = 3600;
 /** A token for the account of a key file: of a service account, or of a user as `gcloud auth application-default login` leaves it. Read anew each time, since keys are changed. */
 export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
   const account: unknown = parseJson(await readFile(file));
-  if (!isObject(account)) throw new Error('The key file of the account is no JSON object.');
+  if (!isObject(account)) throw new Error('The key file of the account is not a JSON object.');
   const text = (name: string): string => {
     const value = textOf(account[name]);
     if (value === '') throw new Error(`The key file of the account has no ${name}.`);
@@ -52,7 +52,7 @@ export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
       return exchanged(address, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }, deps);
     }
     default:
-      throw new Error('The key file is of a type that is not known here: service_account and authorized_user are.');
+      throw new Error('The key file has an unsupported type; service_account and authorized_user are supported.');
   }
 }
 
@@ -85,7 +85,7 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
 const mostBytes = 65_536;
 
 function tokenIn(status: number, bytes: Uint8Array): Token {
-  if (status !== 200) throw new Error(`The address for tokens answered ${status}.`);
+  if (status !== 200) throw new Error(`The token endpoint answered ${status}.`);
   const said: unknown = parseJson(bytes);
   const value = isObject(said) ? textOf(said['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');

@@ -85,7 +85,7 @@ const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_
 export const vertex: ProviderModule = {
   dialect: gemini.name,
   kind: 'vertex',
-  serves: 'Google Cloud',
+  serves: 'Vertex AI on Google Cloud',
   takes: ['project', 'regions', 'credentials'],
   needs: ['project', 'regions'],
   examples: {

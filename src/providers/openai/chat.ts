@@ -58,7 +58,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
 
 export const openaiChat: ProviderModule = {
   dialect: chat.name,
-  serves: 'any OpenAI-compatible address',
+  serves: 'any server of the OpenAI Chat Completions API',
   examples: { openai: { dialect: chat.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
   fromEnvironment: { name: 'openai', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: openaiUrl },
   make,

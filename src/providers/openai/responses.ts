@@ -30,7 +30,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
 
 export const openaiResponses: ProviderModule = {
   dialect: responses.name,
-  serves: 'any that has the responses interface',
+  serves: 'any server of the OpenAI Responses API',
   examples: { responses: { dialect: responses.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
   make,
 };

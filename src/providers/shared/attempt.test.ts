@@ -77,7 +77,7 @@ test('what did not help is not remembered', async () => {
 test('a strict client is refused before anything is sent that leaves out a field', async () => {
   const { endpoint, sent } = endpointOf(() => 422);
   const refused = attempt(endpoint, 'x', { ...context, strict: true });
-  await expect(refused).rejects.toThrow('Not every field can be honoured: a: it is plain.');
+  await expect(refused).rejects.toThrow('The provider does not support every field of the request: a: it is plain.');
   expect(sent).toEqual(['k1 x']);
 });
 

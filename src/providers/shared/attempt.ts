@@ -96,4 +96,4 @@ function withOwn(
 }
 
 export const notHonoured = (ignored: readonly string[], details: FaultDetails = {}): Fault =>
-  new Fault('invalid', `Not every field can be honoured: ${ignored.join('; ')}.`, details);
+  new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, details);

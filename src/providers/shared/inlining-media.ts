@@ -63,7 +63,7 @@ async function* fetchedFirst(
 ): AsyncGenerator<Events> {
   const inline = new Map<MediaPart, MediaPart>();
   if (new Set(parts.map(({ url }) => url)).size > mostAddresses)
-    throw new Fault('invalid', `A request must not name more than ${mostAddresses} addresses of media that are to be fetched for the provider.`);
+    throw new Fault('invalid', `A request must not contain more than ${mostAddresses} media URLs that have to be fetched for the provider.`);
   const before = known.get(call);
   const fetched = before ?? new Map<string, Promise<Inline>>();
   if (!before) known.set(call, fetched);
@@ -75,7 +75,7 @@ async function* fetchedFirst(
     if (!content) fetched.set(key, (content = fetchedMedia(fetcher, part, context)));
     const { base64 = '', mediaType } = await content;
     bytes += base64.length * 0.75;
-    if (bytes > mostBytes) throw new Fault('too-large', 'The media of the request is too large when it is fetched for the provider.');
+    if (bytes > mostBytes) throw new Fault('too-large', 'The media that has to be fetched for the provider is too large.');
     inline.set(part, { ...bare, base64, ...(mediaType === undefined ? {} : { mediaType }) });
   }
   const replaced = <Any extends Part>(part: Any): Any | MediaPart => (part.type === 'media' ? (inline.get(part) ?? part) : part);
@@ -95,12 +95,14 @@ async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: Tar
     const takes = (type: string) => type === '' || type === 'application/octet-stream' || isOfKind(kind, type);
     const { bytes, type } = await fetcher.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
     const mediaType = kind === 'image' ? imageTypeOf(bytes) : isOfKind(kind, type) ? type : part.mediaType;
-    if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('It is not of its kind.'));
+    if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('The content has another media type.'));
     return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };
   } catch (error) {
     if (error instanceof QueueFull) throw queueFull(error);
     if (!(error instanceof NotFetched)) throw upstreamFault(error);
-    throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or is not of that kind. Send its content as base64.`, { cause: error });
+    throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`, {
+      cause: error,
+    });
   }
 }
 

@@ -84,7 +84,7 @@ export function upstreamFault(error: unknown, begun = false): unknown {
     case 'slow-body':
       return new Fault('timed-out', 'The provider was silent for too long.', details);
     case 'garbled':
-      return new Fault('upstream-failed', 'The answer of the provider is not HTTP that we take.', details);
+      return new Fault('upstream-failed', 'The answer of the provider is not valid HTTP.', details);
     case 'too-large':
       return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
     case 'no-room':

@@ -64,17 +64,17 @@ async function asked({ upstreams, clock, url, path, headers, body, refusal }: Qu
 
 function judged(status: number, fault: Fault | undefined): Pick<Probed, 'state' | 'says'> {
   if (!fault) return { state: 'ok', says: 'answers' };
-  if (fault.details.key) return { state: 'failed', says: `refuses what we sign in with (${status})` };
-  if (status === 429) return { state: 'warning', says: 'answers, and is busy (429)' };
+  if (fault.details.key) return { state: 'failed', says: `rejects the credentials (${status})` };
+  if (status === 429) return { state: 'warning', says: 'answers, but is busy (429)' };
   if (fault.details.reason === 'model') return { state: 'warning', says: `answers, but does not have the model (${status})` };
   if (status >= 500) return { state: 'failed', says: `answers with an error (${status})` };
-  return { state: 'warning', says: `answers, but does not take this question (${status})` };
+  return { state: 'warning', says: `answers, but rejects the test request (${status})` };
 }
 
 /** For operators: codes of the system and of TLS, never the text of an error, which may repeat what is secret. */
 function whyNot(error: unknown): string {
   if (error instanceof UpstreamError) return `${problems[error.problem]}${codeIn(error)}`;
-  if (error instanceof Fault) return `the credentials cannot be had${codeIn(error)}`;
+  if (error instanceof Fault) return `the credentials cannot be obtained${codeIn(error)}`;
   return 'did not answer in time';
 }
 
@@ -83,10 +83,10 @@ const problems: Readonly<Record<UpstreamError['problem'], string>> = {
   broken: 'closes the connection without an answer',
   'slow-head': 'does not answer',
   'slow-body': 'does not answer',
-  garbled: 'does not answer with HTTP',
-  'too-large': 'answers with too much',
-  'no-room': 'answers with too much',
-  encoding: 'answers with what cannot be decoded',
+  garbled: 'does not answer with valid HTTP',
+  'too-large': 'sends an answer that is too large',
+  'no-room': 'sends an answer that is too large',
+  encoding: 'sends an answer that cannot be decoded',
 };
 
 function codeIn(error: unknown): string {

@@ -80,4 +80,4 @@ export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
 /** Values and names in a whole answer that is large. */
 const mostValues = 500_000;
 
-const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or more of it than can be read.', { elsewhere: true });
+const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or is too complex to parse.', { elsewhere: true });

@@ -11,19 +11,19 @@ const timeOrNull = (description: string) => Type.Union([Type.String({ descriptio
 
 const HolderObject = Type.Object({
   id: Type.String(),
-  machine: Type.String({ description: 'Its host name.' }),
+  machine: Type.String({ description: 'Host name of the machine.' }),
   startedAt: Type.String(),
-  seenAt: Type.String({ description: 'When it last said that it lives.' }),
-  closedAt: timeOrNull('Since when it holds nothing any more.'),
+  seenAt: Type.String({ description: 'Time of the last heartbeat.' }),
+  closedAt: timeOrNull('Time at which the holder was closed.'),
   how: Type.Union([Type.Enum(['closed', 'adopted', 'written-off']), Type.Null()]),
-  by: timeOrNull('Who closed it, where it was not itself.'),
-  accounts: Type.Integer({ description: 'Of how many accounts it still holds something.' }),
+  by: timeOrNull('The machine or administrator that closed it; null if it closed itself.'),
+  accounts: Type.Integer({ description: 'Number of accounts that it still holds leases on.' }),
 });
 
 const root = '/server/admin/holders';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The processes that hold leases, and what is to be done about one that is gone for good with its journal. */
+/** The admin routes of lease holders: list them, and write off one whose journal is lost. */
 export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute[] {
   const find = async (id: string): Promise<Holder> => {
     const found = (await holders.list()).find((one) => one.id === id);

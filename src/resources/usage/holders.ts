@@ -4,53 +4,53 @@ import { Fault } from '#core/fault';
 import { permits } from '#core/lease';
 import type { Access, Store } from '#store/open';
 
-/** A boot of a process that may hold leases. */
+/** A lease holder: one boot of a process. */
 export interface Holder {
   readonly id: string;
   /** Its host name. */
   readonly machine: string;
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** Since it was seen, by the database's clock. */
+  /** Time since its last heartbeat, by the database's clock. */
   readonly silentSeconds: number;
   readonly closedAt: Date | null;
-  /** closed by itself, adopted by another machine that shipped its journal, or written off by an administrator, `by` whom. */
+  /** How it ended: closed by itself, adopted by another machine that shipped its journal, or written off by the administrator `by`. */
   readonly how: 'closed' | 'adopted' | 'written-off' | null;
   readonly by: string | null;
-  /** How many accounts it still holds something of. */
+  /** Number of accounts that it still holds leases on. */
   readonly accounts: number;
 }
 
-/** What is done by somebody else than the holder itself. */
+/** An end that another machine or an administrator causes. */
 export interface Taken {
   readonly by: string;
-  /** Called in the transaction that closes it. */
+  /** Called in the transaction that closes the holder. */
   readonly noted: (inside: Access) => Promise<void>;
 }
 
 export interface Holders {
   /** @returns the new holder's id */
   enter(holder: { readonly machine: string }): Promise<string>;
-  /** Says that the holder lives, and how long a stream of it may take. @throws Fault `conflict` when it was closed by somebody else */
+  /** Records a heartbeat and the longest duration of a stream. @throws Fault `conflict` if another machine or an administrator closed the holder */
   seen(id: string, streamSeconds?: number): Promise<void>;
-  /** Ends the permits of holders that have been silent for too long (`permits`): requests of a minute, and streams. What is counted by the month stays leased. @returns how many accounts' */
+  /** Ends the permits (requests per minute, concurrent streams) of holders without a recent heartbeat. Monthly quantities stay leased. @returns number of accounts affected */
   endSilent(): Promise<number>;
   /**
-   * Frees what it holds, after its journal was shipped; with `taken` somebody else did that for it. One that is closed already stays as it is.
+   * Frees the leases of a holder whose journal has been shipped; `taken` names another machine that shipped it. No effect on a closed holder.
    *
    * @throws Fault `not-found`
    */
   close(id: string, taken?: Taken): Promise<void>;
-  /** Frees what it holds although its journal is lost: what was in it will never be booked. @throws Fault `not-found`, `conflict` when it is closed already */
+  /** Frees the leases of a holder whose journal is lost; its rows are never booked. @throws Fault `not-found`, `conflict` if the holder is already closed */
   writeOff(id: string, taken: Taken): Promise<void>;
-  /** Those that are not closed, and of the others the last hundred; newest first. */
+  /** All open holders and the last 100 closed ones; newest first. */
   list(): Promise<Holder[]>;
 }
 
-/** @param now seconds since 1970, where somebody else makes the time; else the database's */
+/** @param now clock in seconds since 1970, for tests; absent: the clock of the database */
 export function openHolders(store: Store, now?: () => number): Holders {
   const at = () => (now ? sql`to_timestamp(${now()}::double precision)` : sql`now()`);
-  /** Two statements: the second sees the leases of those whom the first waited for. */
+  /** Two statements, so that the second sees the leases of transactions that the first waited for. */
   const end = (id: string, how: NonNullable<Holder['how']>, taken?: Taken) =>
     store.transaction(async (inside) => {
       const { db } = inside;
@@ -81,7 +81,7 @@ export function openHolders(store: Store, now?: () => number): Holders {
     },
     async endSilent() {
       const { requestsSilentSeconds, streamsSilentSeconds } = permits;
-      // One that is seen at this moment is waited for and not silent any more.
+      // A concurrent heartbeat is waited for; its holder is then no longer silent.
       const ended = await sql`
         with silent as materialized (
           select id, seen_at < ${at()} - make_interval(secs => stream_seconds + ${streamsSilentSeconds}::double precision) as without_streams
@@ -108,7 +108,7 @@ export function openHolders(store: Store, now?: () => number): Holders {
   };
 }
 
-/** Which of its permitted requests a silent holder has made is not known: all of them count for their minute, as late as they may have been made. */
+/** How many of its permitted requests a silent holder has made is unknown: all of them count, in the latest minute in which they may have been made. */
 async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ owner: string; month: string; second: number; requests: number }>`
     select owner, month, floor(extract(epoch from least(${at}, seen_at + make_interval(secs => ${permits.useMilliseconds / 1000}::double precision))))::bigint as second,
@@ -125,7 +125,7 @@ async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>)
     on conflict (owner, second) do update set requests = old.requests + excluded.requests`.execute(db);
 }
 
-/** The refusal of one whom somebody else has closed. */
+/** The fault for a holder that another machine or an administrator has closed. */
 export function closedHolder(): Fault {
   return new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
 }

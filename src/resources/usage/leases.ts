@@ -9,15 +9,15 @@ import { withMonths } from './months.ts';
 export interface LeasesOptions {
   readonly store: Store;
   readonly holder: string;
-  /** Seconds since 1970, where somebody else makes the time; else the database's. */
+  /** Clock in seconds since 1970, for tests; absent: the clock of the database. */
   readonly now?: () => number;
 }
 
 const topic = 'leases';
-/** Of a change's payload, which has 7,900 bytes. */
+/** Limit per notification: its payload has at most 7,900 bytes. */
 const mostTold = 50;
 
-/** Leases of one holder, taken from the database: one round trip for all asks, exact whoever else asks at the same time. */
+/** Takes leases of one holder from the database: one round trip for all requests, exact under concurrent requests of other holders. */
 export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
   const at = () => now?.() ?? null;
   return {
@@ -47,7 +47,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
     },
     onRecall(listen) {
       store.subscribe(topic, (change) => {
-        if (change.type !== 'change') return; // one that was missed is told again with the next ask
+        if (change.type !== 'change') return; // a missed recall is reported again with the next request
         const told: unknown = change.payload;
         if (isRecall(told) && told.holder !== holder) for (const account of told.accounts) listen(account);
       });
@@ -56,7 +56,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
 
   async function recall(asks: readonly LeaseRequest[]): Promise<void> {
     const accounts = asks.slice(0, mostTold).map(({ account: { owner, kind, month } }) => ({ owner, kind, month }));
-    // the grant stands, told or not
+    // the grant is valid even if the notification failed
     if (accounts.length > 0) await store.publish(topic, { holder, accounts }).catch(() => {});
   }
 }

@@ -4,11 +4,11 @@ import type { Attempt, Tags } from '#core/context';
 import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
 
-/** A row of the books as it is shown. */
+/** A usage row in the request log. */
 export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts'> {
   /** ISO 8601. */
   readonly at: string;
-  /** How many targets were tried. */
+  /** Number of targets that were tried. */
   readonly attempts: number;
 }
 
@@ -18,20 +18,20 @@ export interface LogDetail extends Omit<LoggedRow, 'attempts'> {
 
 export interface LogsWanted {
   readonly userId?: number | undefined;
-  /** As the client wrote it. */
+  /** The model name as the client sent it. */
   readonly model?: string | undefined;
   /** HTTP status. */
   readonly status?: number | undefined;
-  /** How many at most, 1 to 1,000. */
+  /** Page size, 1 to 1,000. */
   readonly limit: number;
-  /** Where the page before ended. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
 export interface Logs {
-  /** Rows, newest first. `nextCursor` is null at the end. @throws Fault `invalid` for a cursor that is not of this list */
+  /** Rows, newest first. `nextCursor` is null at the end. @throws Fault `invalid` for a cursor of another list */
   logs(wanted: LogsWanted): Promise<{ items: LoggedRow[]; nextCursor: string | null }>;
-  /** The steps of a request, first to last; none for an unknown one. */
+  /** The steps of a request, in order; empty for an unknown request. */
   log(requestId: string): Promise<LogDetail[]>;
 }
 
@@ -53,7 +53,7 @@ export function openLogs(store: Store): Logs {
       const rules = [
         userId === undefined ? undefined : sql`user_id = ${userId}`,
         model === undefined ? undefined : sql`model collate "C" = ${model}`,
-        status === undefined ? undefined : sql`status = ${sql.lit(Math.trunc(status))}`, // in words, so that the index of the rare ones is seen to fit
+        status === undefined ? undefined : sql`status = ${sql.lit(Math.trunc(status))}`, // a literal, so that the planner can use the partial index
         after && sql`at <= ${after.at}::timestamptz and (at, request_id, step) < (${after.at}::timestamptz, ${after.requestId}, ${after.step})`,
       ].filter((rule) => rule !== undefined);
       const { rows } = await sql<Read<LoggedRow>>`

@@ -5,18 +5,18 @@ import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
 
 /*
- * The tables of the books have a partition for each month. One is made beside its table and then attached, and one is dropped only if its lock is to be had
- * at once: neither makes anybody wait who reads or books.
+ * The usage tables have one partition per month. A partition is created separately and then attached, and it is dropped only if its lock is free at once:
+ * neither blocks readers or writers.
  */
 const tables = ['usage', 'usage_hour', 'spent'] as const;
 const monthForm = /^\d{4}-(0[1-9]|1[0-2])$/;
 const lockMilliseconds = 50;
 const mostTries = 40;
 
-/** What is being made now, so that a thousand calls in a new month make it once. */
+/** Creations in progress, so that concurrent calls in a new month create a partition once. */
 const making = new WeakMap<Store, Map<string, Promise<void>>>();
 
-/** Makes the partitions of these months (`2026-11`) where they are missing. @throws Fault `invalid` when one is no month */
+/** Creates missing partitions of these months (`2026-11`). @throws Fault `invalid` for a text that is not a month */
 export async function makeMonths(store: Store, months: readonly string[]): Promise<void> {
   const underway = making.get(store) ?? new Map<string, Promise<void>>();
   making.set(store, underway);
@@ -28,7 +28,7 @@ export async function makeMonths(store: Store, months: readonly string[]): Promi
   }
 }
 
-/** Makes those of the month of this instant, by the database's clock, and of the next month. */
+/** Creates the partitions of the current month, by the database's clock, and of the next one. */
 export function makeMonthsAhead(store: Store, milliseconds: number): Promise<void> {
   const date = new Date(milliseconds);
   return makeMonths(
@@ -37,7 +37,7 @@ export function makeMonthsAhead(store: Store, milliseconds: number): Promise<voi
   );
 }
 
-/** Does what books into months, which are only asked for and made when one is missing: then it is done again. */
+/** Runs work that writes to partitions. If a partition is missing, creates it and runs the work again. */
 export async function withMonths<Result>(store: Store, months: () => Promise<readonly string[]>, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -49,10 +49,10 @@ export async function withMonths<Result>(store: Store, months: () => Promise<rea
 }
 
 /**
- * Drops the months before this one, whole. One that somebody is reading stays for the next time. One that was made later than that stays too: a machine whose
- * clock is wrong has booked calls into it that are no older than the partition.
+ * Drops the partitions before this month. A partition in use is left for the next run. One that was created in or after this month is kept as well:
+ * a machine with a wrong clock has booked recent calls into it.
  *
- * @returns the names of the partitions that went
+ * @returns the names of the dropped partitions
  */
 export async function dropMonthsBefore(store: Store, month: string): Promise<string[]> {
   const dropped: string[] = [];
@@ -63,7 +63,7 @@ export async function dropMonthsBefore(store: Store, month: string): Promise<str
     }
   }
   await sql`
-    delete from usage_fresh where month < ${month} and to_regclass('usage_hour_' || replace(month, '-', '_')) is null`.execute(store.db); // no place any more
+    delete from usage_fresh where month < ${month} and to_regclass('usage_hour_' || replace(month, '-', '_')) is null`.execute(store.db); // its partition is gone
   return dropped;
 }
 
@@ -78,7 +78,7 @@ async function makePartition(store: Store, table: string, month: string): Promis
   if (rows[0]!.is) return;
   await store.transaction(async ({ db }) => {
     await sql`select pg_advisory_xact_lock(7239014554)`.execute(db);
-    if ((await sql`select from pg_class where oid = to_regclass(${name})`.execute(db)).rows.length > 0) return; // another one was quicker
+    if ((await sql`select from pg_class where oid = to_regclass(${name})`.execute(db)).rows.length > 0) return; // another process has created it
     await sql.raw(`create table ${name} (like ${table} including defaults including constraints) with (${storage(table)})`).execute(db);
     await sql.raw(`alter table ${table} attach partition ${name} for values in ('${month}')`).execute(db);
     const made = await sql<{ month: string }>`select to_char(now() at time zone 'UTC', 'YYYY-MM') as month`.execute(db);
@@ -86,14 +86,14 @@ async function makePartition(store: Store, table: string, month: string): Promis
   });
 }
 
-/** Room in a page for a row's next version saves the indexes the work; rows of usage never change. */
+/** Free space in a page lets an update avoid the indexes (HOT). Usage rows are never updated and need none. */
 function storage(table: string): string {
   return table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70';
 }
 
 interface Partition {
   readonly name: string;
-  /** The month in which it was made, by the database's clock; null where that was not noted. */
+  /** The month in which it was created, by the database's clock; null if not recorded. */
   readonly made: string | null;
 }
 
@@ -119,7 +119,7 @@ async function isDropped(store: Store, name: string): Promise<boolean> {
   return false;
 }
 
-/** A row with no partition breaks a rule that has no name; the words of the error are in the language of the server. */
+/** A row without a partition violates an unnamed constraint, and the error text depends on the server's language. */
 function isMissing(error: unknown): boolean {
   return error instanceof SqlError && error.code === '23514' && !error.constraint && tables.some((table) => table === error.table);
 }

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { Database, Store } from '#store/open';
 
-/** Something that is not the sum of its rows. */
+/** A sum that differs from its rows. */
 export interface Drift {
-  /** `user:12`, `team:3`, or for the sums of an hour its instant, ISO 8601. */
+  /** `user:12`, `team:3`, or the start of the hour in ISO 8601. */
   readonly of: string;
-  /** What the sums say beyond the rows: negative where they say less. */
+  /** The sum minus the rows; negative if the sum is too small. */
   readonly requests: number;
   readonly planTokens: number;
   readonly costUsd: number;
@@ -16,11 +16,11 @@ const seconds = 600;
 const hour = 3_600_000;
 
 /**
- * Holds the sums of a month (`2026-11`) against its rows: each user and hour by itself, so that nobody waits for long, and the teams, which are few, at once.
- * Each is compared as of one moment: what is booked meanwhile is no drift.
+ * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, and all teams at once, since they are few.
+ * Each comparison uses one snapshot, so rows that arrive meanwhile are no drift.
  *
  * @param signal stops between two pages
- * @returns what does not agree: nothing, or something was done to the database that we did not do
+ * @returns the differences; any difference means that another program changed the database
  */
 export async function reconcile(store: Store, month: string, signal?: AbortSignal): Promise<Drift[]> {
   const { db } = store.long(seconds);
@@ -65,7 +65,7 @@ async function teams(db: Database, month: string): Promise<Drift[]> {
   return rows.filter(isDrift);
 }
 
-/** The next hour for which there is a row or a sum. */
+/** The next hour that has a row or a sum. */
 async function nextHour(db: Database, month: string, from: number): Promise<number | undefined> {
   const after = new Date(from);
   const { rows } = await sql<{ at: Date | null }>`
@@ -92,7 +92,7 @@ async function hourSums(db: Database, month: string, start: Date): Promise<Drift
   return rows;
 }
 
-/** Users who have rows in an hour and no sum at all. */
+/** Users with rows but no sum in an hour. */
 async function strangers(db: Database, month: string, start: Date): Promise<Drift[]> {
   const { rows } = await sql<Drift>`
     select 'user:' || user_id as of, -count(*) as requests, -sum(plan_tokens)::bigint as "planTokens", -coalesce(sum(cost_usd), 0)::double precision as "costUsd"

@@ -5,7 +5,7 @@ import { Fault } from '#core/fault';
 import type { LogDetail, Logs } from './logs.ts';
 import { groups, isGroup, type Group, type Sums } from './sums.ts';
 
-/** The books, as administrators read them. */
+/** The admin API of usage and of the request log. */
 export type UsageReading = Sums & Logs;
 
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description }));
@@ -25,7 +25,7 @@ const sums = {
   outputTokens: Type.Integer(),
   planTokens: Type.Integer(),
   costUsd: Type.Number({ description: 'US dollars.' }),
-  errors: Type.Integer({ description: 'Requests that were refused or failed; a client that left or cancelled is none.' }),
+  errors: Type.Integer({ description: 'Requests that were refused or failed, except those that the client abandoned or cancelled.' }),
 };
 
 const UsageItem = Type.Object(
@@ -39,15 +39,15 @@ const UsageItem = Type.Object(
     day: Type.Optional(Type.String({ description: '2026-11-21, UTC.' })),
     ...sums,
   },
-  { description: 'A word `tag:NAME` stands under that name: the value of the tag NAME, empty for requests without it.' },
+  { description: 'A dimension `tag:NAME` is a member of that name: the value of the tag NAME, empty for requests without it.' },
 );
 
 const LogsQuery = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the page before.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Page size; default 50.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the previous page.' })),
     userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'As the client wrote it.' })),
+    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Model name as the client sent it.' })),
     status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
   },
   { additionalProperties: false },
@@ -58,14 +58,14 @@ const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 const logItem = {
   requestId: Type.String(),
   step: Type.Integer(),
-  at: Type.String({ description: 'When it was admitted.' }),
+  at: Type.String({ description: 'Time of admission.' }),
   userId: Type.Integer(),
   keyId: Type.Integer(),
   app: Type.String(),
   face: Type.String(),
-  tags: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'What the caller gave as x-dragoman-tags.' })),
-  model: Type.String({ description: 'As the client wrote it.' }),
-  servedModel: Type.String({ description: 'What answered.' }),
+  tags: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Tags that the caller sent as x-dragoman-tags.' })),
+  model: Type.String({ description: 'Model name as the client sent it.' }),
+  servedModel: Type.String({ description: 'Model that answered.' }),
   provider: Type.String(),
   region: Type.String(),
   attempts: Type.Integer(),
@@ -73,10 +73,10 @@ const logItem = {
   end: Type.String(),
   inputTokens: Type.Integer(),
   outputTokens: Type.Integer(),
-  cachedTokens: Type.Integer({ description: 'Of the prompt: what the provider had read before.' }),
-  cacheWriteTokens: Type.Integer({ description: 'Of the prompt: what the provider wrote into its cache for some minutes.' }),
-  cacheWrite1hTokens: Type.Integer({ description: 'Of the prompt: what the provider wrote into its cache for an hour.' }),
-  thoughtTokens: Type.Integer({ description: 'Of the answer: what was thought.' }),
+  cachedTokens: Type.Integer({ description: 'Prompt tokens that the provider read from its cache.' }),
+  cacheWriteTokens: Type.Integer({ description: 'Prompt tokens that the provider wrote to its cache for a few minutes.' }),
+  cacheWrite1hTokens: Type.Integer({ description: 'Prompt tokens that the provider wrote to its cache for one hour.' }),
+  thoughtTokens: Type.Integer({ description: 'Output tokens of the reasoning.' }),
   provenance: Type.Enum(['provider', 'estimated', 'partial', 'cached']),
   planTokens: Type.Integer(),
   costUsd: numberOrNull,
@@ -94,15 +94,15 @@ const Detail = Type.Object({
       model: Type.String(),
       milliseconds: Type.Optional(Type.Number()),
       fault: Type.Optional(Type.String()),
-      said: Type.Optional(Type.String({ description: 'Where the provider refused the request: the first sentence of its own message, masked.' })),
+      said: Type.Optional(Type.String({ description: 'If the provider refused the request: the first sentence of its message, masked.' })),
     }),
-    { description: 'Each attempt, in order.' },
+    { description: 'The attempts, in order.' },
   ),
 });
 
 const common = { method: 'GET', scope: 'admin', owner: 'admin' } as const;
 
-/** What was used, and the log of requests, for administrators. @param timeNow milliseconds since 1970: says which month this is */
+/** Routes of usage sums and of the request log, for administrators. @param timeNow milliseconds since 1970, for the current month */
 export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>): readonly NounRoute[] {
   return [
     nounRoute({

@@ -4,13 +4,13 @@ import { SqlError } from '#store/sql-error';
 import type { Database, Store } from '#store/open';
 import { withMonths } from './months.ts';
 
-/** A piece of a journal on its way into the database. */
+/** A part of a journal that is shipped to the database. */
 export interface Shipment {
-  /** Whose leases the rows were spent from. */
+  /** The holder of the leases that the rows were charged to. */
   readonly holder: string;
   /** `<holder>/<writer>` */
   readonly journal: string;
-  /** The bytes of the journal that are shipped with this, from where the position must stand. */
+  /** The range of journal bytes in this shipment; it starts at the stored position. */
   readonly from: number;
   readonly to: number;
   /** JSON: an array of UsageRow. */
@@ -19,18 +19,18 @@ export interface Shipment {
 
 export interface Shipping {
   /**
-   * Books rows, their sums, what the holder has settled and the journal's position, all or nothing; what was shipped before does nothing.
+   * Stores rows, their sums, the settled leases and the journal position in one transaction. A repeated shipment has no effect.
    *
-   * @returns which of the rows, by their places from 0, were left out because another one is booked under their request and step
-   * @throws Fault `conflict` when the position stands elsewhere, `invalid` for rows that the database cannot take, `overloaded`
+   * @returns the indexes (from 0) of the rows that were skipped because their request and step already have a row
+   * @throws Fault `conflict` if the stored position differs, `invalid` for rows that the database rejects, `overloaded`
    */
   ship(shipment: Shipment): Promise<readonly number[]>;
-  /** How far a journal has been shipped, in bytes; 0 for one that is unknown. */
+  /** The shipped length of a journal (bytes); 0 for an unknown one. */
   position(journal: string): Promise<number>;
 }
 
 interface Shipped {
-  /** Where the journal's position stands, if nothing was done. */
+  /** The stored position of the journal, if nothing was stored. */
   readonly stands: number | null;
   readonly collisions: readonly number[] | null;
 }
@@ -63,7 +63,7 @@ async function monthsIn(db: Database, rows: string): Promise<string[]> {
   return answer.rows.map(({ month }) => month ?? '');
 }
 
-/** Data out of range, of another type, missing or against a rule is a mistake of the row; the same row will never be taken. */
+/** Errors that the row itself causes (out of range, wrong type, missing value, violated constraint): a retry cannot succeed. */
 function refusedRows(error: unknown): unknown {
   if (!(error instanceof SqlError) || !/^(22|23)/.test(error.code)) return error;
   return new Fault('invalid', 'The database refuses a usage row.', { cause: error, ...(error.column ? { field: error.column } : {}) });

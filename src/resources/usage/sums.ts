@@ -3,16 +3,16 @@ import { Fault } from '#core/fault';
 import { monthOf } from '#core/plan';
 import type { Store } from '#store/open';
 
-/** What usage can be grouped by; `day` is a day in UTC. */
+/** The dimensions that usage can be grouped by; `day` is a day in UTC. */
 export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
 export type Group = (typeof groups)[number] | Tag;
-/** The value of one of the tags that callers give. */
+/** The value of one tag that callers set. */
 export type Tag = `tag:${string}`;
 
 export const isGroup = (word: string): word is Group => groups.some((group) => group === word) || isTag(word);
 const isTag = (word: string): word is Tag => /^tag:[A-Za-z][\w.-]{0,31}$/.test(word);
 
-/** One group's usage. Of the words it was grouped by it has the values: `user` and `key` as ids, `day` as `2026-11-21`, a tag as text, empty where there is none. */
+/** The usage of one group, with its value of each dimension: `user` and `key` as IDs, `day` as `2026-11-21`, a tag as text (empty if absent). */
 export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key'>, string>> {
   readonly user?: number;
   readonly key?: number;
@@ -25,7 +25,7 @@ export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key'>
 }
 
 export interface UsageWanted {
-  /** Milliseconds since 1970: from this instant, until before that one. */
+  /** Milliseconds since 1970; `from` is inclusive, `to` exclusive. */
   readonly from: number;
   readonly to: number;
   readonly groupBy: readonly Group[];
@@ -34,7 +34,7 @@ export interface UsageWanted {
 
 export interface Sums {
   /**
-   * What the rows of a time add up to, the largest first. Whole hours come from their sums, the ragged ends from the rows.
+   * The sums of a time range, largest first. Whole hours are read from the hourly sums, partial hours at both ends from the rows.
    *
    * @throws Fault `too-large` for more than 100,000 groups
    */

@@ -16,9 +16,9 @@ export interface UpkeepDeps {
   readonly jobs: Jobs;
   readonly clock: Clock;
   readonly log: StoreLog;
-  /** How many months are kept, this one counted (`retention.usageMonths`). */
+  /** Number of months to keep, including the current one (`retention.usageMonths`). */
   readonly months: () => number;
-  /** How long the day's reconciliation waits (600): a start has better things to do. */
+  /** Delay of the daily reconciliation after a start (seconds, default 600). */
   readonly reconcileSeconds?: number;
 }
 
@@ -28,14 +28,14 @@ const foldSize = 20_000;
 const pruneSize = 10_000;
 const foldSeconds = 60;
 const reconcileKind = 'usage-reconcile';
-/** Where the clocks of the machine and of the database are further apart, one of them is wrong, and it may be the one that retention goes by. */
+/** Largest accepted difference between the clocks of the machine and of the database. Beyond it one is wrong, possibly the one that retention uses. */
 const mostApartMilliseconds = 86_400_000;
 
 /**
- * The round of the books: what was booked last goes to the sums of its hour, permits of holders that are gone end, the next month is made ahead, old months are dropped, and once a day a job
- * holds the sums of this and the last month against the rows. Any number of machines may do it, by the database's clock.
+ * Periodic upkeep of the usage tables: adds new rows to the hourly sums, ends the permits of holders that are gone, creates the partitions of the next month and
+ * drops old ones. A daily job reconciles the sums of this month and the last with the rows. Any number of machines may run it; all times are of the database's clock.
  *
- * @returns what ends it
+ * @returns a function that stops it
  */
 export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 600 }: UpkeepDeps): () => void {
   const holders = openHolders(store);
@@ -64,7 +64,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
     if (all.every(Boolean)) rounded = clock.monotonic();
   }
 
-  /** What fails holds up nothing else, and is tried again at the next look. */
+  /** A failed step does not stop the others and is retried in the next round. */
   async function done(step: string, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
@@ -75,7 +75,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
     }
   }
 
-  /** Is it the same day here? Where it is not, what would be removed stays, which is said once a round. */
+  /** Whether the clocks of machine and database agree. If not, nothing is removed, and one warning per round is logged. */
   function agrees(now: number): boolean {
     const apart = clock.now() - now;
     if (Math.abs(apart) < mostApartMilliseconds) return true;
@@ -116,7 +116,7 @@ export function keepBooks({ store, jobs, clock, log, months, reconcileSeconds = 
   };
 }
 
-/** Moves what was booked last to the sums of its hours, in pieces. */
+/** Adds new rows to the hourly sums, in batches. */
 export async function fold(store: Store): Promise<void> {
   const { db } = store.long(foldSeconds);
   const fresh = async () => (await sql<{ month: string }>`select distinct month from usage_fresh`.execute(db)).rows.map(({ month }) => month);
@@ -126,7 +126,7 @@ export async function fold(store: Store): Promise<void> {
   }
 }
 
-/** Removes what is no longer needed: leases of past months, requests of past minutes, holders that were closed long ago with their positions. */
+/** Removes leases of past months, request counts of past minutes, and holders that were closed long ago, with their positions. */
 async function prune({ db }: Store, months: number): Promise<void> {
   await pruned(db, 'request_second', sql`second < extract(epoch from now()) - 120`);
   await pruned(db, 'leases', sql`month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`);

@@ -126,7 +126,7 @@ models:
       'provider gone': 'failed: cannot be reached (ECONNREFUSED).',
       'region us-east1 of platform': 'ok: answers.',
       'region us-west1 of platform': 'ok: answers.',
-      'region us-east1 of file': 'failed: the credentials cannot be had (ENOENT).',
+      'region us-east1 of file': 'failed: the credentials cannot be obtained (ENOENT).',
       'provider unasked': 'skipped: No model in the settings uses it.',
     });
     const questions = upstream.requests.map(({ method, path, key }) => `${method} ${path} ${key ?? 'without a key'}`).toSorted();
@@ -158,10 +158,10 @@ models:
     );
     const startedAt = performance.now();
     expect(stateOf(await asked())).toMatchObject({
-      'provider openai': 'failed: refuses what we sign in with (401) with key 2 of 2.',
-      'region us-east1 of platform': 'warning: answers, and is busy (429).',
+      'provider openai': 'failed: rejects the credentials (401) with key 2 of 2.',
+      'region us-east1 of platform': 'warning: answers, but is busy (429).',
       'region us-west1 of platform': 'warning: answers, but does not have the model (404).',
-      'provider claude': 'warning: answers, but does not take this question (404).',
+      'provider claude': 'warning: answers, but rejects the test request (404).',
       'provider gemini': 'failed: did not answer in time.',
       'provider azure': 'ok: answers.',
     });

@@ -26,7 +26,7 @@ const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, numbe
 
 test('without any provider every name is answered by the built-in model, which says so and has 512 dimensions', async () => {
   const answer = await server.ask(path, { model: 'text-embedding-3-small', input: ['a cat', 'a dog'] });
-  expect(answer.headers.get('x-dragoman-warnings')).toBe('model: text-embedding-3-small is no embedding model here, built-in-embedding answers');
+  expect(answer.headers.get('x-dragoman-warnings')).toBe('model: text-embedding-3-small is not an embedding model here, so built-in-embedding answers instead');
   const { model, data, usage } = (await answer.json()) as List;
   expect(model).toBe('built-in-embedding');
   expect(usage.prompt_tokens).toBe(4);

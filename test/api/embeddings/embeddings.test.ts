@@ -184,7 +184,7 @@ describe('a request', () => {
       good();
       const answer = await embed({ model, input: 'a' });
       expect((await listOf(answer)).model).toBe('first-v1'); // the first embedding model of the settings
-      expect(answer.headers.get('x-dragoman-warnings')).toBe(`model: ${model} is no embedding model here, standby answers`);
+      expect(answer.headers.get('x-dragoman-warnings')).toBe(`model: ${model} is not an embedding model here, so standby answers instead`);
     },
   );
 

@@ -143,7 +143,7 @@ describe('the Gemini API', () => {
   test('says nothing of the user that chat completions may name', async () => {
     good();
     const answer = await server.ask(chatcompat, { model: 'gemini-embedding-001', input: 'a', user: 'u' });
-    expect(answer.headers.get('x-dragoman-warnings')).toBe('user: this wire has no place for it');
+    expect(answer.headers.get('x-dragoman-warnings')).toBe('user: this API has no such field');
     expect((await server.ask(chatcompat, { model: 'gemini-embedding-001', input: [1, 2] })).status).toBe(400);
   });
 });
@@ -207,7 +207,10 @@ describe('a name', () => {
     async (name) => {
       good();
       const { status, headers } = await ask(name, 'embedContent', text('a'));
-      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, `model: ${name} is no embedding model here, gemini-embedding-001 answers`]);
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([
+        200,
+        `model: ${name} is not an embedding model here, so gemini-embedding-001 answers instead`,
+      ]);
     },
   );
 

@@ -114,7 +114,7 @@ describe('GET /models/{id}', () => {
   test('gives the reason of what is ignored or said otherwise', async () => {
     const { fields } = (await described('on-claude')).dragoman.targets[0]!;
     expect(fields).toMatchObject({
-      temperature: { fate: 'translated', note: 'the provider takes 1 at most.' },
+      temperature: { fate: 'translated', note: 'the provider accepts at most 1.' },
       top_p: { fate: 'carried' },
       seed: { fate: 'ignored', note: "the provider's interface does not have this field." },
       service_tier: { fate: 'ignored' },

@@ -44,7 +44,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const format = encodeOutput(call.output);
   if (format) body['response_format'] = format;
   const effort = call.reasoning?.effort;
-  if (effort !== undefined && quirks.refusedEfforts?.includes(effort)) ignored.add(`reasoning_effort: this model does not take ${effort}.`);
+  if (effort !== undefined && quirks.refusedEfforts?.includes(effort)) ignored.add(`reasoning_effort: this model does not accept ${effort}.`);
   else if (effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = effort;
   if (call.stream) {
     body['stream'] = true;
@@ -151,7 +151,7 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
 
 /** The system says text and nothing else. */
 function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
-  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's interface takes none from the system.`);
+  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's API accepts none in a system message.`);
   return parts.filter((part) => part.type === 'text');
 }
 
@@ -183,7 +183,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   const message: Record<string, Json> = { ...carried, role: 'assistant', content: texts.length > 0 ? encodeContent(texts, ignored) : null };
   if (refusals.length > 0) message['refusal'] = refusals.map((part) => part.text).join('');
   for (const part of parts) {
-    if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's interface takes none from an assistant.`);
+    if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
     if (typeof field === 'string') message[field] = part.text;
@@ -204,7 +204,7 @@ function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
   const content = parts.flatMap((part) => {
     if (part.type === 'text') return [encodeText(part)];
     const media = part.type === 'media' ? encodeMedia(part) : undefined;
-    if (!media) ignored.add(`${nameOf(part)}: the provider's interface cannot carry it.`);
+    if (!media) ignored.add(`${nameOf(part)}: the provider's API does not support it.`);
     return media ? [media] : [];
   });
   return content.length > 0 ? content : '';

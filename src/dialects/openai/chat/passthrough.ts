@@ -109,7 +109,7 @@ export class PassingFrames {
   #hold(bytes: Buffer): readonly Uint8Array[] {
     if (bytes.length === 0) return [];
     this.#heldSize += bytes.length;
-    if (this.#heldSize > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line without end.', { elsewhere: true });
+    if (this.#heldSize > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
     this.#held.push(bytes);
     return [];
   }

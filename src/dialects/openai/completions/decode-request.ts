@@ -19,9 +19,9 @@ export const decodeRequest = (body: unknown): Omit<ReturnType<typeof decodeChat>
 function asChat(body: unknown): JsonObject {
   const { prompt, echo, suffix, logprobs, best_of: best, ...others } = check(body) as CompletionRequest & JsonObject;
   const text = typeof prompt === 'string' ? prompt : prompt[0]!;
-  if (echo) throw invalid('echo', 'must be false: the prompt is not repeated here');
-  if (suffix) throw invalid('suffix', 'cannot be honoured: a chat model goes on at the end only');
-  if (typeof logprobs === 'number') throw invalid('logprobs', 'cannot be honoured here: ask /chat/completions for them');
-  if (typeof best === 'number' && best !== (others.n ?? 1)) throw invalid('best_of', 'must be as n: no answers are made to be thrown away');
+  if (echo) throw invalid('echo', 'must be false: echoing the prompt is not supported');
+  if (suffix) throw invalid('suffix', 'is not supported: a chat model can only continue a text at its end');
+  if (typeof logprobs === 'number') throw invalid('logprobs', 'is not supported here: use /chat/completions');
+  if (typeof best === 'number' && best !== (others.n ?? 1)) throw invalid('best_of', 'must equal n: answers are not generated to be discarded');
   return { ...others, messages: [{ role: 'user', content: text }] };
 }

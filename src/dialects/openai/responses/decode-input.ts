@@ -81,7 +81,7 @@ function take(item: WireItem, place: string, gathered: Gathering, items: Before[
     case 'function_call_output':
     case 'custom_tool_call_output': {
       const { call_id: id, output, type } = item;
-      if (!gathered.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of a tool call that stands before it');
+      if (!gathered.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of an earlier tool call');
       const note = type === 'custom_tool_call_output' ? { '.custom': true } : {};
       return gathered.result({
         type: 'tool-result',

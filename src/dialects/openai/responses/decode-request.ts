@@ -53,7 +53,7 @@ export function itemsOf(items: unknown): readonly WireItem[] {
 function refuseUnknownItems(items: unknown, field: string): void {
   if (!Array.isArray(items)) return;
   items.forEach((item: unknown, at) => {
-    if (isObject(item) && isGiven(item['type']) && !itemTypes.has(item['type'])) throw invalid(`${field}[${at}].type`, 'is no type of item of this interface');
+    if (isObject(item) && isGiven(item['type']) && !itemTypes.has(item['type'])) throw invalid(`${field}[${at}].type`, 'is not an item type of this API');
   });
 }
 

@@ -54,7 +54,7 @@ function shown(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
     if (part.type === 'text') return [{ ...withoutNotes(own(part.extra, dialect)), type: 'input_text', text: part.text }];
     if (part.type === 'refusal') return [{ type: 'input_text', text: part.text }];
     const media = part.type === 'media' ? encodeMedia(part) : undefined;
-    if (!media) ignored.add(`${nameOf(part)}: the provider's interface cannot carry it.`);
+    if (!media) ignored.add(`${nameOf(part)}: the provider's API does not support it.`);
     return media ? [media] : [];
   });
 }
@@ -101,7 +101,7 @@ function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: 
     default:
       return part satisfies never;
   }
-  ignored.add(`${nameOf(part)}: the provider's interface takes none from an assistant.`);
+  ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
   return undefined;
 }
 

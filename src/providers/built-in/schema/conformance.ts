@@ -156,7 +156,7 @@ class Thread {
       if (this.#current) this.#limit(this.#current);
     });
     worker.once('error', (error: Error) => this.#worker === worker && this.#ended(error));
-    worker.once('exit', () => this.#worker === worker && this.#ended(new Error('A thread that holds values against schemas has ended.')));
+    worker.once('exit', () => this.#worker === worker && this.#ended(new Error('A thread that validates values against schemas has ended.')));
     return worker;
   }
 

@@ -79,7 +79,7 @@ describe('a value made for a schema', () => {
           expect({ value, fits: Check(whole as never, value) }).toEqual({ value, fits: true });
         } catch (error) {
           if ((error as Fault).code !== 'invalid') throw error;
-          expect((error as Fault).message).toMatch(/^The built-in model finds no value for the schema schema at #/);
+          expect((error as Fault).message).toMatch(/^The built-in model cannot generate a value for the schema schema at #/);
         }
       }),
       { numRuns: 3000 },

@@ -35,7 +35,7 @@ export function schemaValue(schema: JsonObject, given: Given, field: string, wor
   const value = maker.make(schema, { name: '', path: '#', depth: 0, refs: [], variant: 0 });
   if (value !== undefined) return value;
   const { path, why } = maker.trouble ?? { path: '#', why: 'it allows no value' };
-  throw new Fault('invalid', `The built-in model finds no value for the schema ${field} at ${path}: ${why}.`, { field });
+  throw new Fault('invalid', `The built-in model cannot generate a value for the schema ${field} at ${path}: ${why}.`, { field });
 }
 
 class ValueMaker implements Making {
