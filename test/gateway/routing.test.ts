@@ -95,7 +95,7 @@ describe('a conversation that is too long for a model', () => {
     upstream.script(tooLong('small-1'));
     const { status, headers, text } = await ask(said('a long story', { stream: true }));
     expect(status).toBe(200);
-    expect(headers.get('x-dragoman-warnings')).toContain('big is asked');
+    expect(headers.get('x-dragoman-warnings')).toContain('big answers instead');
     expect(text).toContain('"model":"big-1"');
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
     expect((upstream.requests[1]!.json as { model: string }).model).toBe('big-1');
