@@ -184,6 +184,13 @@ describe('refused', () => {
     expect(upstream.requests).toEqual([]);
   });
 
+  test('a form with a text of 17 MB with 413 that names the field, before it is decoded', async () => {
+    const text = `--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n${'x '.repeat(8_500_000)}\r\n--x--`;
+    const answer = await sendForm(server, text, 'multipart/form-data; boundary=x');
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({ error: { message: 'prompt must have at most 16777216 bytes.', param: 'prompt' } });
+  });
+
   test('a form of half a million parts with 400, at once', async () => {
     const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
     const answer = await sendForm(server, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
