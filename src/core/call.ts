@@ -5,6 +5,8 @@ import type { Passthrough } from './passthrough.ts';
 
 /** A request for text in no dialect: what was asked, as the client asked it. A member the client did not send is absent. */
 export interface GenerateCall {
+  /** Name of the dialect that the client spoke; absent in calls that the gateway makes itself. */
+  readonly dialect?: string;
   /** As the client wrote it. */
   readonly model: string;
   readonly turns: readonly Turn[];
@@ -30,3 +32,6 @@ export type Output =
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 }
+
+/** Does a wire put the call into other words than the client's? What a client wrote in the words of the wire is between it and the provider. */
+export const isTranslated = (call: Pick<GenerateCall, 'dialect'>, wire: string): boolean => call.dialect !== wire;

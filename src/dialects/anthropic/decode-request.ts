@@ -48,6 +48,7 @@ function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 
   const parallel = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined;
   const toolChoice = choice && toolChoiceOf(choice, tools);
   return {
+    dialect,
     model: request.model,
     turns: [...systemTurn(request.system), ...turnsOf(request.messages)],
     tools,

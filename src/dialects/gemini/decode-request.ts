@@ -55,6 +55,7 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
   const reasoning = reasoningOf(config.thinkingConfig);
   const { output, notes } = outputOf(config);
   return {
+    dialect,
     ...asked,
     turns: turnsOf(request.contents, request.systemInstruction),
     tools: toolsOf(request.tools ?? []),

@@ -6,6 +6,8 @@ import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
+import { quirksAt } from './models.ts';
+import { vendorOf } from '../vendors.ts';
 
 /** The version of the wire that its dialect is written for. */
 const version = '2023-06-01';
@@ -24,7 +26,14 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     ...(key === undefined ? {} : { 'x-api-key': key }),
     ...headers,
   });
-  const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor), quirks: knownQuirks<Quirks>(clock), address: () => address };
+  const vendor = vendorOf(baseUrl);
+  const shared = {
+    upstreams,
+    clock,
+    credentials: keyCredentials(apiKeys, clock, headersFor),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    address: () => address,
+  };
   const asked = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
   return oneTarget(probes, (model, mostTokens) => {

@@ -9,6 +9,8 @@ import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/
 import { batchEmbed } from './embed-content.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
+import { quirksAt } from './models.ts';
+import { vendorOf } from '../vendors.ts';
 
 /** The Gemini API, and anything that speaks as it does: with keys, without regions. */
 const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
@@ -16,13 +18,14 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
   const signedWith = (key: string | undefined): RequestHeaders => ({ ...(key === undefined ? {} : { 'x-goog-api-key': key }), ...headers });
+  const vendor = vendorOf(baseUrl);
   const shared = {
     dialect: withSignatures(dialect, openSignatures(dialect.name)),
     url,
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
-    quirks: knownQuirks<Quirks>(clock),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     embedding: batchEmbed,
   };
   const asked = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };

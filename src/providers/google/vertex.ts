@@ -9,6 +9,7 @@ import { predict } from './embed-content.ts';
 import { signIn } from './sign-in.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
+import { quirksAt } from './models.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
 const make: ProviderFactory = (name, settings, upstreams, clock) => {
@@ -26,7 +27,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: knownQuirks<Quirks>(clock, { withoutIds: true }),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one)),
   };
   const lists = Object.keys(residency);
   const locations = regions.map((entry) => {

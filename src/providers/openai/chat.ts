@@ -21,6 +21,8 @@ import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
+import { quirksAt } from './chat-models.ts';
+import { vendorOf } from '../vendors.ts';
 
 /** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
@@ -29,7 +31,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const { url } = address;
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
-  const quirks = knownQuirks<Quirks>(clock);
+  const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
+  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const asked = { upstreams, clock, url, path: list, refusal: chat.decodeFault };

@@ -8,6 +8,8 @@ import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
+import { quirksAt } from './responses-models.ts';
+import { vendorOf } from '../vendors.ts';
 
 /** Anything that speaks OpenAI's responses wire. Nothing is stored there: each request brings the whole conversation. */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
@@ -17,7 +19,14 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
   const path = kind === 'azure' ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
   const address = { url, path };
   const headersFor = headersOf(kind, headers);
-  const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor), quirks: knownQuirks<Quirks>(clock), address: () => address };
+  const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
+  const shared = {
+    upstreams,
+    clock,
+    credentials: keyCredentials(apiKeys, clock, headersFor),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    address: () => address,
+  };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
   const asked = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));

@@ -12,22 +12,35 @@ const keptMilliseconds = 3_600_000;
 const mostNames = 1000;
 const longestName = 500;
 
-/** @param always how the provider differs, whatever the model and whatever was learned */
-export function knownQuirks<Quirks>(clock: Clock, always?: Quirks): KnownQuirks<Quirks> {
-  const known = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
+/**
+ * @param base what is known of a model before it was asked: by the vendor at the provider's address and the model's name. Learned quirks begin with these
+ */
+export function knownQuirks<Quirks>(clock: Clock, base: (model: string) => Quirks | undefined = () => undefined): KnownQuirks<Quirks> {
+  const learned = new Map<string, { readonly quirks: Quirks; readonly until: number }>();
+  const bases = new Map<string, Quirks | undefined>();
+  const baseOf = (model: string) => {
+    if (bases.has(model)) return bases.get(model);
+    const quirks = base(model);
+    remember(bases, model, quirks);
+    return quirks;
+  };
   return {
     of(model) {
-      const one = known.get(model);
+      const one = learned.get(model);
       if (one && one.until > clock.monotonic()) return one.quirks;
-      known.delete(model);
-      return always;
+      if (one) learned.delete(model);
+      return baseOf(model);
     },
     keep(model, quirks) {
-      if (model.length > longestName) return;
-      known.delete(model);
-      known.set(model, { quirks, until: clock.monotonic() + keptMilliseconds });
-      const [oldest] = known.keys();
-      if (known.size > mostNames) known.delete(oldest!);
+      remember(learned, model, { quirks, until: clock.monotonic() + keptMilliseconds });
     },
   };
+}
+
+function remember<Value>(values: Map<string, Value>, model: string, value: Value): void {
+  if (model.length > longestName) return;
+  values.delete(model);
+  values.set(model, value);
+  const [oldest] = values.keys();
+  if (values.size > mostNames) values.delete(oldest!);
 }

@@ -34,6 +34,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
   const tools = request.tools?.map(toolOf) ?? [];
   const toolChoice = toolChoiceOf(request.tool_choice, tools);
   const call: GenerateCall = {
+    dialect,
     model: request.model,
     turns: turnsOf(request.messages),
     tools,

@@ -77,6 +77,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
   const instructions = instructionsTurn(request);
   if (instructions.length + turns.length === 0) throw invalid('input', 'must not be empty');
   return {
+    dialect,
     model: request.model,
     turns: [...instructions, ...turns],
     tools,

@@ -1,0 +1,12 @@
+import type { Quirks } from '#dialects/anthropic/quirks';
+import type { Vendor } from '../vendors.ts';
+
+/**
+ * What is publicly known of a vendor's models on this wire.
+ *
+ * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
+ * @param model its name upstream
+ */
+export function quirksAt(_vendor: Vendor | undefined, _model: string): Quirks | undefined {
+  return undefined;
+}

@@ -1,0 +1,32 @@
+/** Companies, and their clouds, whose interfaces differ in ways that are publicly known. */
+export type Vendor = 'openai' | 'azure' | 'anthropic' | 'google' | 'vertex' | 'deepseek' | 'moonshot' | 'mistral' | 'groq' | 'openrouter';
+
+/** Hosts, exact or as the end of a name (`.openai.azure.com`). */
+const hosts: readonly (readonly [host: string, Vendor])[] = [
+  ['api.openai.com', 'openai'],
+  ['.api.openai.com', 'openai'], // regional, such as eu.api.openai.com
+  ['.openai.azure.com', 'azure'],
+  ['.cognitiveservices.azure.com', 'azure'],
+  ['.services.ai.azure.com', 'azure'],
+  ['api.anthropic.com', 'anthropic'],
+  ['generativelanguage.googleapis.com', 'google'],
+  ['aiplatform.googleapis.com', 'vertex'],
+  ['-aiplatform.googleapis.com', 'vertex'],
+  ['api.deepseek.com', 'deepseek'],
+  ['api.moonshot.ai', 'moonshot'],
+  ['api.moonshot.cn', 'moonshot'],
+  ['api.mistral.ai', 'mistral'],
+  ['api.groq.com', 'groq'],
+  ['openrouter.ai', 'openrouter'],
+];
+
+/**
+ * Who answers at an address. What a vendor and its models take is in a table of each wire, in the folders of the providers; any other server teaches it by what it
+ * refuses.
+ *
+ * @param baseUrl of a provider; `{region}` may be part of its host
+ */
+export function vendorOf(baseUrl: string): Vendor | undefined {
+  const host = /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
+  return hosts.find(([one]) => (/^[.-]/.test(one) ? host.endsWith(one) : host === one))?.[1];
+}
