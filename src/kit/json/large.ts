@@ -23,24 +23,32 @@ export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimi
   if (rest.length > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
   if (hasManyEscapes(rest)) throw new BadJson(`The text has more than ${mostEscapes} escapes.`);
   await nextTurn();
-  const value = parsed(rest);
+  const value = parsed(rest.toString());
   if (plain.size === 0) return { value, places };
-  const texts = new Map<string, string>();
-  for (const [mark, text] of plain) texts.set(mark, await plainText(text));
-  await nextTurn();
-  return { value: withTexts(value, texts), places };
+  return { value: withTexts(value, await plainTexts(plain)), places };
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** The text of a long plain string. Without escapes it may be cut anywhere; characters that JSON forbids are rejected. */
-async function plainText(quoted: Buffer): Promise<string> {
-  let text = '';
-  for (let at = 1; at < quoted.length - 1; at += turnBytes) {
-    if (quoted.length > turnBytes || at > 1) await nextTurn();
-    text += parsed(Buffer.from(`"${quoted.toString('latin1', at, Math.min(at + turnBytes, quoted.length - 1))}"`)) as string;
+/** The texts of long plain strings, a few megabytes in each turn. Without escapes a string may be cut anywhere; characters that JSON forbids are rejected. */
+async function plainTexts(plain: ReadonlyMap<string, Buffer>): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  let left = 0; // bytes that may be read in this turn
+  for (const [mark, quoted] of plain) {
+    let text = '';
+    for (let at = 1; at < quoted.length - 1; at += turnBytes) {
+      const end = Math.min(at + turnBytes, quoted.length - 1);
+      left -= end - at;
+      if (left < 0) {
+        await nextTurn();
+        left = turnBytes - (end - at);
+      }
+      text += parsed(`"${quoted.toString('latin1', at, end)}"`) as string;
+    }
+    texts.set(mark, text);
   }
-  return text;
+  await nextTurn();
+  return texts;
 }
 
 /** Bytes of a long string that are read or written in one turn. */
@@ -98,9 +106,9 @@ function hasManyEscapes(buffer: Buffer): boolean {
   return false;
 }
 
-function parsed(buffer: Buffer): unknown {
+function parsed(json: string): unknown {
   try {
-    return JSON.parse(buffer.toString());
+    return JSON.parse(json);
   } catch {
     throw new BadJson('The text is not valid JSON.');
   }
