@@ -56,6 +56,8 @@ export interface Context {
   readonly memory?: { take(bytes: number): boolean } | undefined;
   /** Where checks read the answer: what they found, for its row in the books. */
   readonly review?: Review;
+  /** Of the request: its steps share them. */
+  readonly permits: Permits;
   readonly progress: Progress;
 }
 
@@ -77,8 +79,6 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last of them. */
   target?: AnsweringTarget;
-  /** The permits of the request, which its steps share; absent while it needs none. */
-  permits?: Permits;
   requests?: Allowance;
   tokens?: Allowance;
   /** Checks that found something and let it through. */

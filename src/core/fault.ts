@@ -28,6 +28,8 @@ export interface FaultDetails {
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */
   readonly retryAfter?: number;
+  /** A limit of the user's kept the call from beginning: it may be made later. */
+  readonly unbegun?: true;
   /** Would another target perhaps say yes? */
   readonly elsewhere?: boolean;
   /** The provider did not take our key: another key of the same target may do. */
@@ -60,7 +62,7 @@ export class Fault extends Error {
 /** A queue for something that all users share (a thread) takes no more of the caller's jobs, or of anybody's. */
 export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault {
   return whose === 'owner'
-    ? new Fault('rate-limited', 'Too many of your requests wait for the same work: let some of them finish first.', { retryAfter: 1 })
+    ? new Fault('rate-limited', 'Too many of your requests wait for the same work: let some of them finish first.', { retryAfter: 1, unbegun: true })
     : new Fault('overloaded', 'The server has too much of this work to do at the moment.', { retryAfter: 1 });
 }
 

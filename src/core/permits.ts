@@ -50,8 +50,7 @@ export class Permits {
 }
 
 /** An answer that takes several steps: between them the request keeps its stream. */
-export async function* inSteps(progress: { permits?: Permits }, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
-  const permits = (progress.permits ??= new Permits());
+export async function* inSteps(permits: Permits, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   permits.hold();
   try {
     yield* answer;

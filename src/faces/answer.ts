@@ -14,6 +14,7 @@ import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
 import type { Headers } from '#http/headers';
 import type { Asked } from '#http/route';
+import { Permits } from '#core/permits';
 
 /** What a face needs to answer a conversation. */
 export interface GeneratingDeps {
@@ -119,6 +120,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,
     cacheSeconds: cacheSecondsIn(exchange.header(choiceHeaders.cache)),
+    permits: new Permits(),
     progress: { attempts: [] },
   };
 }

@@ -1,6 +1,5 @@
 import type { Context } from '#core/context';
 import type { LeaseSource } from '#core/lease';
-import { Permits } from '#core/permits';
 import type { RoutedCall } from '#core/routed-call';
 import { Accounts } from './admission/accounts.ts';
 import { noteAllowances } from './admission/allowances.ts';
@@ -56,7 +55,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
 
   /** Admits the call: the journal has that before any provider is asked. */
   const begin = (call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number): Reservation => {
-    for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) (context.progress.permits ??= new Permits()).count(lease.account.owner);
+    for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
     try {
       writeBegan(journal, call, context, estimate, at);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { Permits } from '#core/permits';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
@@ -113,7 +114,14 @@ async function reserve(
   { by = ledger, signal = new AbortController().signal, caller = {} }: Asking = {},
 ): Promise<{ reservation: Reservation; progress: Progress }> {
   const progress: Progress = { attempts: [] };
-  const context = { requestId: `r${requests++}`, step: 0, caller: { userId: 1, plan: 'p', teamIds: [], ...caller }, signal, progress } as unknown as Context;
+  const context = {
+    requestId: `r${requests++}`,
+    step: 0,
+    caller: { userId: 1, plan: 'p', teamIds: [], ...caller },
+    signal,
+    permits: new Permits(),
+    progress,
+  } as unknown as Context;
   return { reservation: await by.reserve(asked, context), progress };
 }
 

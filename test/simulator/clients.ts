@@ -123,7 +123,7 @@ export async function ask(asked: Asked, serving: Serving, world: World, ended: (
   try {
     const found = rights.identify(asked.keyId);
     const caller = (ongoing.caller = found instanceof Promise ? await found : found);
-    const context = { requestId, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, progress: { attempts: [], permits } };
+    const context = { requestId, caller, face: 'f', app: 'a', signal: leaving.signal, strict: false, headers: {}, permits, progress: { attempts: [] } };
     await answered(asked, serving, { ...context, step: 0 }, ended);
     if (asked.next && asked.answer === 'whole') await answered(asked.next, serving, { ...context, step: 1 }, ended);
   } catch (error) {

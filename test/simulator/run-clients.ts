@@ -1,4 +1,5 @@
 /* Clients that ask for runs in the background, and what becomes of these: each time one is taken up is a step of its own. */
+import { Permits } from '#core/permits';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
@@ -18,7 +19,7 @@ export async function begin(asked: Asked, { life, running, rights, runs }: Servi
   });
   try {
     const caller = await rights.identify(asked.keyId);
-    const circumstances = { requestId, step: 0, caller, face: 'f', app: 'a', strict: false, headers: {}, progress: { attempts: [] } };
+    const circumstances = { requestId, step: 0, caller, face: 'f', app: 'a', strict: false, headers: {}, permits: new Permits(), progress: { attempts: [] } };
     asked.at = life.clock.now();
     await runs!.begin(asked, { ...circumstances, signal: leaving.signal });
     if (life.isAlive) asked.answer = 'whole';

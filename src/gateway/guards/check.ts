@@ -2,7 +2,6 @@ import { isConversation } from '#core/routed-call';
 import { Fault, queueFull } from '#core/fault';
 import type { Caller, Context } from '#core/context';
 import { QueueFull } from '#kit/async/fair-semaphore';
-import { Permits } from '#core/permits';
 import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
 import type { RoutedCall } from '#core/routed-call';
@@ -112,6 +111,5 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Evalu
 /** The context for calls of the gateway's own: they are calls of the user, whichever models the key is narrowed to or the request has chosen. */
 export function ownContext({ context, nextStep }: EvaluationContext): Context {
   const { models: _, ...caller } = context.caller;
-  const progress = { attempts: [], permits: (context.progress.permits ??= new Permits()) };
-  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress };
+  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
 }

@@ -26,7 +26,7 @@ interface Alternatives {
  * @throws Fault as failover does
  */
 export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {
-  return (call, context) => (call.alternatives ? inSteps(context.progress, firstOf(call, call.alternatives, context, inner)) : inner(call, context));
+  return (call, context) => (call.alternatives ? inSteps(context.permits, firstOf(call, call.alternatives, context, inner)) : inner(call, context));
 }
 
 function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, context: Context, inner: Generate<RoutedCall>): AsyncIterable<Events> {

@@ -23,7 +23,7 @@ export interface ConformingDeps {
  * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
  */
 export function conforming({ against }: ConformingDeps, inner: Generate): Generate {
-  return (call, context) => (call.output.type === 'schema' ? inSteps(context.progress, conformed(call, call.output.schema, context)) : inner(call, context));
+  return (call, context) => (call.output.type === 'schema' ? inSteps(context.permits, conformed(call, call.output.schema, context)) : inner(call, context));
 
   async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Events> {
     const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });

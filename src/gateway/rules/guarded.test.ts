@@ -1,3 +1,4 @@
+import { Permits } from '#core/permits';
 import { expect, test } from 'vitest';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
@@ -20,7 +21,7 @@ async function stepsAt(step: number, count: number): Promise<readonly number[]> 
   const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: look };
   const inner = async function* () {};
   const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), recordRefusal: () => {} }, inner);
-  const context = { step, signal: new AbortController().signal, caller: {}, progress: { attempts: [] } } as unknown as Context;
+  const context = { step, signal: new AbortController().signal, caller: {}, permits: new Permits(), progress: { attempts: [] } } as unknown as Context;
   await Array.fromAsync(generate(call, context));
   return taken;
 }
@@ -43,7 +44,7 @@ async function refusedAt(when: 'before' | 'after', fault: Fault) {
       ];
     },
   );
-  const context = { step: 0, signal: new AbortController().signal, caller: {}, progress: { attempts: [] } } as unknown as Context;
+  const context = { step: 0, signal: new AbortController().signal, caller: {}, permits: new Permits(), progress: { attempts: [] } } as unknown as Context;
   await expect(Array.fromAsync(generate(call, context))).rejects.toBe(fault);
   return { recorded, made, progress: context.progress };
 }

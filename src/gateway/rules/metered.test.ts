@@ -1,3 +1,4 @@
+import { Permits } from '#core/permits';
 import { eachOf } from '../../../test/support/fakes/each-event.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
@@ -61,7 +62,7 @@ function callOf(): RoutedCall {
 
 function contextOf(): Context {
   const caller = { userId: 1, keyId: 1, teamIds: [] };
-  return { requestId: 'r', step: 0, caller, signal: leaving.signal, progress: { attempts: [] } } as unknown as Context;
+  return { requestId: 'r', step: 0, caller, signal: leaving.signal, permits: new Permits(), progress: { attempts: [] } } as unknown as Context;
 }
 
 async function booked(): Promise<UsageRow> {

@@ -74,7 +74,7 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0)
       throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
-    return inSteps(context.progress, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
+    return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });

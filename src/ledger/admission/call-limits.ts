@@ -34,11 +34,11 @@ export class CallLimits {
    * @param at milliseconds since 1970: the month of the accounts
    * @throws Fault `quota-spent` where a plan is not known, `forbidden` where a plan in US dollars meets a model without a price
    */
-  holdsOf(call: RoutedCall, { caller, balance = 'inference', progress }: Context, at: number): readonly Hold[] {
+  holdsOf(call: RoutedCall, { caller, balance = 'inference', permits }: Context, at: number): readonly Hold[] {
     const { planOf, teamPlan } = this.#deps;
     let holds = this.#add(noHolds, `user:${caller.userId}`, planOf(caller), call, balance, at);
     for (const teamId of caller.teamIds) holds = this.#add(holds, `team:${teamId}`, teamPlan(teamId), call, balance, at);
-    if (progress.permits) for (const hold of holds) hold.isTaken = hasTaken(progress.permits, hold);
+    for (const hold of holds) hold.isTaken = hasTaken(permits, hold);
     return holds;
   }
 

@@ -86,9 +86,9 @@ export class Reservation {
     try {
       this.#deps.journal.settled(row);
     } finally {
-      const { permits } = this.#context.progress;
+      const { permits } = this.#context;
       for (const hold of this.#holds) {
-        if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits?.isHeld) permits.keep(new StreamPermit(this.#deps.accounts, hold));
+        if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits.isHeld) permits.keep(new StreamPermit(this.#deps.accounts, hold));
         else this.#deps.accounts.settle(hold, costOf(hold, row));
       }
       if (this.#holds.length > 0 && !this.#estimate.isStream) noteAllowances(this.#context.progress, this.#holds, this.#deps.clock);

@@ -84,11 +84,13 @@ export class WaitingLine {
     const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
     if (lack === 'spent') return estimate.spentFault(hold, secondsToNextMonth(clock.now()));
     if (hold.lease.isOutOfContact(clock.monotonic())) return this.#accounts.awayFault();
-    if (minute) return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()) });
+    if (minute) {
+      return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()), unbegun: true });
+    }
     return new Fault(
       'rate-limited',
       account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests have reserved what is left of ${whose.toLowerCase()}.`,
-      { retryAfter: 1 },
+      { retryAfter: 1, unbegun: true },
     );
   }
 }

@@ -1,3 +1,4 @@
+import { Permits } from '#core/permits';
 import { systemClock } from '#kit/async/clock';
 import { openTokens } from '#kit/tokens/index';
 import type { GenerateCall } from '#core/call';
@@ -33,6 +34,7 @@ export function contextOf(over: Partial<TargetContext> = {}): TargetContext {
     signal: new AbortController().signal,
     strict: false,
     headers: {},
+    permits: new Permits(),
     progress: { attempts: [] },
     patience: { head: 60, firstByte: 300, idle: 120 },
     ...over,

@@ -1,3 +1,4 @@
+import { Permits } from '#core/permits';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRequest } from '#dialects/openai/chat/decode-request';
 import { systemClock } from '#kit/async/clock';
@@ -49,6 +50,7 @@ const context = (firstByte = 5): TargetContext => ({
   signal: new AbortController().signal,
   strict: false,
   headers: {},
+  permits: new Permits(),
   progress: { attempts: [] },
   patience: { head: 5, firstByte, idle: 5 },
 });

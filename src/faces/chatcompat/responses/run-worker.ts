@@ -16,6 +16,7 @@ import { isRunning, runningStatuses, turnsIn } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
 import type { Entry, KeepingDeps, Run, Running } from './stored-body.ts';
+import { Permits } from '#core/permits';
 
 export type RunWorkerDeps = GeneratingDeps & KeepingDeps;
 
@@ -121,23 +122,19 @@ export class RunWorker {
     const { clock, limits, rights } = this.#deps;
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
-    let caller: Caller | undefined;
-    const progress: Context['progress'] = { attempts: [] };
+    let context: Context | undefined;
     const owner = { userId: entry.userId, keyId: run.keyId };
     const unwatch = rights.watch({ caller: owner, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
-      caller = mayRun(await rights.callerOf(owner));
-      const context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), progress, memory };
+      const caller = mayRun(await rights.callerOf(owner));
+      context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };
       await this.#write(working, await this.#callOf(entry, run), context);
     } catch (error) {
-      if (!caller && faultOf(error).code === 'overloaded') throw error;
-      const wasAsked = progress.attempts.length > 0 || live.events.length > 0;
-      if (!signal.aborted && !over.signal.aborted && !wasAsked) {
-        const { code, details } = faultOf(error);
-        if (code === 'rate-limited') return details.retryAfter ?? 1;
-      }
+      if (!context && faultOf(error).code === 'overloaded') throw error;
+      const { retryAfter, unbegun } = faultOf(error).details;
+      if (unbegun && live.events.length === 0 && !signal.aborted && !over.signal.aborted) return retryAfter ?? 1;
       if (signal.aborted && !isCancellation(signal) && !(await this.#isCancelled(entry))) throw error;
-      if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
+      if (context?.progress.booked) encoder.encode({ type: 'usage', usage: context.progress.booked });
       if (signal.aborted) encoder.cancel();
       else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
     } finally {
@@ -207,7 +204,21 @@ const isCancellation = ({ reason }: AbortSignal): boolean => reason instanceof C
 /** Each time that a run is taken up is booked under steps of its own. */
 function contextOf({ requestId, app, strict, targets, tags, headers, cacheSeconds }: Run, caller: Caller, taken: number, signal: AbortSignal): Context {
   const step = stepOf(0, 'take', taken - 1);
-  return { requestId, step, caller, face: 'chatcompat', app, signal, strict, targets, tags, headers, cacheSeconds, progress: { attempts: [] } };
+  return {
+    requestId,
+    step,
+    caller,
+    face: 'chatcompat',
+    app,
+    signal,
+    strict,
+    targets,
+    tags,
+    headers,
+    cacheSeconds,
+    permits: new Permits(),
+    progress: { attempts: [] },
+  };
 }
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
