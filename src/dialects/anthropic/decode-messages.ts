@@ -41,7 +41,9 @@ function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): 
       const { tool_use_id: id, content, is_error: failed } = block;
       if (!calls.has(id)) throw invalid(`${place}.tool_use_id`, 'must be the id of a tool_use block of an earlier assistant message');
       const parts =
-        typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? []).map((one, at) => contentPart(one, `${place}.content[${at}]`));
+        typeof content === 'string'
+          ? [{ type: 'text' as const, text: content }]
+          : (content ?? []).map((one, at) => contentPart(one, `${place}.content[${at}]`));
       return { type: 'tool-result', id, parts, ...(failed ? { failed } : {}), ...carriedAs(rest(block, resultMembers)) };
     }
     case 'tool_use':

@@ -210,7 +210,9 @@ class ResponseReader implements ItemReader {
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
     // Some providers change the id of an item with each event.
     const hasStableIds = items.some((item) => isObject(item) && this.#knownItem(item) !== undefined);
-    const events = items.flatMap((item, index) => (isObject(item) ? this.#done(hasStableIds ? (this.#knownItem(item) ?? newOpen()) : this.#at(index), item) : []));
+    const events = items.flatMap((item, index) =>
+      isObject(item) ? this.#done(hasStableIds ? (this.#knownItem(item) ?? newOpen()) : this.#at(index), item) : [],
+    );
     // Only an answer that was cut short may have incomplete calls.
     if (status === 'completed' && [...this.#open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen)))
       throw malformed();
@@ -236,7 +238,8 @@ function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
     const text = textOf(part['text']);
     if (Array.isArray(part['annotations'])) annotations.push(...(part['annotations'] as readonly Json[]));
     if (!streamed && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
-    if (!streamed && part['type'] === 'refusal' && textOf(part['refusal']) !== '') events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
+    if (!streamed && part['type'] === 'refusal' && textOf(part['refusal']) !== '')
+      events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
   }
   const others = rest(item, messageMembers);
   const note = {

@@ -113,7 +113,8 @@ function searchOf(item: object): SearchPart | undefined {
 }
 
 /** Is the item from the client, and not from the model? */
-const isFromClient = (type: string) => type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
+const isFromClient = (type: string) =>
+  type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
 
 const none = new Set<string>();
 const functionCallMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'status']);

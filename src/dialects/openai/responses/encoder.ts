@@ -168,7 +168,10 @@ export class Encoder {
     open.annotations = annotations;
     return annotations
       .map((one, at) =>
-        this.#emit('response.output_text.annotation.added', `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`),
+        this.#emit(
+          'response.output_text.annotation.added',
+          `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`,
+        ),
       )
       .join('');
   }
@@ -253,7 +256,9 @@ export class Encoder {
       const item = searchItem(open.id, part, 'in_progress');
       this.#output.push(item);
       frames +=
-        this.#emit('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + stateFrame('in_progress') + stateFrame('searching');
+        this.#emit('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) +
+        stateFrame('in_progress') +
+        stateFrame('searching');
     }
     if (part.state === 'searching') return frames;
     return frames + stateFrame('completed') + this.#done(open.index, searchItem(open.id, part, part.state));

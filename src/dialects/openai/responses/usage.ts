@@ -7,7 +7,14 @@ import { dialect } from './wire.ts';
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
 export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const { input_tokens: input, output_tokens: output, total_tokens: _total, input_tokens_details: prompt, output_tokens_details: completion, ...others } = value;
+  const {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: _total,
+    input_tokens_details: prompt,
+    output_tokens_details: completion,
+    ...others
+  } = value;
   if (!isCount(input) || !isCount(output)) return undefined;
   const { cached_tokens: cached, cache_write_tokens: written, ...details } = isObject(prompt) ? prompt : {};
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
