@@ -15,15 +15,15 @@ export interface Dialect<Wire extends WireTypes> extends ClientSide<Wire>, Provi
 
 /** The types in which wire formats differ. */
 export interface WireTypes {
-  /** What a request says outside of its body: the model in an address, the stored conversation that it continues. `void`: nothing. */
+  /** What a request carries outside its body: the model in the URL, the stored conversation that it continues. `void`: nothing. */
   readonly outside: unknown;
-  /** What an answer is encoded with besides its events: its id, whether the client wants usage. */
+  /** What an answer is encoded with in addition to its events: its id, whether the client wants usage. */
   readonly answer: object;
-  /** A fault in the words of the wire. */
+  /** An error body of the wire. */
   readonly fault: object;
   /** How a provider or one of its models differs from the public description. */
   readonly quirks: object;
-  /** What a provider knows that its requests are encoded with. */
+  /** Provider settings that requests are encoded with. */
   readonly options: object;
 }
 
@@ -44,25 +44,25 @@ export interface ClientSide<Wire extends Pick<WireTypes, 'outside' | 'answer' | 
 /** What a provider of this wire needs to answer calls. */
 export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>> {
   readonly name: string;
-  /** The header with which clients ask for features in trial, in lower case: it is passed on to providers of the same wire. */
+  /** The header (lower case) with which clients request beta features: it is passed on to providers of the same wire. */
   readonly betaHeader?: string;
-  /** How much of their thoughts models show on this wire; absent: all or nothing, as each model does. */
+  /** How much of their thoughts models show on this wire; absent: all or none, depending on the model. */
   readonly thoughts?: 'summary';
-  /** @param model its name upstream. @param quirks what is known of the model */
+  /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**
    * For one stream: frames → events.
    *
-   * @param model the upstream's name for it, for answers that do not report one
-   * @param ignored goes into `started`
-   * @param call what is answered: some wires are read differently where the model may search
+   * @param model the model's upstream name, for answers that do not report one
+   * @param ignored notes about ignored fields, reported by the `started` event
+   * @param call the call that is answered: some wires are decoded differently where the model may search
    */
   decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools'>): Decoder;
-  /** @param body parsed JSON. @throws Fault `upstream-failed` where it is no answer, or what the error in it means */
+  /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
-  /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the model that was asked */
+  /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the requested model */
   decodeFault(status: number, body: string, headers?: Headers, model?: string): Fault;
-  /** What becomes of each field of a call at a model with these quirks. */
+  /** How each field of a call is treated by a model with these quirks. */
   supports(quirks?: Wire['quirks']): FieldSupport;
   /**
    * What a refusal teaches about the model: the quirks with which the call can be tried again.
@@ -71,14 +71,14 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
    * @returns undefined where the refusal teaches nothing new: a refusal that was learned from must not teach the same again
    */
   learn(fault: Fault, call: GenerateCall, quirks?: Wire['quirks']): Wire['quirks'] | undefined;
-  /** Does the wire's own search of the web go with this call? Absent: the wire has none. */
+  /** Can this call use the wire's own web search? Absent: the wire has none. */
   searches?(call: GenerateCall): boolean;
 }
 
 /** A request for a provider. */
 export interface EncodedRequest {
   readonly body: JsonObject;
-  /** What the wire, or the model, has no words for, as `field: reason`. */
+  /** What the wire or the model does not support, as `field: reason`. */
   readonly ignored: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { absent, carried, ignored, translated, without, type Field, type FieldSu
 import type { Quirks } from './quirks.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
-/** The fields of a call that this wire has words for. */
+/** The fields of a call that this wire supports. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -25,18 +25,18 @@ export const support: FieldSupport = {
   },
 };
 
-/** The same at a model with these quirks. */
+/** The same for a model with these quirks. */
 export const supports = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
 
-/** The models of this wire search beside any other tools. */
+/** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;
 
 /** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };
-/** Every call consists of these. */
+/** Every call has these. */
 const always = new Set(['model', 'messages', 'system', 'stream']);
 
-/** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */
+/** The request fields that a target may or may not support, each with its name in a call; undefined for a field that only this wire has. */
 export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
   Object.keys(MessagesRequest.properties)
     .filter((name) => !always.has(name))

@@ -10,7 +10,7 @@ import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
 
-/** The words of this wire for the end of an answer. */
+/** The stop reasons of this wire. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
@@ -21,29 +21,29 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: 'refused',
 };
 
-/** A block that is being said. */
+/** An open content block. */
 interface Open {
   readonly block: Loose;
   /** Number and id of the tool call, if it is one. */
   readonly call: number;
   readonly id: string;
-  /** Pieces of its input. */
+  /** The fragments of its input so far. */
   json: string;
   readonly unclosed: UnclosedJson;
   citations: Json[];
-  /** The characters of its text. */
-  said: number;
+  /** Length of its text in code points. */
+  length: number;
   signature: string;
 }
 
-/** No answer has more: beyond, somebody wants to keep us busy. */
+/** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostBlocks = 10_000;
 
 /**
- * Reads the events of a stream one after the other; a whole answer is read as the events that would have made it up.
+ * Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it.
  *
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const reader = (model: string, ignored: readonly string[]): Reader => new MessageReader(model, ignored);
 
@@ -51,11 +51,11 @@ class MessageReader implements Reader {
   readonly #model: string;
   readonly #ignored: readonly string[];
   readonly #open = new Map<unknown, Open>();
-  readonly #known = new Set<unknown>(); // the blocks that were started, by their index
+  readonly #known = new Set<unknown>(); // indexes of all blocks that were started
   #blocks = 0;
-  #isHalf = false; // the input of a block was stopped before its end
+  #isHalf = false; // a block was stopped before its input was complete
   #calls = 0;
-  #plain: 'text' | 'thinking' | undefined; // the kind of the last part, if nothing ended it: another of its kind would run on
+  #plain: 'text' | 'thinking' | undefined; // the kind of the last part while it is open: the next of its kind would be appended to it
   #started = false;
   #finished = false;
   #usage: JsonObject = {};
@@ -124,16 +124,16 @@ class MessageReader implements Reader {
   #start({ message }: Loose, events: GenerateEvent[]): void {
     if (this.#started) {
       if (this.#blocks > 0 || this.#finished) throw malformed();
-      return; // some proxies say it twice
+      return; // some proxies send it twice
     }
     this.#started = true;
-    const said = isObject(message) ? message : {};
-    this.#count(said['usage']);
-    const carried = rest(said, notCarried);
+    const fields = isObject(message) ? message : {};
+    this.#count(fields['usage']);
+    const carried = rest(fields, notCarried);
     const counted = usageOf(this.#usage);
     events.push({
       type: 'started',
-      model: textOf(said['model']) || this.#model,
+      model: textOf(fields['model']) || this.#model,
       ignored: this.#ignored,
       ...(counted ? { usage: counted } : {}),
       ...carriedAs(carried),
@@ -143,7 +143,7 @@ class MessageReader implements Reader {
   #startBlock(index: unknown, block: unknown, events: GenerateEvent[]): void {
     if (!isObject(block) || this.#open.has(index) || ++this.#blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
-    const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers forget it
+    const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers omit it
     const one: Open = {
       block,
       call: type === 'tool_use' ? this.#calls++ : -1,
@@ -151,7 +151,7 @@ class MessageReader implements Reader {
       json: '',
       unclosed: new UnclosedJson(),
       citations: [],
-      said: 0,
+      length: 0,
       signature: textOf(block['signature']),
     };
     this.#open.set(index, one);
@@ -160,7 +160,7 @@ class MessageReader implements Reader {
       if (this.#plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
       this.#plain = type;
       const text = textOf(block[type]);
-      one.said = characters(text);
+      one.length = characters(text);
       if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
       if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
     } else this.#plain = undefined;
@@ -174,7 +174,7 @@ class MessageReader implements Reader {
   #takeDelta(one: Open, delta: Loose, events: GenerateEvent[]): void {
     switch (delta['type']) {
       case 'text_delta':
-        one.said += characters(textOf(delta['text']));
+        one.length += characters(textOf(delta['text']));
         if (textOf(delta['text']) !== '') events.push({ type: 'text', candidate: 0, text: textOf(delta['text']) });
         break;
       case 'thinking_delta':
@@ -190,11 +190,11 @@ class MessageReader implements Reader {
         const json = textOf(delta['partial_json']);
         if (json === '') break;
         one.json += json;
-        one.unclosed.hear(json);
+        one.unclosed.push(json);
         if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json });
         break;
       }
-      default: // a kind of piece that came later than this: its block is not ours to read
+      default: // a newer kind of delta: its block is not decoded
     }
   }
 
@@ -236,7 +236,7 @@ class MessageReader implements Reader {
     if (typeof raw !== 'string' || raw === '' || this.#finished) return;
     this.#finished = true;
     const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
-    // Only an answer that was cut short may leave something half said.
+    // Only an answer that was cut short may have incomplete blocks.
     const isWhole = reason === 'stop' || reason === 'tool';
     if (isWhole && this.#open.size > 0) throw malformed();
     for (const index of this.#open.keys()) this.#stopBlock(index, events);
@@ -247,10 +247,10 @@ class MessageReader implements Reader {
   }
 }
 
-/** The wire cites with whole blocks, and says of the web alone where that is. */
-function citationsOfBlock({ citations, said }: Open): readonly Citation[] {
+/** The wire cites with whole blocks; only citations of web pages have a URL. */
+function citationsOfBlock({ citations, length }: Open): readonly Citation[] {
   return citations.flatMap((one) =>
-    isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']), start: 0, end: said }] : [],
+    isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']), start: 0, end: length }] : [],
   );
 }
 

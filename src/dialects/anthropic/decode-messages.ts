@@ -4,7 +4,7 @@ import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
 
-/** Messages → turns. What a message or a block has beside what we understand is carried on its turn or part. */
+/** Messages → turns. Members of a message or a block that are not understood are carried on its turn or part. */
 export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {
   const calls = new Set<string>(); // ids of the tool calls so far
   return messages.map((message, at): Turn => {
@@ -41,14 +41,16 @@ function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): 
       const { tool_use_id: id, content, is_error: failed } = block;
       if (!calls.has(id)) throw invalid(`${place}.tool_use_id`, 'must be the id of a tool_use block of an earlier assistant message');
       const parts =
-        typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? []).map((one, at) => shownPart(one, `${place}.content[${at}]`));
+        typeof content === 'string'
+          ? [{ type: 'text' as const, text: content }]
+          : (content ?? []).map((one, at) => contentPart(one, `${place}.content[${at}]`));
       return { type: 'tool-result', id, parts, ...(failed ? { failed } : {}), ...carriedAs(rest(block, resultMembers)) };
     }
     case 'tool_use':
     case 'thinking':
       throw invalid(`${place}.type`, 'is only allowed in an assistant message');
     default:
-      return shownPart(block, place);
+      return contentPart(block, place);
   }
 }
 
@@ -72,11 +74,11 @@ function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
     default:
       if (isOurSearch((block as { id?: unknown }).id) || isOurSearch((block as { tool_use_id?: unknown }).tool_use_id))
         return { type: 'search', id: '', query: '', state: 'completed', sources: [] };
-      return shownPart(block, place);
+      return contentPart(block, place);
   }
 }
 
-/** Citations that the gateway made are not given back: no provider has encrypted their place. */
+/** Citations made by the gateway are dropped: they lack the index that a provider encrypts. */
 function ownCitations(block: object): { readonly citations?: Json } {
   const { citations } = block as { readonly citations?: unknown };
   if (!Array.isArray(citations)) return {};
@@ -87,10 +89,10 @@ function ownCitations(block: object): { readonly citations?: Json } {
 const callMembers = new Set(['type', 'id', 'name', 'input']);
 const thoughtMembers = new Set(['type', 'thinking']);
 
-type Shown = Exclude<WireBlock, { type: 'tool_use' | 'tool_result' | 'thinking' }>;
+type ContentBlock = Exclude<WireBlock, { type: 'tool_use' | 'tool_result' | 'thinking' }>;
 
-/** What stands in messages and in results of tools alike. */
-function shownPart(block: Shown, place: string): TextPart | MediaPart | ForeignPart {
+/** A block that messages and tool results share. */
+function contentPart(block: ContentBlock, place: string): TextPart | MediaPart | ForeignPart {
   switch (block.type) {
     case 'text':
       return textPartOf(block);
@@ -108,7 +110,7 @@ function shownPart(block: Shown, place: string): TextPart | MediaPart | ForeignP
 const none = new Set<string>();
 const mediaMembers = new Set(['type', 'source', 'title']);
 
-/** A document of plain text is text for whoever does not know documents. */
+/** A plain-text document becomes a text part, which wires without documents support. */
 function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: string): TextPart | MediaPart | ForeignPart {
   const { source, title } = block;
   switch (source.type) {
@@ -138,7 +140,7 @@ function sourceOf(source: Source): Pick<MediaPart, 'base64' | 'mediaType' | 'url
   }
 }
 
-/** A text block, with its cache mark and its citations carried. */
+/** A text block; its cache control and its citations are carried. */
 export const textPartOf = (block: { readonly type: 'text'; readonly text: string }): TextPart => ({
   type: 'text',
   text: block.text,

@@ -12,7 +12,7 @@ import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from
 const check = checked(MessagesRequest, bodyFault);
 const checkCount = checked(CountRequest, bodyFault);
 
-/** Fields that have a place of their own in the call. All others are carried. */
+/** Fields that the call has a member for. All others are carried. */
 const understood: ReadonlySet<string> = new Set(
   'model messages system tools tool_choice thinking output_config max_tokens temperature top_p top_k stop_sequences stream'.split(' '),
 );
@@ -33,7 +33,7 @@ export function decodeRequest(body: unknown): GenerateCall {
   return { ...conversationOf(request), sampling, stream: request.stream ?? false, extra: extraOf(request) };
 }
 
-/** What a count of tokens asks for, as a call. @throws Fault `invalid` */
+/** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown): GenerateCall {
   const request = checkCount(body);
   return { ...conversationOf(request), sampling: {}, stream: false, extra: {} };
@@ -72,7 +72,7 @@ function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoni
   return thinking ? {} : undefined;
 }
 
-/** Names with a dot keep the client's own words for what the call says in ours. */
+/** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
 function extraOf(request: MessagesRequest): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;

@@ -3,18 +3,18 @@ import type { FinishReason, Started } from '#core/event';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
-/** What streams and whole answers have in common. */
+/** Helpers that streams and whole answers share. */
 
 const stopWords: Readonly<Record<FinishReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use', refused: 'refusal' };
 const ownWords: ReadonlySet<string> = new Set([...Object.values(stopWords), 'stop_sequence', 'pause_turn', 'model_context_window_exceeded']);
 
-/** The members of a message before its content, and those after its end. */
+/** The members of a message: those before its content, and the carried ones after it. */
 export function headOf({ model, extra }: Started, id: string): { readonly head: JsonObject; readonly others: JsonObject } {
   const { id: itsId, ...others } = own(extra, dialect);
   return { head: { id: itsId ?? id, type: 'message', role: 'assistant', model }, others };
 }
 
-/** The upstream's own word for the end where it is one of this wire's. `others` are what the message says of itself at its end. */
+/** The upstream's own stop reason where it is one of this wire. `others`: carried members of the message at its end. */
 export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefined): { readonly stop: JsonObject; readonly others: JsonObject } {
   const { stop_sequence: sequence = null, stop_details: details, container, ...others } = own(extra, dialect);
   const stop: Record<string, Json> = { stop_reason: ownWords.has(raw) ? raw : stopWords[reason], stop_sequence: sequence };
@@ -23,12 +23,12 @@ export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefin
   return { stop, others };
 }
 
-/** Ids that say that the gateway searched: to a provider such a search is unknown. */
+/** Marks the ids of searches that the gateway ran: no provider knows them. */
 const searchPrefix = 'srvtoolu_gateway_';
 
 export const isOurSearch = (id: unknown): boolean => typeof id === 'string' && id.startsWith(searchPrefix);
 
-/** A search that is over, as the blocks of the call and of its result. */
+/** A finished search as its tool use block and its result block; none while it runs. */
 export function searchBlocks({ id, query, state, sources }: SearchPart): readonly JsonObject[] {
   if (state === 'searching') return [];
   const tool = `${searchPrefix}${id}`;
@@ -42,10 +42,10 @@ export function searchBlocks({ id, query, state, sources }: SearchPart): readonl
   ];
 }
 
-/** Characters of what is cited. */
-const longestCited = 150;
+/** Characters of `cited_text`. */
+const maxCitedText = 150;
 
-/** @param text of the part that is cited in */
+/** @param text of the part that has the citations */
 export function citationsOf(citations: readonly Citation[], text: string): readonly JsonObject[] {
   const characters = Array.from(text);
   return citations.map(({ url, title, start, end }) => ({
@@ -53,6 +53,6 @@ export function citationsOf(citations: readonly Citation[], text: string): reado
     url,
     title,
     encrypted_index: '',
-    cited_text: characters.slice(start, Math.min(end, start + longestCited)).join(''),
+    cited_text: characters.slice(start, Math.min(end, start + maxCitedText)).join(''),
   }));
 }

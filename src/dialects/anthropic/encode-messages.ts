@@ -3,10 +3,10 @@ import { isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
 /**
- * Turns → `system` and `messages`. System turns of other wires are gathered at the front; turns of one speaker that follow each other are one message, with
- * the results of tools first, as the wire wants them.
+ * Turns → `system` and `messages`. System turns of other wires are moved to the front; consecutive turns of one role become one message, with tool results
+ * first, as the wire requires.
  *
- * @param ignored takes what this wire has no words for
+ * @param ignored collects what this wire does not support, as `field: reason`
  */
 export function encodeConversation(turns: readonly Turn[], ignored: Set<string>): { readonly system?: Json; readonly messages: readonly JsonObject[] } {
   const system: JsonObject[] = [];
@@ -37,11 +37,11 @@ interface Draft {
 function finished({ content, ...message }: Draft): readonly JsonObject[] {
   const results = content.filter((block) => block['type'] === 'tool_result');
   const blocks = results.length === 0 ? content : [...results, ...content.filter((block) => block['type'] !== 'tool_result')];
-  if (blocks.length === 0 && message.role === 'assistant') return []; // it said nothing that can be given back
+  if (blocks.length === 0 && message.role === 'assistant') return []; // no part of it can be sent
   return [{ ...message, content: shortened(blocks) }];
 }
 
-/** One plain text is a string. */
+/** A single plain text block is shortened to a string. */
 function shortened(blocks: readonly JsonObject[]): Json {
   const [only] = blocks;
   if (only === undefined) return '';
@@ -57,7 +57,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
       case 'media':
         return mediaBlocks(part, ignored);
       case 'search':
-        return []; // what was found is not read again
+        return []; // results of earlier searches are not sent
       case 'foreign':
         if (part.dialect === dialect) return [part.value];
         ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
@@ -88,7 +88,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   });
 }
 
-/** An empty signature is ours: it stands where another wire's thoughts were shown. */
+/** Has the provider signed the thought? The gateway writes an empty signature when it shows thoughts of another wire. */
 export const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, dialect)['signature']) !== '';
 
 function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
@@ -100,7 +100,7 @@ function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[]
   );
 }
 
-/** Empty text says nothing, and the wire refuses it. */
+/** The wire refuses empty text. */
 function textBlocks({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonly JsonObject[] {
   const { document, ...carried } = own(part.extra, dialect);
   if (document !== undefined) return [{ ...(document as JsonObject), type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }];
@@ -134,7 +134,7 @@ function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set
   return { ...own(extra, dialect), type: 'tool_use', id: idOf(id), name, input: input ?? { arguments: json } };
 }
 
-/** The arguments of a tool call as the object that this wire wants. @returns undefined where the text is none */
+/** The arguments of a tool call as the object that this wire requires. @returns undefined where the text is not a JSON object */
 export function inputOf(json: string): JsonObject | undefined {
   if (json.trim() === '') return {};
   try {
@@ -145,5 +145,5 @@ export function inputOf(json: string): JsonObject | undefined {
   }
 }
 
-/** The wire takes letters, digits, `_` and `-` in an id. */
+/** The wire allows letters, digits, `_` and `-` in an id. */
 const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_';

@@ -8,21 +8,21 @@ import { dialect } from './wire.ts';
 interface Encoded {
   readonly thinking?: JsonObject;
   readonly effort?: string;
-  /** Tokens that thinking may take; 0 where nobody said. */
+  /** Thinking tokens; 0 where none are set. */
   readonly budget: number;
 }
 
 /**
- * How the model is to think: in the client's own words where it spoke this wire, else from its effort.
+ * The thinking settings: the client's own where it spoke this wire, else derived from its effort.
  *
- * @param mostTokens the limit of the answer, which a budget must stay below
+ * @param mostTokens output token limit, which a budget must be below
  */
 export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, { adaptive }: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': word } = own(call.extra, dialect);
   if (thinking !== undefined || word !== undefined)
     return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(word ? { effort: word as string } : {}), budget: 0 };
   if (!call.reasoning) return { budget: 0 };
-  const { effort = 'medium' } = call.reasoning; // a budget it has to have
+  const { effort = 'medium' } = call.reasoning; // the wire requires a budget
   if (effort === 'none') return { thinking: { type: 'disabled' }, budget: 0 };
   const obstacle = obstacleTo(call);
   if (obstacle) {
@@ -38,7 +38,7 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
   return { thinking: { type: 'enabled', budget_tokens: budget }, budget };
 }
 
-/** The wire refuses to think where a tool is forced, or where the thoughts that led to the last tool calls are not given back. */
+/** The wire refuses thinking where a tool is forced, or where the thoughts before the last tool calls are not sent back. */
 function obstacleTo({ turns, toolChoice }: GenerateCall): string | undefined {
   if (toolChoice && ['required', 'tool'].includes(toolChoice.type)) return 'the provider does not think where a tool must be called.';
   if (toolChoice?.type === 'allowed' && toolChoice.mode === 'required') return 'the provider does not think where a tool must be called.';

@@ -9,7 +9,7 @@ const hi = { role: 'user', content: 'hi' };
 
 describe('a call of another wire', () => {
   const turn = (role: Turn['role'], ...parts: Turn['parts']): Turn => ({ role, parts });
-  const text = (said: string) => ({ type: 'text' as const, text: said });
+  const text = (content: string) => ({ type: 'text' as const, text: content });
   const call = (more: Partial<GenerateCall> = {}): GenerateCall => ({
     model: 'm',
     turns: [turn('user', text('hi'))],

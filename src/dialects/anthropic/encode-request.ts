@@ -5,7 +5,7 @@ import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
-import { leftOut, unheardTerms } from '../shared/web-search.ts';
+import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-messages.ts';
@@ -13,22 +13,22 @@ import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
 import { dialect } from './wire.ts';
 
-/** The most an answer may have where neither the client nor the settings say: every current model takes so much. */
+/** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
 const defaultTokens = 8192;
 
-/** Above every budget for thinking some room is left for the answer. */
+/** Output tokens left for the answer above a thinking budget. */
 const answerTokens = 4096;
 
 export interface RequestOptions {
-  /** The most tokens the model can answer with, where that is known. */
+  /** The model's output token limit, where it is known. */
   readonly mostTokens?: number | undefined;
 }
 
 /**
- * Call → a message request. A field the client did not send is not sent, but for `max_tokens`, which this wire cannot do without.
+ * Call → a message request. A field that the client did not send is not sent, except `max_tokens`, which this wire requires.
  *
- * @param model the model's name upstream
- * @returns `ignored`: what this wire has no words for, as `field: reason`
+ * @param model the model's upstream name
+ * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}, { mostTokens }: RequestOptions = {}): EncodedRequest {
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
@@ -36,12 +36,12 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
   const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
   const { system, messages } = encodeConversation(call.turns, ignored);
-  const asked = call.sampling.maxTokens;
-  const { thinking, effort, budget } = encodeReasoning(call, asked ?? mostTokens, quirks, ignored);
+  const limit = call.sampling.maxTokens;
+  const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const body: Record<string, Json> = {
     ...Object.fromEntries(carried),
     model,
-    max_tokens: asked ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens),
+    max_tokens: limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens),
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
@@ -54,7 +54,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   return { body, ignored: [...ignored] };
 }
 
-/** With thinking on, the wire takes no temperature but 1 and no top_k. */
+/** With thinking enabled, the wire accepts no temperature but 1 and no top_k. */
 function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject | undefined, { without = [] }: Quirks, ignored: Set<string>): JsonObject {
   const { temperature, topP, topK, stop } = sampling;
   const fields: Record<string, Json> = {};
@@ -115,8 +115,8 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
       if (isWebSearch(tool)) {
-        const { allowed, blocked, most } = tool.search; // it takes one list of the two
-        for (const one of unheardTerms(tool.search, allowed ? ['allowed', 'most'] : ['blocked', 'most'])) ignored.add(one);
+        const { allowed, blocked, most } = tool.search; // the wire accepts only one of the two lists
+        for (const one of unsupportedTerms(tool.search, allowed ? ['allowed', 'most'] : ['blocked', 'most'])) ignored.add(one);
         const bound = allowed ? { allowed_domains: allowed } : blocked ? { blocked_domains: blocked } : {};
         return [{ type: 'web_search_20250305', name: webSearchName, ...bound, ...(most === undefined ? {} : { max_uses: most }) }];
       }

@@ -6,20 +6,19 @@ import { inputOf } from './encode-messages.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** What an answer is encoded with besides its events. */
+/** What an answer is encoded with in addition to its events. */
 export interface MessageAnswer {
-  /** Of the message, unless its upstream spoke this wire and sent one itself. */
+  /** The message's id, unless its upstream spoke this wire and sent one itself. */
   readonly id: string;
-  /** The client lets the model search: what is cited is shown with each citation, and text is kept for that. */
+  /** The client lets the model search: each citation quotes the cited text, which is buffered for that. */
   readonly cites?: boolean;
 }
 
-/** Frames that every stream has. */
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 /**
- * Events → frames, in blocks of which one is open at a time; the last frames are the stop reason with the usage, and `message_stop`. The wire has one answer:
- * other candidates than the first are left out. https://platform.claude.com/docs/en/build-with-claude/streaming
+ * Events → frames, in content blocks of which one is open at a time; the last frames are the stop reason with the usage, and `message_stop`. The wire has one
+ * candidate: others than the first are dropped. https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export function encoder({ id, cites = false }: MessageAnswer): Encoder {
   return new Blocks(id, cites);
@@ -27,18 +26,18 @@ export function encoder({ id, cites = false }: MessageAnswer): Encoder {
 
 type Kind = 'text' | 'thinking' | 'tool_use';
 
-/** What stands in a block. */
-type Saying = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' | 'tool-call' | 'part' }>;
+/** An event that goes into a block. */
+type ContentEvent = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' | 'tool-call' | 'part' }>;
 
 class Blocks implements Encoder {
   readonly #id: string;
   #index = -1;
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
-  #json = ''; // what was said of it
+  #json = ''; // its arguments so far
   readonly #cites: boolean;
-  #said = ''; // text of the open block, where what is cited is to be shown
-  #waiting: Saying[] = []; // what came before the open call was complete
+  #text = ''; // text of the open block, buffered for citations
+  #waiting: ContentEvent[] = []; // events that arrived before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
 
@@ -79,24 +78,24 @@ class Blocks implements Encoder {
     const { stop, others } = stopOf(reason, raw, extra);
     const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
     let frames = this.#close();
-    while (this.#waiting.length > 0) frames += this.#sayWaiting() + this.#close();
+    while (this.#waiting.length > 0) frames += this.#emitWaiting() + this.#close();
     return frames + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
   }
 
-  /** Nothing is said beside a call that is not complete: it waits, so that no piece of the call is lost. */
-  #inTurn(event: Saying): string {
-    if (this.#open !== 'tool_use') return this.#sayOne(event);
+  /** Events beside an incomplete tool call wait until it is complete, so that no fragment of the call is lost. */
+  #inTurn(event: ContentEvent): string {
+    if (this.#open !== 'tool_use') return this.#emit(event);
     if (event.type === 'tool-call' && event.call === this.#call) {
       const frames = this.#piece(event);
-      return this.#waiting.length > 0 && this.#isComplete() ? frames + this.#sayWaiting() : frames;
+      return this.#waiting.length > 0 && this.#isComplete() ? frames + this.#emitWaiting() : frames;
     }
-    if (this.#waiting.length === 0 && this.#isComplete()) return this.#sayOne(event);
+    if (this.#waiting.length === 0 && this.#isComplete()) return this.#emit(event);
     this.#waiting.push(event);
     return '';
   }
 
-  /** All pieces of a call stand where its first one came. */
-  #sayWaiting(): string {
+  /** Emits the waiting events, with all fragments of a call where its first one was. */
+  #emitWaiting(): string {
     const groups = Map.groupBy(this.#waiting, (event) => (event.type === 'tool-call' ? event.call : event));
     this.#waiting = [];
     let frames = '';
@@ -108,15 +107,15 @@ class Blocks implements Encoder {
     return this.#json.trimEnd().endsWith('}') && inputOf(this.#json) !== undefined;
   }
 
-  #sayOne(event: Saying): string {
+  #emit(event: ContentEvent): string {
     switch (event.type) {
       case 'text':
-        if (this.#cites) this.#said += event.text;
-        return this.#say('text', event.text, textMembers(event, this.#said), event.extra !== undefined || event.citations !== undefined);
+        if (this.#cites) this.#text += event.text;
+        return this.#emitText('text', event.text, textMembers(event, this.#text), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
-        return this.#say('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+        return this.#emitText('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
       case 'refusal':
-        return this.#say('text', event.text, {}, false);
+        return this.#emitText('text', event.text, {}, false);
       case 'tool-call':
         return this.#piece(event);
       case 'part':
@@ -131,7 +130,7 @@ class Blocks implements Encoder {
     }
   }
 
-  #say(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
+  #emitText(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {
     if (text === '' && last && Object.keys(carried).length === 0) return this.#open === kind ? this.#close() : '';
     if (text === '' && !last) return '';
     let frames = this.#open === kind ? '' : this.#close() + this.#start(kind === 'text' ? emptyText : emptyThinking, kind);
@@ -146,7 +145,7 @@ class Blocks implements Encoder {
     const { call, id, name, json, extra } = piece;
     let frames = '';
     if (this.#open !== 'tool_use' || call !== this.#call) {
-      if (name === undefined) return ''; // its block was ended by something else that was said
+      if (name === undefined) return ''; // its block was closed by other content
       if (this.#open !== undefined) frames = this.#stop();
       frames += this.#start({ ...own(extra, dialect), type: 'tool_use', id, name, input: {} }, 'tool_use');
       this.#call = call;
@@ -172,15 +171,15 @@ class Blocks implements Encoder {
 
   #stop(): string {
     this.#open = undefined;
-    this.#said = '';
+    this.#text = '';
     return frame('content_block_stop', { index: this.#index });
   }
 }
 
-/** What a text says of itself; its citations in the provider's own words where there are any. */
-function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text' }>, said: string): JsonObject {
+/** The carried members of a text, with its citations: as the provider sent them where it did. */
+function textMembers({ extra, citations }: Extract<GenerateEvent, { type: 'text' }>, text: string): JsonObject {
   const carried = own(extra, dialect);
-  return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, said) } : carried;
+  return citations && carried['citations'] === undefined ? { ...carried, citations: citationsOf(citations, text) } : carried;
 }
 
 const uncounted: Usage = { input: 0, output: 0, source: 'estimated' };

@@ -10,7 +10,7 @@ import { decodeResult, encodeResult } from './result.ts';
 
 const id = 'msg_ours';
 
-/** The frames of a stream that comes in these pieces. */
+/** The frames of a stream that arrives in these buffers. */
 function frames(...pieces: readonly Uint8Array[]): readonly string[] {
   const { push, end } = splitter({ maxLine: 1 << 20 });
   return [...pieces.flatMap((piece) => push(piece)), ...end()];
@@ -34,7 +34,7 @@ interface Frame {
 }
 const framesOf = (events: readonly GenerateEvent[]) => frames(Buffer.from(encoded(events))).map((line) => JSON.parse(line) as Frame);
 
-/** Arguments are JSON text in a stream and an object in a whole message: the same for whoever reads them. */
+/** Parses tool arguments, which are JSON text in a stream and an object in a whole message. */
 function alike(result: GenerateResult): unknown {
   return {
     ...result,
@@ -45,15 +45,15 @@ function alike(result: GenerateResult): unknown {
   };
 }
 
-/** What a stream says until it fails, and how. */
-function broken(bytes: Uint8Array): { readonly said: readonly GenerateEvent[]; readonly fault: Fault } {
-  const said: GenerateEvent[] = [];
+/** The events of a stream until it fails, and its fault. */
+function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
+  const events: GenerateEvent[] = [];
   const { decode, end } = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) said.push(...decode(line));
+    for (const line of frames(bytes)) events.push(...decode(line));
     end();
   } catch (fault) {
-    return { said, fault: fault as Fault };
+    return { events, fault: fault as Fault };
   }
   throw new Error('It did not fail.');
 }
@@ -207,25 +207,25 @@ describe('an answer of another wire', () => {
       call(0, '}'),
       finished('tool'),
     ];
-    const said = framesOf(events);
-    expect(said.flatMap(({ content_block: block }) => (block ? [block.id] : []))).toEqual(['call_0', 'call_1', 'call_2']);
-    const json = [0, 1, 2].map((index) => said.flatMap((one) => (one.index === index ? [one.delta?.partial_json ?? ''] : [])).join(''));
+    const sent = framesOf(events);
+    expect(sent.flatMap(({ content_block: block }) => (block ? [block.id] : []))).toEqual(['call_0', 'call_1', 'call_2']);
+    const json = [0, 1, 2].map((index) => sent.flatMap((one) => (one.index === index ? [one.delta?.partial_json ?? ''] : [])).join(''));
     expect(json).toEqual(['{"a":1}', '{"b":2}', '']);
   });
 
   test('with thoughts, text, a refusal and text again has a block for each run', () => {
-    const say = (type: 'text' | 'thought' | 'refusal', text: string): GenerateEvent => ({ type, candidate: 0, text });
+    const content = (type: 'text' | 'thought' | 'refusal', text: string): GenerateEvent => ({ type, candidate: 0, text });
     const blocks = fold(
       decoded(
         Buffer.from(
           encoded([
             started,
-            say('thought', 'hm'),
-            say('thought', '.'),
-            say('text', 'a'),
-            say('refusal', 'b'),
+            content('thought', 'hm'),
+            content('thought', '.'),
+            content('text', 'a'),
+            content('refusal', 'b'),
             call(0, '{}', 'c'),
-            say('text', 'd'),
+            content('text', 'd'),
             finished(),
           ]),
         ),
@@ -235,8 +235,8 @@ describe('an answer of another wire', () => {
   });
 
   test('with several candidates gives the first one', () => {
-    const say = (candidate: number, text: string): GenerateEvent => ({ type: 'text', candidate, text });
-    expect(encoded([started, say(0, 'first'), say(1, 'second'), finished()])).not.toContain('second');
+    const content = (candidate: number, text: string): GenerateEvent => ({ type: 'text', candidate, text });
+    expect(encoded([started, content(0, 'first'), content(1, 'second'), finished()])).not.toContain('second');
   });
 
   test('counts what was cached apart from the input', () => {
@@ -249,10 +249,10 @@ describe('an answer of another wire', () => {
 
 describe('a stream that fails', () => {
   test.each(streams.filter(({ name }) => name.includes('/fails-')))('$name is a fault, and never an end', ({ bytes }) => {
-    const { said, fault } = broken(bytes);
+    const { events, fault } = broken(bytes);
     expect(fault).toBeInstanceOf(Fault);
     expect(fault.details.elsewhere).toBe(true);
-    expect(said.some((event) => event.type === 'finished')).toBe(false);
+    expect(events.some((event) => event.type === 'finished')).toBe(false);
   });
 
   test('because the provider is overloaded says so, at its start and later', () => {

@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject } from '#core/json';
 import { missingIn } from '../shared/missing-model.ts';
-import { inOwnWords } from '../shared/provider-message.ts';
+import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -17,7 +17,7 @@ import {
   type Meaning,
 } from '../shared/upstream-faults.ts';
 
-/** Faults in the words of this wire, and a provider's refusals as faults. https://platform.claude.com/docs/en/api/errors */
+/** Faults → error bodies of this wire, and providers' error responses → faults. https://platform.claude.com/docs/en/api/errors */
 export interface MessagesError {
   readonly type: 'error';
   readonly error: { readonly type: string; readonly message: string };
@@ -53,9 +53,9 @@ export function encodeFaultFrame(fault: Fault, requestId: string): string {
   return `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
 }
 
-// ——— what a provider says ———
+// ——— error responses of providers ———
 
-/** The statuses of the errors that come inside of an answer that began as a good one. */
+/** HTTP statuses of the errors that come inside a response whose own status was 2xx. */
 const statuses: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -69,24 +69,25 @@ const statuses: Readonly<Record<string, number>> = {
 };
 
 /**
- * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
+ * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
+ * `withProviderMessage`.
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
- * @param model the upstream name of the model that was asked
+ * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const shell = shellOf(jsonOf(body));
   return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers), model);
 }
 
-/** An error inside of an answer that began as a good one. */
+/** An error inside a response whose status was 2xx. */
 export function faultOfError(error: unknown): Fault {
   const refusal = isObject(error) ? error : {};
   return faultOfRefusal(statuses[proseOf(refusal['type'])] ?? 500, refusal, undefined);
 }
 
-/** An answer that is none. */
+/** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a message.', { elsewhere: true });
 
 function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
@@ -94,7 +95,7 @@ function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(type) };
   const meaning = meaningIn({ status, type, message }, model);
-  return inOwnWords(meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter), status, message);
+  return withProviderMessage(meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter), status, message);
 }
 
 function meaningIn(
@@ -104,14 +105,14 @@ function meaningIn(
   const meaning = meaningOf(status);
   if (meaning === 'limited' || meaning === 'overloaded') return meaning;
   if (type === 'overloaded_error') return 'overloaded';
-  if (/^your credit balance/i.test(message)) return 'credentials'; // at the front, where no name that the request gave can stand
+  if (/^your credit balance/i.test(message)) return 'credentials'; // at the start, where no name from the request can be
   if (status !== 404) return meaning;
   const missing = missingIn(message, model);
-  // Said in other words than those for an address: of something that the request names.
+  // Worded differently from the message for a wrong URL: it is about something that the request names.
   return missing === 'address' && type === 'not_found_error' && !/^\W*(?:not found\W*)?$|\b(?:url|route|path|endpoint)\b/i.test(message) ? 'missing' : missing;
 }
 
-/** The caller's mistake, in a sentence of ours, with the name of the field: it stands at the front, before a colon or between backticks. */
+/** The caller's mistake, in the gateway's own words, with the field's name from the start of the message (before a colon, or quoted). */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return tooLong(cause);
   if (/content filtering|usage policy/i.test(message)) return againstPolicy(cause);

@@ -7,15 +7,15 @@ const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 
 /** How a provider's model differs from the others of this wire. */
 export interface Quirks {
-  /** It thinks by effort alone and refuses budgets. */
+  /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
   /** Sampling fields that it refuses. */
   readonly without?: readonly (typeof samplingFields)[number][];
 }
 
 /**
- * Learns from the refusals of models that think by effort alone, and of models that take no sampling fields. What a client of this wire wrote itself about
- * thinking is between it and the provider.
+ * Learns from refusals of thinking budgets (the model accepts only an effort) and of sampling fields. Thinking settings that a client of this wire sent itself
+ * are never changed.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field = '', reason } = fault.details;

@@ -14,9 +14,9 @@ import { dialect } from './wire.ts';
 
 /**
  * @param body parsed JSON
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
- * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
+ * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   if (!isObject(body)) throw malformed();
@@ -40,7 +40,7 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
   return [...events, ...answer.close()];
 }
 
-/** What a stream says in its last event, and a whole message among the others. */
+/** Members that a stream has in its last event, and a whole message among its other members. */
 const atTheEnd = new Set(['content', 'stop_reason', 'stop_sequence', 'stop_details', 'context_management']);
 
 /** @param id of the message, unless its upstream spoke this wire and sent one itself */

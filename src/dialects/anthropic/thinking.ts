@@ -18,12 +18,12 @@ const budgets: readonly (readonly [Effort, number])[] = [
   ['minimal', 1024],
 ];
 
-/** The least that the wire takes. */
+/** The smallest budget that the wire accepts. */
 export const leastBudget = 1024;
 
 export const budgetOf = (effort: Effort): number => budgets.find(([one]) => one === effort)?.[1] ?? 0;
 
 export const effortOf = (budget: number): Effort => budgets.find(([, tokens]) => budget >= tokens)?.[0] ?? 'minimal';
 
-/** The words of `output_config.effort`. */
+/** The values of `output_config.effort`. */
 export const effortWord = (effort: Effort): string => (effort === 'minimal' ? 'low' : effort);

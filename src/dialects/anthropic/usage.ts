@@ -6,7 +6,11 @@ import { dialect } from './wire.ts';
 const known = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens', 'output_tokens_details']);
 const [minutes, hour] = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const;
 
-/** Input tokens of this wire leave out what was cached and what was written into the cache; ours include both. @returns undefined where the provider's numbers are missing or cannot be: somebody else estimates then */
+/**
+ * Input tokens of this wire exclude cache reads and cache writes; `Usage.input` includes both.
+ *
+ * @returns undefined where the provider's counts are missing or impossible: the caller then estimates
+ */
 export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
   const { input_tokens: fresh, output_tokens: output, cache_read_input_tokens: read, output_tokens_details: details } = value;
@@ -29,7 +33,7 @@ export function usageOf(value: unknown): Usage | undefined {
   };
 }
 
-/** What was written into the cache, and how much of it for an hour. The sum counts, where the two that it is of do not add up to it. */
+/** Tokens written into the cache, and how many of them for an hour. Where the two lifetimes do not add up to the total, the total counts. */
 function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {
   const part = (name: string): number => (isObject(parts) && isCount(parts[name]) ? parts[name] : 0);
   const isSplit = isObject(parts) && (isCount(parts[minutes]) || isCount(parts[hour]));

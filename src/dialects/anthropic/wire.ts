@@ -2,10 +2,10 @@ import { Type, type Static, type TSchema } from 'typebox';
 import type { Json, JsonObject } from '#core/json';
 import { carrying } from '../shared/read-fields.ts';
 
-/** The messages wire, as far as we read it. https://platform.claude.com/docs/en/api/messages */
+/** The messages wire, as far as it is decoded. https://platform.claude.com/docs/en/api/messages */
 export const dialect = 'anthropic-messages';
 
-/** What the dialect carries for itself, as a member to be spread. */
+/** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
@@ -36,7 +36,7 @@ const DocumentBlock = Type.Object({
   title: optional(Type.String()),
 });
 
-/** What is carried for providers of this wire and means nothing to others. */
+/** Members that are carried for providers of this wire and that others do not have. */
 const CarriedBlock = Type.Object({
   type: Type.Enum([
     'search_result',
@@ -95,7 +95,7 @@ const Tool = Type.Object({
 const parallel = { disable_parallel_tool_use: optional(Type.Boolean()) };
 const display = { display: optional(Type.String()) };
 
-/** What a count of tokens takes too. */
+/** Fields that a token count request has too. */
 const conversation = {
   model: Type.String({ minLength: 1, maxLength: 256, description: 'Model identifier.' }),
   messages: Type.Array(Message, { minItems: 1, maxItems: 100_000, description: 'The conversation so far.' }),
@@ -144,7 +144,7 @@ export type WireTool = Static<typeof Tool>;
 
 export const TokenCount = Type.Object({ input_tokens: Type.Integer({ description: 'Tokens of the prompt, tools and system included.' }) });
 
-/** The answer, for the document: what we send follows the provider where it says more. */
+/** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const MessageObject = Type.Object({
   id: Type.String(),
   type: Type.Literal('message'),
@@ -161,5 +161,5 @@ export const MessageObject = Type.Object({
   }),
 });
 
-/** Any JSON object of an upstream: it promises nothing. */
+/** Any JSON object from an upstream: no member is guaranteed. */
 export type Loose = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { isWebSearch } from '#core/conversation';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 
-/** The fields of a call that this wire has words for. */
+/** The fields of a call that this wire supports. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -27,9 +27,9 @@ export const support: FieldSupport = {
   },
 };
 
-/** The same at a model with these quirks. */
+/** The same for a model with these quirks. */
 export const supports = ({ withoutThinking }: Quirks = {}): FieldSupport => without(support, withoutThinking ? ['reasoning_effort'] : []);
 
-/** Most models take no search beside functions; a client of this wire knows what it asks for. */
+/** Most models accept no search beside functions; a client of this wire decides for itself. */
 export const searches = ({ tools }: GenerateCall): boolean =>
   !tools.some(({ type }) => type === 'function') || tools.some((tool) => isWebSearch(tool) && tool.type === 'foreign' && tool.dialect === dialect);

@@ -1,6 +1,6 @@
 import { isObject, type Json } from '#core/json';
 
-/** What a request of this wire, in whichever spelling, calls a field of its call: the turns, the schema of the answer, that of a tool, and the choice of tools. */
+/** The request's own name for a field of the call: `turns`, `output.schema`, `tools[0].parameters` or `tool_choice`; other fields stay as they are. */
 export function fieldIn(body: unknown, field: string): string {
   if (field === 'turns') return 'contents';
   if (field === 'output.schema') {
@@ -13,7 +13,7 @@ export function fieldIn(body: unknown, field: string): string {
   return at === undefined ? field : parametersIn(body, Number(at));
 }
 
-/** In a call each function is a tool, and so is each other member of a tool of this wire. */
+/** A tool of this wire becomes several tools of a call: one per function declaration, and one per other member. */
 function parametersIn(body: unknown, at: number): string {
   const tools = memberOf(body, 'tools')[1];
   let left = at;
@@ -27,7 +27,7 @@ function parametersIn(body: unknown, at: number): string {
   return 'tools';
 }
 
-/** The first of these members that is there; the first name where none is. */
+/** The first of these members that is present; the first name where none is. */
 function memberOf(value: unknown, ...names: readonly [string, ...string[]]): readonly [string, unknown] {
   const members = isObject(value) ? value : {};
   const name = names.find((one) => Object.hasOwn(members, one)) ?? names[0];

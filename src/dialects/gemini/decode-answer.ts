@@ -11,7 +11,7 @@ import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
 
-/** The words of this wire for the end of an answer; others are a `stop` whose word is kept. */
+/** The finish reasons of this wire; any other is a `stop`, with its raw value kept. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   MAX_TOKENS: 'length',
   SAFETY: 'refused',
@@ -26,38 +26,38 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   MODEL_ARMOR: 'refused',
 };
 
-/** A candidate so far. */
+/** State of a candidate. */
 interface CandidateState {
   calls: number;
-  /** The kind of its last part, where another of the kind would run on. */
+  /** The kind of its last part while it is open: the next of its kind would be appended to it. */
   plain?: 'text' | 'thought' | undefined;
-  /** A function call whose arguments still come. */
+  /** A function call whose arguments are incomplete. */
   open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
   raw?: string;
   carried: JsonObject;
-  /** The text of the open part, and the bytes of text before it. */
+  /** The text of the open part, and the bytes of text in the parts before it. */
   text: string;
   before: number;
 }
 
-/** No answer has more: beyond, somebody wants to keep us busy. */
+/** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostCandidates = 128;
 const mostCalls = 10_000;
 
-/** How an answer is read. */
+/** How an answer is decoded. */
 interface Reading {
-  /** Parts that follow each other are parts of their own, and not pieces of one. */
+  /** Consecutive parts of one kind are separate parts, and not fragments of one. */
   readonly whole?: boolean;
-  /** Citations are reported, and text is kept for that. */
+  /** Citations are reported; text is buffered for them. */
   readonly cites?: boolean;
 }
 
 /**
- * Reads the chunks of a stream one after the other; a whole answer is one chunk. It is finished when every candidate has said why it ended; that stands at the
- * end of all events, for some models say it with each chunk.
+ * Decodes the chunks of a stream in their order; a whole answer is one chunk. It is finished when every candidate has a finish reason, which is emitted after
+ * all other events: some models send it with each chunk.
  *
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const reader = (model: string, ignored: readonly string[], reading: Reading = {}): Reader => new ContentReader(model, ignored, reading);
 
@@ -67,7 +67,7 @@ class ContentReader implements Reader {
   readonly #whole: boolean;
   readonly #cites: boolean;
   readonly #candidates = new Map<number, CandidateState>();
-  #id = ''; // of the answer that is being read
+  #id = ''; // of the answer
   #started = false;
   #usage: JsonObject = {};
 
@@ -81,23 +81,23 @@ class ContentReader implements Reader {
   take(chunk: unknown): readonly GenerateEvent[] {
     if (!isObject(chunk)) throw malformed();
     if (isObject(chunk['error'])) throw faultOfError(chunk['error']);
-    const its = textOf(chunk['responseId']);
-    if (this.#id !== '' && its !== '' && its !== this.#id) throw malformed();
-    this.#id ||= its;
+    const chunkId = textOf(chunk['responseId']);
+    if (this.#id !== '' && chunkId !== '' && chunkId !== this.#id) throw malformed();
+    this.#id ||= chunkId;
     const events: GenerateEvent[] = [];
     if (isObject(chunk['usageMetadata'])) this.#usage = { ...this.#usage, ...rest(chunk['usageMetadata'], none) };
     if (!this.#started) {
       this.#started = true;
-      const told = this.counted();
-      const begins = { model: textOf(chunk['modelVersion']) || this.#model, ignored: this.#ignored, ...(told ? { usage: told } : {}) };
+      const counted = this.counted();
+      const begins = { model: textOf(chunk['modelVersion']) || this.#model, ignored: this.#ignored, ...(counted ? { usage: counted } : {}) };
       events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
     }
-    const said: unknown = chunk['candidates'] ?? [];
-    if (!Array.isArray(said)) throw malformed();
-    for (const [at, one] of said.entries()) this.#takeCandidate(one, at, events);
+    const candidates: unknown = chunk['candidates'] ?? [];
+    if (!Array.isArray(candidates)) throw malformed();
+    for (const [at, one] of candidates.entries()) this.#takeCandidate(one, at, events);
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
-    if (blocked !== '' && this.#candidates.size === 0) this.#saidBy(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+    if (blocked !== '' && this.#candidates.size === 0) this.#stateOf(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
     return events;
   }
 
@@ -107,12 +107,12 @@ class ContentReader implements Reader {
 
   close(): readonly GenerateEvent[] {
     const events: GenerateEvent[] = [];
-    for (const [candidate, said] of this.#candidates) {
-      const { raw = '', calls, carried } = said;
+    for (const [candidate, state] of this.#candidates) {
+      const { raw = '', calls, carried } = state;
       const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
-      if (said.open && reason === 'tool') throw malformed(); // only an answer that was cut short may leave a call half said
-      this.#closeCall(candidate, said, events);
-      const cited = citedIn(said);
+      if (state.open && reason === 'tool') throw malformed(); // only an answer that was cut short may have an incomplete call
+      this.#closeCall(candidate, state, events);
+      const cited = citedIn(state);
       if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
       events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
     }
@@ -121,16 +121,16 @@ class ContentReader implements Reader {
     return events;
   }
 
-  /** Each chunk has the sums so far: where some of the answer is counted and no thoughts are, there were none. */
+  /** Each chunk has cumulative counts: output tokens without a thought count mean that there were no thoughts. */
   counted(): Usage | undefined {
     const sums = usageOf(this.#usage);
     return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
   }
 
-  #saidBy(candidate: number): CandidateState {
-    let said = this.#candidates.get(candidate);
-    if (!said) this.#candidates.set(candidate, (said = { calls: 0, carried: {}, text: '', before: 0 }));
-    return said;
+  #stateOf(candidate: number): CandidateState {
+    let state = this.#candidates.get(candidate);
+    if (!state) this.#candidates.set(candidate, (state = { calls: 0, carried: {}, text: '', before: 0 }));
+    return state;
   }
 
   #takeCandidate(value: unknown, at: number, events: GenerateEvent[]): void {
@@ -138,39 +138,39 @@ class ContentReader implements Reader {
     const index = value['index'] ?? at;
     if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= mostCandidates) throw malformed();
     const candidate = index as number;
-    const said = this.#saidBy(candidate);
+    const state = this.#stateOf(candidate);
     const content = value['content'];
     const parts: unknown = isObject(content) ? (content['parts'] ?? []) : [];
     if (!Array.isArray(parts)) throw malformed();
-    said.carried = together(said.carried, rest(value, candidateMembers));
+    state.carried = merged(state.carried, rest(value, candidateMembers));
     let logprobs = logprobsOf(value['logprobsResult']);
     for (const part of parts as readonly unknown[]) {
       if (!isObject(part)) throw malformed();
       const before = events.length;
-      this.#takePart(part, candidate, said, events);
+      this.#takePart(part, candidate, state, events);
       const event = events[before];
       if (!logprobs || event?.type !== 'text') continue;
       events[before] = { ...event, logprobs };
       logprobs = undefined;
     }
     const raw = textOf(value['finishReason']);
-    if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') said.raw = raw;
+    if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') state.raw = raw;
   }
 
-  #takePart(part: Loose, candidate: number, said: CandidateState, events: GenerateEvent[]): void {
+  #takePart(part: Loose, candidate: number, state: CandidateState, events: GenerateEvent[]): void {
     const { text, thought, functionCall, inlineData } = part;
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
-      if (this.#whole && said.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(said) : {}), extra: { [dialect]: {} } });
-      if (type === 'text' && this.#cites) said.text += text;
-      const cited = type === 'text' && extra.extra ? citedIn(said) : {};
+      if (this.#whole && state.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(state) : {}), extra: { [dialect]: {} } });
+      if (type === 'text' && this.#cites) state.text += text;
+      const cited = type === 'text' && extra.extra ? citedIn(state) : {};
       if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
-      said.plain = extra.extra ? undefined : type;
+      state.plain = extra.extra ? undefined : type;
       return;
     }
-    said.plain = undefined;
-    if (isObject(functionCall)) this.#takeCall(functionCall, rest(part, callMembers), candidate, said, events);
+    state.plain = undefined;
+    if (isObject(functionCall)) this.#takeCall(functionCall, rest(part, callMembers), candidate, state, events);
     else if (isObject(inlineData)) {
       const mediaType = textOf(inlineData['mimeType']) || undefined;
       const media = {
@@ -183,44 +183,44 @@ class ContentReader implements Reader {
     } else if (!isEmpty(part)) events.push({ type: 'part', candidate, part: { type: 'foreign', dialect, value: rest(part, none) } });
   }
 
-  /** A call comes whole, or its arguments come piece by piece until one says that no other follows. */
-  #takeCall(call: Loose, carried: JsonObject, candidate: number, said: CandidateState, events: GenerateEvent[]): void {
+  /** A call comes whole, or its arguments stream until a fragment without `willContinue`. */
+  #takeCall(call: Loose, carried: JsonObject, candidate: number, state: CandidateState, events: GenerateEvent[]): void {
     const name = textOf(call['name']);
     if (name !== '') {
-      if (said.open) throw malformed(); // nothing said that its arguments were whole
-      if (said.calls >= mostCalls) throw malformed();
+      if (state.open) throw malformed(); // the call before was never completed
+      if (state.calls >= mostCalls) throw malformed();
       const given = textOf(call['id']);
       const id = given || `call_${randomText(24)}`;
       const extra = carriedAs({ ...carried, ...rest(call, wholeCallMembers), ...(given === '' ? { '.unnamed': true } : {}) });
-      const number = said.calls++;
-      const goesOn = call['willContinue'] === true;
+      const number = state.calls++;
+      const willContinue = call['willContinue'] === true;
       const args = isObject(call['args']) ? call['args'] : {};
-      events.push({ type: 'tool-call', candidate, call: number, id, name, json: goesOn ? '' : JSON.stringify(args), ...extra });
-      if (goesOn) said.open = { call: number, id, args: partialArgs() };
+      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : JSON.stringify(args), ...extra });
+      if (willContinue) state.open = { call: number, id, args: partialArgs() };
       else return;
     }
-    said.open?.args.take(call['partialArgs']);
-    if (call['willContinue'] !== true) this.#closeCall(candidate, said, events);
+    state.open?.args.take(call['partialArgs']);
+    if (call['willContinue'] !== true) this.#closeCall(candidate, state, events);
   }
 
-  #closeCall(candidate: number, said: CandidateState, events: GenerateEvent[]): void {
-    if (!said.open) return;
-    const { call, id, args } = said.open;
+  #closeCall(candidate: number, state: CandidateState, events: GenerateEvent[]): void {
+    if (!state.open) return;
+    const { call, id, args } = state.open;
     events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
-    said.open = undefined;
+    state.open = undefined;
   }
 }
 
-/** What the open part rests on, as far as it is known when the part ends. */
-function citedIn(said: CandidateState): { readonly citations?: readonly Citation[] } {
-  const citations = citationsFrom(said.carried, said.text, said.before);
-  said.before += Buffer.byteLength(said.text);
-  said.text = '';
+/** The citations of the open part that are known when it ends; resets its text. */
+function citedIn(state: CandidateState): { readonly citations?: readonly Citation[] } {
+  const citations = citationsFrom(state.carried, state.text, state.before);
+  state.before += Buffer.byteLength(state.text);
+  state.text = '';
   return citations.length > 0 ? { citations } : {};
 }
 
-/** What a candidate says of itself, chunk after chunk: the last word counts, and citations are gathered. */
-function together(before: JsonObject, now: JsonObject): JsonObject {
+/** Merges the carried members of a candidate's chunks: the last value counts, and citations are concatenated. */
+function merged(before: JsonObject, now: JsonObject): JsonObject {
   const citations = [before, now].flatMap(({ citationMetadata: one }) => {
     const list: Json | undefined = isObject(one) ? (one['citations'] ?? one['citationSources']) : undefined;
     return Array.isArray(list) ? (list as readonly Json[]) : [];

@@ -4,8 +4,8 @@ import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
- * Contents → turns. What was said to the system is extracted and stands at the front: the system instruction first, then the turns of that role in their order.
- * What a part has beside what we understand is carried on it.
+ * Contents → turns. System turns come first: the system instruction, then the contents with the role `system` in their order. Members of a part that are not
+ * understood are carried on it.
  */
 export function turnsOf(contents: readonly WireContent[], instruction: WireContent | null | undefined): readonly Turn[] {
   const calls = new Calls();
@@ -26,7 +26,7 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
 
 const turnMembers = new Set(['role', 'parts']);
 
-/** `function` is what older clients call a turn with the results of functions. */
+/** Older clients use the role `function` for function results. */
 function roleOf(role: string | null | undefined, field: string): 'user' | 'model' {
   switch (role) {
     case undefined:
@@ -65,7 +65,7 @@ function partOf(part: WirePart, field: string, calls: Calls): Part {
   const { thoughtSignature, ...unknown } = others;
   if (thoughtSignature !== undefined && isEmpty(unknown)) return { type: 'text', text: '', ...carried };
   if (isEmpty(unknown)) throw invalid(field, `must have one of ${contentMembers.join(', ')}`);
-  return foreignOf(part, field); // a kind of content that came later than this
+  return foreignOf(part, field); // a newer kind of content
 }
 
 const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });
@@ -86,7 +86,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
   };
 }
 
-/** What a MIME type is the type of. */
+/** The media kind of a MIME type. */
 export function kindOf(mediaType: string | undefined): MediaPart['kind'] {
   const kind = mediaType?.slice(0, mediaType.indexOf('/')).toLowerCase();
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file';
@@ -102,24 +102,24 @@ function callOf(call: WireCall, others: JsonObject, calls: Calls): ToolCallPart 
   return { type: 'tool-call', id: calls.called(name, id), name, json: JSON.stringify(args ?? {}), ...carriedAs(carried) };
 }
 
-/** A response of `error` alone is that of a function that failed. */
+/** A response whose only member is `error` means that the function failed. */
 function resultOf(result: WireResponse, others: JsonObject, calls: Calls): ToolResultPart {
   const { id, name, response, parts } = result;
   const carried: Record<string, Json> = { ...others, ...rest(result, new Set(['id', 'name', 'response', 'parts'])), '.name': name };
   if (!isGiven(id) || id === '') carried['.unnamed'] = true;
-  const said = response ?? {};
-  const failed = Object.keys(said).length === 1 && isGiven(said['error']);
+  const output = response ?? {};
+  const failed = Object.keys(output).length === 1 && isGiven(output['error']);
   const media = (parts ?? []).filter((one) => isGiven(one.inlineData) || isGiven(one.fileData));
   return {
     type: 'tool-result',
     id: calls.answered(name, id),
-    parts: [{ type: 'text', text: JSON.stringify(said) }, ...media.map((one) => mediaOf(one, {}))],
+    parts: [{ type: 'text', text: JSON.stringify(output) }, ...media.map((one) => mediaOf(one, {}))],
     ...(failed ? { failed } : {}),
     ...carriedAs(carried),
   };
 }
 
-/** Functions may be called and answered without an id: then the first call of that name that is not answered yet is meant. */
+/** Matches function results to calls: a result without an id belongs to the first unanswered call of its name. */
 class Calls {
   readonly #open = new Map<string, string[]>();
   #count = 0;
@@ -140,7 +140,7 @@ class Calls {
     return given;
   }
 
-  /** The same in each turn of a conversation, so that providers find in their caches what they have read before. */
+  /** Deterministic for a conversation, so that its prefix stays the same for the prompt caches of providers. */
   #next(): string {
     return `call_${++this.#count}`;
   }

@@ -15,7 +15,7 @@ import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.
 const check = checked(GenerateRequest, bodyFault);
 const checkCount = checked(CountRequest, bodyFault);
 
-/** Members that have a place of their own in the call. All others are carried. */
+/** Members that the call has a member for. All others are carried. */
 const understood = new Set(['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig']);
 const configUnderstood = new Set(
   'temperature topP topK candidateCount maxOutputTokens stopSequences responseMimeType responseSchema responseJsonSchema seed presencePenalty frequencyPenalty responseLogprobs logprobs thinkingConfig'.split(
@@ -23,7 +23,7 @@ const configUnderstood = new Set(
   ),
 );
 
-/** What a request says in its address. */
+/** What the URL of a request contains. */
 export interface Addressed {
   readonly model: string;
   readonly stream: boolean;
@@ -39,7 +39,7 @@ export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
   return inClientsWords(body, (value) => callOf(check(value), asked));
 }
 
-/** What a count of tokens asks for, as a call. @throws Fault `invalid` */
+/** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown, model: string): GenerateCall {
   return inClientsWords(body, (value) => {
     const { contents, generateContentRequest, ...request } = checkCount(value);
@@ -93,7 +93,7 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
       ? bounded(responseJsonSchema, 'generationConfig.responseJsonSchema')
       : undefined;
   if (isGiven(type) && type !== '' && type !== 'application/json') {
-    // Another type than JSON is between the client and a provider of this wire.
+    // A type other than JSON is carried for providers of this wire.
     const others = {
       responseMimeType: type,
       ...(isGiven(responseSchema) ? { responseSchema } : {}),
@@ -116,13 +116,13 @@ function reasoningOf(config: WireConfig['thinkingConfig']): Reasoning | undefine
 
 const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);
 
-/** `VALIDATED` is an `AUTO` of providers of this wire: what only they know is noted. */
+/** `VALIDATED` is a variant of `AUTO` that only providers of this wire know: it is carried as a note. */
 function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?: ToolChoice; readonly carried: JsonObject } {
   if (!isGiven(config)) return { carried: {} };
   const others = rest(config, new Set(['functionCallingConfig']));
   const carried: JsonObject = isEmpty(others) ? {} : { toolConfig: others };
-  const { mode: said, allowedFunctionNames: names } = config.functionCallingConfig ?? {};
-  const mode = said?.toUpperCase();
+  const { mode: given, allowedFunctionNames: names } = config.functionCallingConfig ?? {};
+  const mode = given?.toUpperCase();
   const field = 'toolConfig.functionCallingConfig';
   if (mode !== undefined && !modes.has(mode)) throw invalid(`${field}.mode`, 'must be AUTO, ANY, NONE or VALIDATED');
   if (isGiven(names) && names.length > 0) {
@@ -137,7 +137,7 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
   return mode === 'AUTO' ? { toolChoice: { type: 'auto' }, carried } : { carried };
 }
 
-/** Names with a dot keep the client's own words for what the call says in ours. */
+/** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
 function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject): Extra {
   const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
   if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig;

@@ -5,7 +5,7 @@ import { hosts, termsOf } from '../shared/web-search.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts';
 
-/** Functions one by one, and each tool of the provider as it came. */
+/** Each function declaration becomes a tool; each other member of a tool becomes a foreign tool, unchanged. */
 export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
   const names = new Set<string>();
   return tools.flatMap((tool, at): readonly Tool[] => {
@@ -29,13 +29,13 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
 }
 
 function searchOf(value: Json): WebSearch {
-  const said = isObject(value) ? value : {};
-  return termsOf(said, new Set(['excludeDomains']), { blocked: hosts(said['excludeDomains']) });
+  const settings = isObject(value) ? value : {};
+  return termsOf(settings, new Set(['excludeDomains']), { blocked: hosts(settings['excludeDomains']) });
 }
 
 const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchema']);
 
-/** A schema in this wire's own words is noted, to be given back as it came. */
+/** A schema in this wire's own format is carried as well, so that it can be sent unchanged. */
 function functionOf(one: WireFunction, field: string): FunctionTool {
   const { name, description, parameters, parametersJsonSchema } = one;
   if (!/^[A-Za-z_][\w.:-]*$/.test(name)) throw invalid(`${field}.name`, 'must be letters, digits, "_", ".", ":" and "-", and begin with a letter or "_"');

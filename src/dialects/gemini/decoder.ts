@@ -7,9 +7,9 @@ import { malformed } from './faults.ts';
 /**
  * A stream of generated content → events.
  *
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
- * @param call where it lets the model search, citations are reported, and text is kept for that
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
+ * @param call where it lets the model search, citations are reported, and text is buffered for them
  */
 export function decoder(model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder {
   return decoding(reader(model, ignored, { cites: call?.tools.some(isWebSearch) ?? false }), malformed);

@@ -5,7 +5,7 @@ import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
 import { inClientsWords } from './spelling.ts';
 
-/** Requests for vectors ↔ call. */
+/** Embedding requests ↔ call. */
 
 const check = checked(EmbedRequest, bodyFault);
 const checkBatch = checked(BatchEmbedRequest, bodyFault);
@@ -48,12 +48,12 @@ interface Input {
   readonly text: string;
   readonly purpose: Purpose;
   readonly dimensions: number | undefined;
-  /** Where it stands in the body: `requests[1].` */
+  /** Its path in the body: `requests[1].` */
   readonly at: string;
 }
 
-function inputOf({ model: said, content, embedContentConfig: config, ...request }: EmbedRequest, model: string, at: string): Input {
-  if (isGiven(said) && !isSame(said, model)) throw invalid(`${at}model`, 'must be the model of the address');
+function inputOf({ model: named, content, embedContentConfig: config, ...request }: EmbedRequest, model: string, at: string): Input {
+  if (isGiven(named) && !isSame(named, model)) throw invalid(`${at}model`, 'must be the model of the address');
   const text = content.parts.map((part) => part.text).join('\n');
   if (text.trim() === '') throw invalid(`${at}content`, 'must not be empty');
   return {
@@ -82,19 +82,19 @@ const purposeOf = (task: string | null | undefined, title: string | null | undef
   ...(isGiven(title) && title !== '' ? { title } : {}),
 });
 
-/** `models/x` is `x`, and what stands before a name may be left out. */
+/** `models/x` equals `x`, and a path prefix may be omitted. */
 function isSame(one: string, other: string): boolean {
   const [first, second] = [one.replace(/^models\//, ''), other.replace(/^models\//, '')];
   return first === second || first.endsWith(`/${second}`) || second.endsWith(`/${first}`);
 }
 
-/** Before all of them are read: it may be a million. */
+/** Checked before the schema: the list may have a million items. */
 function notTooMany(body: unknown, field: string): void {
   const list = isObject(body) ? body[field] : undefined;
   if (Array.isArray(list) && list.length > mostInputs) throw invalid(field, `must have at most ${mostInputs} items`);
 }
 
-/** The `batchEmbedContents` for a provider. */
+/** The body of `batchEmbedContents` for a provider. */
 export function encodeBatchEmbed(texts: readonly string[], { dimensions }: EmbedCall, purposes: readonly Purpose[] | undefined, model: string): JsonObject {
   return {
     requests: texts.map((text, at) => ({
@@ -106,7 +106,7 @@ export function encodeBatchEmbed(texts: readonly string[], { dimensions }: Embed
   };
 }
 
-/** The `predict` for a provider. https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
+/** The body of `predict` for a provider. https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
 export function encodePredict(texts: readonly string[], { dimensions }: EmbedCall, purposes: readonly Purpose[] | undefined): JsonObject {
   return {
     instances: texts.map((content, at) => ({ content, ...inWords(purposes?.[at], 'task_type') })),

@@ -4,26 +4,26 @@ import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 
-/** Answers with vectors ↔ result. */
+/** Embedding responses ↔ result. */
 
 export interface EmbedResult {
   readonly vectors: readonly Vector[];
   readonly usage: Usage;
 }
 
-/** The vectors that a provider sent, and the tokens that they cost where it says so. */
+/** The vectors that a provider sent, and its input token count where it reports one. */
 export interface Vectors {
   readonly vectors: readonly (readonly number[])[];
   readonly tokens: number | undefined;
 }
 
-/** The answer to `embedContent`. */
+/** The response of `embedContent`. */
 export const encodeEmbedResult = ({ vectors, usage }: EmbedResult): JsonObject => ({ embedding: embeddingOf(vectors[0]!), ...tokensOf(usage) });
 
-/** The answer to `batchEmbedContents`. */
+/** The response of `batchEmbedContents`. */
 export const encodeBatchEmbedResult = ({ vectors, usage }: EmbedResult): JsonObject => ({ embeddings: vectors.map(embeddingOf), ...tokensOf(usage) });
 
-/** The answer to `predict`. */
+/** The response of `predict`. */
 export const encodePredictResult = ({ vectors }: EmbedResult): JsonObject => ({
   predictions: vectors.map((vector) => ({ embeddings: embeddingOf(vector) })),
 });
@@ -31,7 +31,7 @@ export const encodePredictResult = ({ vectors }: EmbedResult): JsonObject => ({
 const embeddingOf = (vector: Vector) => ({ values: encoded(vector, 'float') });
 const tokensOf = ({ input }: Usage) => ({ usageMetadata: { promptTokenCount: input } });
 
-/** A provider's answer to `batchEmbedContents`. @param count of the texts that were sent @throws Fault `upstream-failed` where it is none */
+/** A provider's answer to `batchEmbedContents`. @param count number of texts that were sent @throws Fault `upstream-failed` where it is not one */
 export function decodeBatchEmbedResult(body: unknown, count: number): Vectors {
   const embeddings = isObject(body) ? body['embeddings'] : undefined;
   const usage = isObject(body) && isObject(body['usageMetadata']) ? body['usageMetadata']['promptTokenCount'] : undefined;
@@ -41,14 +41,14 @@ export function decodeBatchEmbedResult(body: unknown, count: number): Vectors {
 /** A provider's answer to `predict`. @throws as `decodeBatchEmbedResult` */
 export function decodePredictResult(body: unknown, count: number): Vectors {
   const predictions = listOf(isObject(body) ? body['predictions'] : undefined, count);
-  const told = predictions.map((one) => {
+  const counts = predictions.map((one) => {
     const statistics = isObject(one) && isObject(one['embeddings']) ? one['embeddings']['statistics'] : undefined;
     const tokens = isObject(statistics) ? statistics['token_count'] : undefined;
     return isCount(tokens) ? tokens : undefined;
   });
   return {
     vectors: predictions.map((one) => valuesOf(isObject(one) ? one['embeddings'] : undefined)),
-    tokens: told.every((tokens) => tokens !== undefined) ? told.reduce((sum, tokens) => sum + tokens, 0) : undefined,
+    tokens: counts.every((tokens) => tokens !== undefined) ? counts.reduce((sum, tokens) => sum + tokens, 0) : undefined,
   };
 }
 

@@ -1,9 +1,9 @@
 import { Type, type Static, type TProperties } from 'typebox';
 import { optional } from './wire.ts';
 
-/** Vectors in the words of the Gemini API (https://ai.google.dev/api/embeddings), and as the cloud platform takes them in from many kinds of models. */
+/** Embeddings of the Gemini API (https://ai.google.dev/api/embeddings), and of the cloud platform's `predict`. */
 
-/** In one request of a client. */
+/** Per request of a client. */
 export const mostInputs = 256;
 
 const dimensionality = optional(Type.Integer({ minimum: 1, maximum: 100_000, description: 'How many numbers a vector is to have.' }));
@@ -41,7 +41,7 @@ export const PredictRequest = Type.Object({
   parameters: optional(Type.Object({ outputDimensionality: dimensionality, autoTruncate: optional(Type.Boolean()) })),
 });
 
-/** The answers, for the document. */
+/** The response schemas of the OpenAPI document. */
 const Embedding = Type.Object({ values: Type.Array(Type.Number()) });
 const usage = { usageMetadata: Type.Object({ promptTokenCount: Type.Integer() }) } satisfies TProperties;
 export const EmbedResponse = Type.Object({ embedding: Embedding, ...usage });

@@ -6,14 +6,14 @@ import { encodeLogprobs } from './logprobs.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** What streams and whole answers have in common. */
+/** Helpers that streams and whole answers share. */
 
 const finishWords: Readonly<Record<FinishReason, string>> = { stop: 'STOP', length: 'MAX_TOKENS', tool: 'STOP', refused: 'SAFETY' };
 
-/** Words of this wire have capitals, other wires' have none. */
+/** Finish reasons of this wire are upper case, those of other wires are not. */
 const isOwnWord = (raw: string) => /^[A-Z][A-Z_]{1,40}$/.test(raw);
 
-/** What every chunk says of the answer as a whole. @param id unless its upstream spoke this wire and said so itself */
+/** The members of the whole answer that every chunk repeats. @param id used unless its upstream spoke this wire and sent one itself */
 export function tailOf({ model, extra }: Started, id: string): JsonObject {
   const { responseId, ...others } = own(extra, dialect);
   return { modelVersion: model, responseId: responseId ?? id, ...others };
@@ -38,7 +38,7 @@ export function endedCandidate({ candidate, reason, raw, extra }: Ending, parts:
   };
 }
 
-/** Always there, with every member that a client counts on. */
+/** The usage, which is always present with every member that clients rely on. */
 export const usageOrNone = (usage: Usage | undefined): JsonObject => encodeUsage(usage ?? { input: 0, output: 0, source: 'estimated' });
 
 /** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
@@ -47,7 +47,7 @@ export function callPart({ id, name, json, extra }: { readonly id: string; reado
   return { functionCall: { ...(unnamed ? {} : { id }), name, args: argsOf(json) ?? { arguments: json } }, ...carried };
 }
 
-/** @returns undefined for a piece of a sound that has no sound in it, but its transcript */
+/** @returns undefined for a fragment of audio that has only a transcript */
 export function mediaPart({ mediaType = 'application/octet-stream', base64, url, extra }: MediaPart): JsonObject | undefined {
   if (base64 === '') return undefined;
   const carried = own(extra, dialect);

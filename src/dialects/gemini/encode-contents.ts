@@ -3,7 +3,7 @@ import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#cor
 import { dialect } from './wire.ts';
 
 interface Ways {
-  /** Function calls and their results have ids. */
+  /** Function calls and their results are sent with ids. */
   readonly ids: boolean;
   /** Function calls need a signature. */
   readonly signed: boolean;
@@ -11,10 +11,10 @@ interface Ways {
 }
 
 /**
- * Turns → the system instruction and `contents`. System turns are gathered, in their order; results of functions that follow each other stand in one content,
- * as the wire wants them.
+ * Turns → the system instruction and `contents`. System turns are collected in their order; consecutive function results are one content, as the wire
+ * requires.
  *
- * @param ignored takes what this wire has no words for
+ * @param ignored collects what this wire does not support, as `field: reason`
  */
 export function encodeConversation(
   turns: readonly Turn[],
@@ -23,7 +23,7 @@ export function encodeConversation(
 ): { readonly system?: readonly JsonObject[]; readonly contents: readonly JsonObject[] } {
   const system: JsonObject[] = [];
   const contents: Draft[] = [];
-  const names = new Map<string, string>(); // of the functions that were called, by the id of the call
+  const names = new Map<string, string>(); // names of the called functions, by call id
   for (const [at, turn] of turns.entries()) {
     if (turn.role === 'system') {
       for (const part of turn.parts)
@@ -34,7 +34,7 @@ export function encodeConversation(
     }
     for (const part of turn.parts) if (part.type === 'tool-call') names.set(part.id, part.name);
     const parts = turn.parts.flatMap((part) => partsOf(part, names, ways, ignored));
-    if (parts.length === 0) continue; // it said nothing that can be given
+    if (parts.length === 0) continue; // no part of it can be sent
     const role = turn.role === 'model' ? 'model' : 'user';
     const carried = own(turn.extra, dialect);
     const results = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
@@ -66,7 +66,7 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ign
     case 'tool-result':
       return [resultPart(part, names, ways, ignored)];
     case 'search':
-      return []; // what was found is not read again
+      return []; // results of earlier searches are not sent
     case 'foreign':
       if (part.dialect === dialect) return [part.value];
       ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
@@ -76,7 +76,7 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ign
   }
 }
 
-/** Empty text says nothing, and the wire refuses it, unless it carries a signature. */
+/** The wire refuses empty text, unless it carries a signature. */
 function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonly JsonObject[] {
   const carried = own(part.extra, dialect);
   return text === '' && carried['thoughtSignature'] === undefined ? [] : [{ text, ...carried }];
@@ -95,7 +95,7 @@ function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[
   return [];
 }
 
-const byEnding: Readonly<Record<string, string>> = {
+const typeByExtension: Readonly<Record<string, string>> = {
   png: 'image/png',
   webp: 'image/webp',
   gif: 'image/gif',
@@ -107,14 +107,14 @@ const byEnding: Readonly<Record<string, string>> = {
 };
 const usual = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
 
-/** The wire cannot do without a MIME type: the ending of the name says it, or what is usual. */
+/** The wire requires a MIME type: from the file extension, else the usual one of the kind. */
 function guessed(kind: MediaPart['kind'], name: string): string {
   const [path] = name.split(/[?#]/, 1);
-  const ending = (/\.(\w{2,5})$/.exec(path!) ?? /\.(\w{2,5})$/.exec(name))?.[1]?.toLowerCase() ?? '';
-  return Object.hasOwn(byEnding, ending) ? byEnding[ending]! : usual[kind];
+  const extension = (/\.(\w{2,5})$/.exec(path!) ?? /\.(\w{2,5})$/.exec(name))?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : usual[kind];
 }
 
-/** What Google gives out for function calls that no model of theirs has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
+/** Google's placeholder signature for function calls that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
 const unsigned = 'skip_thought_signature_validator';
 
 function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: Ways, ignored: Set<string>): JsonObject {
@@ -129,7 +129,7 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed
   };
 }
 
-/** The arguments of a function call as the object that this wire wants. @returns undefined where the text is none */
+/** The arguments of a function call as the object that this wire requires. @returns undefined where the text is not a JSON object */
 export function argsOf(json: string): JsonObject | undefined {
   if (json.trim() === '') return {};
   try {
@@ -144,11 +144,11 @@ function resultPart({ id, parts, failed, extra }: ToolResultPart, names: Readonl
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const said = texts.join('');
-  const given = texts.length === 1 ? argsOf(said) : undefined;
-  const isPlain = !given || said.trim() === '';
-  const saysFailed = !failed || (given && 'error' in given && Object.keys(given).length === 1);
-  const response: Json = isPlain ? { [failed ? 'error' : 'output']: said } : saysFailed ? given : { error: given };
+  const text = texts.join('');
+  const given = texts.length === 1 ? argsOf(text) : undefined;
+  const isPlain = !given || text.trim() === '';
+  const isErrorObject = !failed || (given && 'error' in given && Object.keys(given).length === 1);
+  const response: Json = isPlain ? { [failed ? 'error' : 'output']: text } : isErrorObject ? given : { error: given };
   const functionResponse = {
     ...(ids && !unnamed ? { id } : {}),
     name: textOf(ownName) || (names.get(id) ?? id),

@@ -5,7 +5,7 @@ import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
-import { leftOut, unheardTerms } from '../shared/web-search.ts';
+import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -14,15 +14,15 @@ import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
 export interface RequestOptions {
-  /** The signature that the provider gave to a function call, by its id, where the client did not keep it. */
+  /** Looks up the provider's signature of a function call by its id, for clients that did not send it back. */
   readonly signatureOf?: (id: string) => string | undefined;
 }
 
 /**
- * Call → a content generation request. A field the client did not send is not sent.
+ * Call → a content generation request. A field that the client did not send is not sent.
  *
- * @param _model stands in the address
- * @returns `ignored`: what this wire has no words for, as `field: reason`
+ * @param _model is part of the URL
+ * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
@@ -99,7 +99,7 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
   }
 }
 
-/** In the client's own words where it spoke this wire, else from its effort. */
+/** The client's own thinking settings where it spoke this wire, else derived from its effort. */
 function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, refusedEfforts = [] }: Quirks, ignored: Set<string>): JsonObject {
   const asItCame = own(extra, dialect)['.thinkingConfig'];
   if (asItCame !== undefined) return { thinkingConfig: asItCame };
@@ -117,7 +117,7 @@ function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, 
   return { thinkingConfig: { ...(effort === undefined ? {} : { thinkingBudget: budgetOf(effort) }), includeThoughts: true } };
 }
 
-/** Functions stand together; each tool of the provider for itself. */
+/** All functions are declared in one tool; each provider tool is one of its own. */
 function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>): readonly JsonObject[] {
   const functions: JsonObject[] = [];
   const others: JsonObject[] = [];
@@ -129,13 +129,13 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
     );
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
-    // The API has no free choice among a subset of the functions: only that subset is declared.
+    // The API has no `auto` mode for a subset of the functions: only that subset is declared.
     else if (toolChoice?.type !== 'allowed' || toolChoice.names.includes(tool.name)) functions.push(encoded);
   }
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
 }
 
-/** @param functions are there some? Most models take no search beside them. */
+/** @param functions does the call have any? Most models accept no search beside them. */
 function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonObject | undefined {
   switch (tool.type) {
     case 'function': {
@@ -151,7 +151,7 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
     case 'foreign':
       if (tool.dialect === dialect) return tool.value;
       if (isWebSearch(tool) && !functions) {
-        for (const one of unheardTerms(tool.search, [])) ignored.add(one);
+        for (const one of unsupportedTerms(tool.search, [])) ignored.add(one);
         return { googleSearch: {} };
       }
       ignored.add(leftOut(tool));

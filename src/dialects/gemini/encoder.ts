@@ -8,12 +8,12 @@ import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
-/** What an answer is encoded with besides its events. */
+/** What an answer is encoded with in addition to its events. */
 export interface ContentAnswer {
-  /** Of the answer, unless its upstream spoke this wire and sent one itself. */
+  /** The answer's id, unless its upstream spoke this wire and sent one itself. */
   readonly id: string;
   readonly framing: Framing;
-  /** The client lets the model search: it gets the sources of the text, and text is kept for that. */
+  /** The client lets the model search: it gets grounding metadata, for which text is buffered. */
   readonly cites?: boolean;
 }
 
@@ -28,10 +28,10 @@ class Chunks implements Encoder {
   readonly #cites: boolean;
   #tail = '}';
   #started: Started = { type: 'started', model: '', ignored: [] };
-  #open = new Map<number, Call[]>(); // the function calls that each candidate is saying
+  #open = new Map<number, Call[]>(); // the open function calls of each candidate
   #endings: Ending[] = [];
   #usage: Usage | undefined;
-  readonly #grounding = new Map<number, Grounding>(); // what the text of each candidate rests on
+  readonly #grounding = new Map<number, Grounding>(); // by candidate
 
   constructor(id: string, framing: Framing, cites: boolean) {
     this.#id = id;
@@ -47,11 +47,11 @@ class Chunks implements Encoder {
         return '';
       case 'text':
         if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
-        return this.#said(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
+        return this.#part(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
-        return this.#said(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
+        return this.#part(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
       case 'refusal':
-        return this.#said(event.candidate, { text: event.text });
+        return this.#part(event.candidate, { text: event.text });
       case 'tool-call':
         return this.#callPiece(event);
       case 'part': {
@@ -60,7 +60,7 @@ class Chunks implements Encoder {
           return '';
         }
         const part = event.part.type === 'media' ? mediaPart(event.part) : event.part.dialect === dialect ? event.part.value : undefined;
-        return part ? this.#said(event.candidate, part) : '';
+        return part ? this.#part(event.candidate, part) : '';
       }
       case 'finished':
         this.#endings.push(event);
@@ -78,7 +78,7 @@ class Chunks implements Encoder {
   end(): string {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
-    // Google's own chats take a chunk without a part for a broken answer, and forget the turn.
+    // Google's SDK treats a chunk without a part as an invalid answer, and drops the turn from its chat history.
     const candidates = endings.map((one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
     return (
       rest +
@@ -93,8 +93,8 @@ class Chunks implements Encoder {
     return grounding;
   }
 
-  /** A part that says nothing is left out. */
-  #said(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
+  /** Empty parts are left out. */
+  #part(candidate: number, part: JsonObject, logprobs?: readonly TokenLogprob[]): string {
     const before = this.#closeWhole(candidate);
     if (part['text'] === '' && !logprobs && Object.keys(part).length === (part['thought'] ? 2 : 1)) return before;
     return before + this.#chunk(candidate, part, logprobs);
@@ -105,7 +105,7 @@ class Chunks implements Encoder {
     return this.#framing.chunk(`{"candidates":[{"content":{"parts":[${JSON.stringify(part)}],"role":"model"},"index":${candidate}${scored}}]${this.#tail}`);
   }
 
-  /** Pieces of several calls may come in turn: a call is kept until it is whole. */
+  /** Fragments of several calls may be interleaved: a call is buffered until it is complete. */
   #callPiece({ candidate, call, id, name, json, extra }: ToolCallPiece): string {
     const open = this.#open.get(candidate) ?? [];
     const known = open.find((one) => one.call === call);
@@ -113,13 +113,13 @@ class Chunks implements Encoder {
       known.json += json;
       return '';
     }
-    if (name === undefined) return ''; // it was ended by something else that was said
+    if (name === undefined) return ''; // the call was closed by other content
     const whole = this.#closeWhole(candidate);
     this.#open.set(candidate, [...(this.#open.get(candidate) ?? []), { call, id, name, json, ...(extra ? { extra } : {}) }]);
     return whole;
   }
 
-  /** Says the open calls, unless pieces of one still come. */
+  /** Emits the open calls once all of them are complete. */
   #closeWhole(candidate: number): string {
     const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argsOf(json) !== undefined;
     return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';

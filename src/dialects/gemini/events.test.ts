@@ -40,7 +40,7 @@ interface Chunk {
 }
 const chunksOf = (events: readonly GenerateEvent[]) => frames(Buffer.from(encoded(events))).map((line) => JSON.parse(line) as Chunk);
 
-/** Ids of calls are ours where the provider gave none, and differ from one reading to the next. */
+/** Removes call ids that the gateway generated: they differ each time an answer is decoded. */
 function alike(result: GenerateResult): unknown {
   return {
     ...result,
@@ -52,14 +52,14 @@ function alike(result: GenerateResult): unknown {
   };
 }
 
-function broken(bytes: Uint8Array): { readonly said: readonly GenerateEvent[]; readonly fault: Fault } {
-  const said: GenerateEvent[] = [];
+function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
+  const events: GenerateEvent[] = [];
   const { decode, end } = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) said.push(...decode(line));
+    for (const line of frames(bytes)) events.push(...decode(line));
     end();
   } catch (fault) {
-    return { said, fault: fault as Fault };
+    return { events, fault: fault as Fault };
   }
   throw new Error('It did not fail.');
 }
@@ -116,13 +116,13 @@ describe('a recorded stream', () => {
   });
 
   test.each(wholes.filter(({ name }) => !name.includes('blocked')))('$name, a whole answer, goes to the client as it came, and complete', ({ body }) => {
-    const said = encodeResult(fold(decodeResult(body, 'upstream-name')), { id });
-    expect(said).toMatchObject(body as object);
-    expect(Object.keys(said)).toEqual(expect.arrayContaining(['candidates', 'usageMetadata', 'modelVersion']));
+    const reencoded = encodeResult(fold(decodeResult(body, 'upstream-name')), { id });
+    expect(reencoded).toMatchObject(body as object);
+    expect(Object.keys(reencoded)).toEqual(expect.arrayContaining(['candidates', 'usageMetadata', 'modelVersion']));
   });
 });
 
-/** In a stream, parts of one kind that follow each other without a signature are pieces of one. */
+/** Joins consecutive parts of one kind without a signature: in a stream they are fragments of one part. */
 function joined(result: GenerateResult): GenerateResult {
   const { candidates } = result;
   return {
@@ -166,8 +166,8 @@ describe('what a stream says', () => {
   test('a signature stays with the function call it came with', () => {
     const [first] = sum('vercel/tool-call-gemini3').candidates[0]!.parts;
     expect(first).toMatchObject({ type: 'tool-call', extra: { gemini: { thoughtSignature: expect.stringMatching(/^EpEg/) as string } } });
-    const said = chunksOf(decoded(stream('vercel/tool-call-gemini3'))).flatMap(({ candidates }) => candidates[0]!.content.parts);
-    expect(said[0]).toMatchObject({ functionCall: { name: 'weather' }, thoughtSignature: expect.stringMatching(/^EpEg/) as string });
+    const sentParts = chunksOf(decoded(stream('vercel/tool-call-gemini3'))).flatMap(({ candidates }) => candidates[0]!.content.parts);
+    expect(sentParts[0]).toMatchObject({ functionCall: { name: 'weather' }, thoughtSignature: expect.stringMatching(/^EpEg/) as string });
   });
 
   test('thoughts count as output, and tokens that tools put into the prompt as input', () => {
@@ -200,9 +200,9 @@ describe('what a stream says', () => {
     ['fails-limited-later', 'rate-limited', 1],
     ['fails-text', 'upstream-failed', 0],
   ])('%s is a fault that another target may mend', (name, code, texts) => {
-    const { said, fault } = broken(stream(`handmade/${name}`));
+    const { events, fault } = broken(stream(`handmade/${name}`));
     expect(fault).toMatchObject({ code, details: { elsewhere: true } });
-    expect(said.filter(({ type }) => type === 'text')).toHaveLength(texts);
+    expect(events.filter(({ type }) => type === 'text')).toHaveLength(texts);
   });
 
   test('pieces of arguments go nowhere but into the arguments', () => {

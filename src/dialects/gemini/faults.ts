@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import { missingIn } from '../shared/missing-model.ts';
-import { inOwnWords } from '../shared/provider-message.ts';
+import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   jsonOf,
   meaningOf,
@@ -16,7 +16,7 @@ import {
   type Meaning,
 } from '../shared/upstream-faults.ts';
 
-/** Faults in Google's shape, and a provider's refusals as faults. https://cloud.google.com/apis/design/errors */
+/** Faults → Google's error bodies, and providers' error responses → faults. https://cloud.google.com/apis/design/errors */
 export interface GeminiError {
   readonly error: { readonly code: number; readonly message: string; readonly status: string; readonly details: readonly JsonObject[] };
 }
@@ -50,9 +50,9 @@ export function encodeFault({ code, status, message, details: { field, retryAfte
 
 const types = 'type.googleapis.com/google.rpc.';
 
-// ——— what a provider says ———
+// ——— error responses of providers ———
 
-/** Statuses of the errors that come inside of an answer that began as a good one, and say no number. */
+/** HTTP statuses of the errors without a numeric code that come inside a response whose own status was 2xx. */
 const statuses: Readonly<Record<string, number>> = {
   INVALID_ARGUMENT: 400,
   FAILED_PRECONDITION: 400,
@@ -64,35 +64,36 @@ const statuses: Readonly<Record<string, number>> = {
 };
 
 /**
- * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
+ * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
+ * `withProviderMessage`.
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
- * @param model the upstream name of the model that was asked
+ * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const { error } = shellOf(jsonOf(body));
   return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers), model);
 }
 
-/** An error inside of an answer that began as a good one. */
+/** An error inside a response whose status was 2xx. */
 export function faultOfError(error: unknown): Fault {
   const refusal = isObject(error) ? error : {};
   const { code } = refusal;
-  const said = typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
-  return faultOfRefusal(statuses[proseOf(refusal['status'])] ?? said, refusal, undefined);
+  const httpStatus = typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
+  return faultOfRefusal(statuses[proseOf(refusal['status'])] ?? httpStatus, refusal, undefined);
 }
 
-/** An answer that is none. */
+/** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
 
-function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, told: number | undefined, model?: string): Fault {
+function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
   const word = proseOf(refusal['status']);
   const message = proseOf(refusal['message']);
   const cause = { status, type: wordOf(word) };
   const meaning = meaningIn(status, refusal, model);
-  const fault = meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, told ?? delayOf(refusal['details']));
-  return inOwnWords(fault, status, message);
+  const fault = meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter ?? delayOf(refusal['details']));
+  return withProviderMessage(fault, status, message);
 }
 
 function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, model: string | undefined): Meaning {
@@ -101,13 +102,13 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   const meaning = meaningOf(status);
   if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
-  // At the front, where no name that the request gave can stand.
+  // At the start, where no name from the request can be.
   if (/^(?:your |the )?API[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
   if (status === 404) return missingIn(message, model);
-  return status === 499 ? 'failed' : meaning; // it was ended, by whomever
+  return status === 499 ? 'failed' : meaning; // 499: the request was cancelled
 }
 
-/** The caller's mistake, in a sentence of ours, with the name of the field. */
+/** The caller's mistake, in the gateway's own words, with the field's name. */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
   if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);
@@ -123,13 +124,13 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   return notAccepted(field, cause);
 }
 
-/** Seconds, as `RetryInfo` says them: `34.4s`. */
+/** Seconds from `RetryInfo`, such as `34.4s`. */
 function delayOf(details: unknown): number | undefined {
-  const said = detailsOf(details).flatMap((one) => {
+  const delays = detailsOf(details).flatMap((one) => {
     const seconds = /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(proseOf(one['retryDelay']))?.[1];
     return seconds === undefined ? [] : [Number(seconds)];
   });
-  return said.find((seconds) => seconds > 0 && seconds <= 3600);
+  return delays.find((seconds) => seconds > 0 && seconds <= 3600);
 }
 
 const reasonOf = (details: unknown): string | undefined =>

@@ -1,20 +1,20 @@
 import type { Fault } from '#core/fault';
 import { encodeFault } from './faults.ts';
 
-/** How the chunks of a stream stand one after the other. Keeps count of them: one for each stream. */
+/** Frames the chunks of one stream. It has state: each stream needs its own. */
 export interface Framing {
   readonly contentType: string;
-  /** Says nothing to whoever reads the chunks. */
+  /** Bytes that clients ignore. */
   readonly keepAlive: string;
   /** @param json one chunk */
   chunk(json: string): string;
-  /** What follows the last chunk. */
+  /** The text after the last chunk. */
   end(): string;
-  /** The last words of a stream that failed. */
+  /** The end of a stream that failed. */
   fault(fault: Fault): string;
 }
 
-/** Server-sent events: `alt=sse`. Without comments and without names of events, on which clients of this wire fail or are deaf: so a fault is a chunk too. */
+/** Server-sent events (`alt=sse`) without comments and event names, which clients of this wire fail on or ignore: so a fault is a chunk too. */
 export function eventFraming(): Framing {
   const chunk = (json: string) => `data: ${json}\r\n\r\n`;
   return {
@@ -26,7 +26,7 @@ export function eventFraming(): Framing {
   };
 }
 
-/** One JSON array whose elements come as they are made. A fault is its last element. */
+/** One JSON array that is streamed element by element. A fault is its last element. */
 export function arrayFraming(): Framing {
   let begun = false;
   const chunk = (json: string) => {

@@ -2,12 +2,12 @@ import type { Citation, SearchPart } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 
-/** What a candidate says of the searches behind it. https://ai.google.dev/gemini-api/docs/google-search */
+/** Builds the grounding metadata of a candidate: its searches and their sources. https://ai.google.dev/gemini-api/docs/google-search */
 export class Grounding {
   readonly #queries: string[] = [];
   readonly #urls = new Map<string, { readonly at: number; readonly title: string }>();
   readonly #supports: Json[] = [];
-  #text = ''; // of the part that is being said
+  #text = ''; // of the open part
   #before = 0; // bytes of text in the parts before it
 
   search({ query, state }: SearchPart): void {
@@ -32,7 +32,7 @@ export class Grounding {
     this.#text = '';
   }
 
-  /** Empty where nothing rests on anything. */
+  /** Empty where there were no searches and no citations. */
   metadata(): { readonly groundingMetadata?: JsonObject } {
     if (this.#queries.length === 0 && this.#supports.length === 0) return {};
     const groundingMetadata = {
@@ -44,16 +44,16 @@ export class Grounding {
   }
 }
 
-/** No text has more. */
+/** Far more than any text has. */
 const mostCitations = 1000;
-/** Characters of a segment that are shown. */
+/** Characters of a segment's text. */
 const longestSegment = 2000;
 
-/** What a candidate says of a part of its text. The wire counts bytes. @param before the bytes in front of the part */
+/** The citations of a part of a candidate's text. The wire's indexes are in bytes. @param before bytes of text in front of the part */
 export function citationsFrom({ groundingMetadata: grounding, citationMetadata: cited }: JsonObject, text: string, before: number): readonly Citation[] {
   if (grounding === undefined && cited === undefined) return [];
   const bytes = Buffer.from(text);
-  const places = new Uint32Array(bytes.length + 1); // the characters that begin before each byte
+  const places = new Uint32Array(bytes.length + 1); // the number of characters before each byte
   for (const [at, byte] of bytes.entries()) places[at + 1] = places[at]! + ((byte & 0xc0) === 0x80 ? 0 : 1);
   const found: Citation[] = [];
   const add = (source: unknown, url: unknown, segment: Json | undefined) => {

@@ -3,7 +3,7 @@ import { isObject, textOf, type JsonObject } from '#core/json';
 
 type Plain = Omit<TokenLogprob, 'top'>;
 
-/** Log probabilities of this wire: the chosen tokens, and beside each the likeliest ones. */
+/** Log probabilities of this wire: the chosen tokens, each with its top alternatives. */
 export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined {
   if (!isObject(value) || !Array.isArray(value['chosenCandidates'])) return undefined;
   const tops: readonly unknown[] = Array.isArray(value['topCandidates']) ? value['topCandidates'] : [];

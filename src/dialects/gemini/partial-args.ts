@@ -1,11 +1,11 @@
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 
 /**
- * The arguments of a function call that come in pieces, each with the place it belongs to: `$.location`, `$.lines[2].text`.
+ * Assembles streamed arguments of a function call from fragments, each with a JSON path: `$.location`, `$.lines[2].text`.
  * https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-function-call-arguments
  */
 export interface PartialArgs {
-  /** Takes the pieces of one frame; what is none, or has no place, is passed over. */
+  /** Adds the fragments of one frame; invalid ones are skipped. */
   take(pieces: unknown): void;
   value(): JsonObject;
 }
@@ -16,7 +16,7 @@ const mostPieces = 100_000;
 
 export function partialArgs(): PartialArgs {
   const root: Record<string, Json> = {};
-  const open = new Set<string>(); // places whose text goes on
+  const open = new Set<string>(); // paths whose text continues
   let taken = 0;
   return {
     take(pieces) {
@@ -44,7 +44,7 @@ function valueOf(piece: Readonly<Record<string, unknown>>): Json | undefined {
   return 'nullValue' in piece ? null : undefined;
 }
 
-/** @returns undefined for what is no place inside the arguments */
+/** @returns undefined for a path that is invalid or too deep */
 function stepsOf(path: string): readonly (string | number)[] | undefined {
   if (path.length > 4096 || !/^\$(\.[^.[\]]+|\[\d{1,5}\]|\['[^']*'\]|\["[^"]*"\])+$/.test(path)) return undefined;
   const steps = Array.from(path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g), ([, name, index, single, double]) =>

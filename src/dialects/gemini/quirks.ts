@@ -7,21 +7,21 @@ import { dialect } from './wire.ts';
 export interface Quirks {
   /** It does not know the ids of function calls. */
   readonly withoutIds?: boolean;
-  /** It refuses to be told how to think. */
+  /** It refuses thinking settings. */
   readonly withoutThinking?: boolean;
   /** Efforts whose budget it refuses. */
   readonly refusedEfforts?: readonly string[];
-  /** It takes function calls back only with a signature; for those that have none there is a word that stands for it. */
+  /** It accepts earlier function calls only with a signature; unsigned ones are sent with Google's placeholder. */
   readonly signed?: boolean;
 }
 
-/** Learns from the refusal of a field or a value. What a client of this wire wrote itself about thinking is between it and the provider. */
+/** Learns from the refusal of a field or a value. Thinking settings that a client of this wire sent itself are never changed. */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field, reason } = fault.details;
   if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
   const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
   if (reason !== 'field-unknown') {
-    // The model refused a value: other callers may send better ones.
+    // The model refused this value; it may accept others.
     const { refusedEfforts = [] } = known;
     const effort = call.reasoning?.effort;
     if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;

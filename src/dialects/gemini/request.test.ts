@@ -32,7 +32,7 @@ interface Loose {
   readonly model?: string;
 }
 
-/** What changes on purpose: an empty configuration and empty lists are left out, and the system instruction is said by a user. */
+/** The intended changes: an empty configuration and empty lists are left out, and the system instruction gets the role `user`. */
 function normal(body: unknown): unknown {
   const { generationConfig, tools, safetySettings, systemInstruction, contents, model: _, ...others } = body as Loose;
   const { stopSequences, ...config } = generationConfig ?? {};
@@ -296,8 +296,8 @@ describe('a call of another interface', () => {
         thinkingConfig: { thinkingBudget: 1024, includeThoughts: true },
       },
     });
-    const told = ['user', 'parallel_tool_calls', 'strict', 'tools', 'seed', 'system', 'tool call'];
-    expect(new Set(ignored.map((one) => one.split(':')[0]))).toEqual(new Set(told));
+    const reported = ['user', 'parallel_tool_calls', 'strict', 'tools', 'seed', 'system', 'tool call'];
+    expect(new Set(ignored.map((one) => one.split(':')[0]))).toEqual(new Set(reported));
   });
 
   test('calls of functions get back the signature that the provider gave them', () => {

@@ -12,10 +12,10 @@ import { dialect } from './wire.ts';
 /** A whole answer ↔ events and results. */
 
 /**
- * @param body parsed JSON: an answer, or the array of the chunks that it came in
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
- * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ * @param body parsed JSON: an answer, or the array of its chunks
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
+ * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   const answer = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
@@ -24,7 +24,7 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
   return [...events, ...answer.close()];
 }
 
-/** @param id of the answer, unless its upstream spoke this wire and sent one itself */
+/** @param id the answer's id, unless its upstream spoke this wire and sent one itself */
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id }: Pick<ContentAnswer, 'id'>): JsonObject {
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
@@ -63,7 +63,7 @@ function partsOf(part: Part): JsonObject | readonly JsonObject[] {
       return mediaPart(part) ?? [];
     case 'foreign':
       return part.dialect === dialect ? [part.value] : [];
-    case 'search': // said with the candidate
+    case 'search': // part of the candidate's grounding metadata
     case 'tool-result': // no answer has one
       return [];
     default:

@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
 
 /**
- * A schema of this wire (OpenAPI's, with types in capitals) → JSON Schema. What is JSON Schema already stays as it is.
- * `propertyOrdering` says in which order the members are written: that is the order of `properties` here. https://ai.google.dev/api/caching#Schema
+ * A schema of this wire (OpenAPI's, with types in upper case) → JSON Schema. A schema that is JSON Schema already stays as it is.
+ * `propertyOrdering` becomes the order of `properties`. https://ai.google.dev/api/caching#Schema
  */
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const out: Record<string, Json> = {};
@@ -34,7 +34,7 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
       case 'maxLength':
       case 'minProperties':
       case 'maxProperties':
-        out[word] = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value; // 64-bit numbers are text on this wire
+        out[word] = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value; // 64-bit integers are strings on this wire
         break;
       case 'format':
         if (value !== 'enum') out['format'] = value;
@@ -46,7 +46,7 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
   return nullable ? orNull(out) : out;
 }
 
-/** A schema inside of another, as far as it is one. */
+/** A nested schema; any other value stays as it is. */
 const inner = (value: Json): Json => (isObject(value) ? jsonSchemaOf(value) : value);
 
 function inOrder(properties: JsonObject, ordering: Json | undefined): JsonObject {

@@ -1,10 +1,10 @@
 import { Fault } from '#core/fault';
 
 /**
- * Reads a body whose members may be in two spellings. What is refused is called by the name it had in the request.
+ * Decodes a body whose members may be in snake_case or camelCase. A fault names its field as the request spelled it.
  *
  * @param body parsed JSON
- * @param read is given all of it in camelCase
+ * @param read receives the body in camelCase
  * @throws Fault `invalid`
  */
 export function inClientsWords<Read>(body: unknown, read: (value: unknown) => Read): Read {
@@ -18,15 +18,15 @@ export function inClientsWords<Read>(body: unknown, read: (value: unknown) => Re
   }
 }
 
-/** Members whose values are the client's own: schemas, arguments, what tools said. Nothing in them is respelled. */
+/** Members with the client's own data (schemas, arguments, tool results): their content is not converted. */
 const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'partialArgs', 'labels']);
 
 /**
- * Protocol buffers take both `max_output_tokens` and `maxOutputTokens`, also mixed in one request: all of it in the second spelling.
+ * Converts a body to camelCase: protocol buffers accept `max_output_tokens` and `maxOutputTokens`, also mixed in one request.
  *
  * @param body parsed JSON
- * @returns `spelled` gives a field its name as the client wrote it
- * @throws Fault `invalid` where a member stands there in both spellings
+ * @returns `spelled` translates a field path back to the client's spelling
+ * @throws Fault `invalid` where a member is present in both spellings
  */
 function inOneSpelling(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
   const before = new Map<string, string>();

@@ -3,7 +3,7 @@ import type { Reasoning } from '#core/call';
 type Effort = NonNullable<Reasoning['effort']>;
 
 /**
- * Reasoning effort as a budget of thinking tokens, and back: a budget is the highest effort whose own budget it reaches. Every thinking model takes these.
+ * Reasoning effort as a budget of thinking tokens, and back: a budget is the highest effort whose own budget it reaches. Every thinking model accepts these.
  *
  * | effort | none | minimal | low | medium | high, xhigh, max |
  * |---|---|---|---|---|---|
@@ -26,7 +26,7 @@ export const effortOf = (budget: number): Effort => budgets.find(([, tokens]) =>
 
 const levels: ReadonlySet<string> = new Set(['minimal', 'low', 'medium', 'high']);
 
-/** @returns undefined where the level is none of this wire's */
+/** @returns undefined where the level is not one of this wire */
 export function levelEffort(level: string): Effort | undefined {
   const word = level.toLowerCase();
   return levels.has(word) ? (word as Effort) : undefined;

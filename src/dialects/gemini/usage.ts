@@ -6,10 +6,10 @@ import { dialect } from './wire.ts';
 const known = new Set(['promptTokenCount', 'cachedContentTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'totalTokenCount']);
 
 /**
- * Output tokens of this wire leave out thoughts, and the prompt what tools of the provider put into it; ours include them. A total above the sum is
- * believed: some models do not count their thoughts apart.
+ * Output tokens of this wire exclude thoughts, and prompt tokens exclude those of provider tools; `Usage` includes both. A total above the sum is believed:
+ * some models do not report their thoughts separately.
  *
- * @returns undefined where the provider's numbers are missing or cannot be: somebody else estimates then
+ * @returns undefined where the provider's counts are missing or impossible: the caller then estimates
  */
 export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value) || !isCount(value['promptTokenCount'])) return undefined;

@@ -2,10 +2,10 @@ import { Type, type Static, type TSchema } from 'typebox';
 import type { Json, JsonObject } from '#core/json';
 import { carrying } from '../shared/read-fields.ts';
 
-/** The content generation wire, as far as we read it. https://ai.google.dev/api/generate-content */
+/** The content generation wire, as far as it is decoded. https://ai.google.dev/api/generate-content */
 export const dialect = 'gemini';
 
-/** What the dialect carries for itself, as a member to be spread. */
+/** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
@@ -19,7 +19,7 @@ const Blob = Type.Object({ mimeType: Type.String({ minLength: 1, maxLength: 200 
 const FileData = Type.Object({ mimeType: optional(Type.String({ maxLength: 200 })), fileUri: Type.String({ minLength: 1 }) });
 const name = Type.String({ minLength: 1, maxLength: 256 });
 
-/** Exactly one member of content stands in a part. */
+/** A part has exactly one of these content members. */
 const Part = Type.Object(
   {
     text: optional(Type.String()),
@@ -126,7 +126,7 @@ export type WireFunction = Static<typeof FunctionDeclaration>;
 
 export const TokenCount = Type.Object({ totalTokens: Type.Integer({ description: 'Tokens of the prompt, tools and system instruction included.' }) });
 
-/** The answer, for the document: what we send follows the provider where it says more. */
+/** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const GenerateResponse = Type.Object({
   candidates: Type.Array(
     Type.Object({
@@ -147,5 +147,5 @@ export const GenerateResponse = Type.Object({
   responseId: Type.String(),
 });
 
-/** Any JSON object of an upstream: it promises nothing. */
+/** Any JSON object from an upstream: no member is guaranteed. */
 export type Loose = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
 import { isObject } from '#core/json';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
-import { inOwnWords } from '../shared/provider-message.ts';
+import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   againstPolicy,
   jsonOf,
@@ -17,7 +17,7 @@ import {
   type Meaning,
 } from '../shared/upstream-faults.ts';
 
-/** Faults in the words of OpenAI's wires, and a provider's refusals as faults. */
+/** Faults → error bodies of OpenAI's wires, and providers' error responses → faults. */
 export interface OpenAIError {
   readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string };
 }
@@ -44,7 +44,7 @@ const words: Readonly<Record<FaultCode, Words>> = {
   'timed-out': ['server_error', 'timeout'],
 };
 
-/** Narrower words than the fault's own. A stream that was cut is an upstream's failure like others. */
+/** Error codes that are more specific than the fault's own. A cut stream has none: it is an upstream failure like others. */
 const narrower: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, string>>> = {
   missing: 'missing_required_parameter',
   model: 'model_not_found',
@@ -58,32 +58,33 @@ export function encodeFault({ code, message, details }: Fault): OpenAIError {
   return { error: { message, type, param: details.field ?? null, code: (details.reason && narrower[details.reason]) ?? word } };
 }
 
-// ——— what a provider says ———
+// ——— error responses of providers ———
 
-/** What a refusal says of itself, as far as it is a word and not prose. */
+/** The members of an error body that are understood. */
 interface Refusal {
   readonly status: number;
   readonly type: string;
   readonly code: string;
   readonly param: string;
-  /** Prose: looked into; of it only `inOwnWords` repeats anything. */
+  /** Prose: scanned here, and repeated only by `withProviderMessage`. */
   readonly message: string;
-  /** Reasons are given for which the prompt was flagged. */
+  /** The body lists reasons for which the prompt was flagged. */
   readonly isFlagged: boolean;
 }
 
 /**
- * An upstream's refusal → fault. Of its text only the first sentence is repeated, masked, and only where it is about the request (`inOwnWords`).
+ * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
+ * `withProviderMessage`.
  *
  * @param status HTTP, not 2xx
  * @param body its text, or the beginning of it
- * @param model the upstream name of the model that was asked
+ * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers), model);
 }
 
-/** An error inside of an answer that began as a good one. Its own words stand for the status it did not have. */
+/** An error inside a response whose status was 2xx. The status is derived from its type and code. */
 export function faultOfError(error: unknown): Fault {
   const refusal = refusalOf(error, 0);
   return faultOfRefusal({ ...refusal, status: statusOf(refusal) }, undefined);
@@ -100,7 +101,7 @@ function statusOf({ code, type }: Refusal): number {
 }
 
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
-  return inOwnWords(faultMeant(refusal, retryAfter, model), refusal.status, refusal.message);
+  return withProviderMessage(faultMeant(refusal, retryAfter, model), refusal.status, refusal.message);
 }
 
 function faultMeant(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
@@ -110,7 +111,7 @@ function faultMeant(refusal: Refusal, retryAfter: number | undefined, model: str
   if (meaning === 'mistake') return faultOfMistake(refusal, cause);
   const fault = refused(meaning, cause, retryAfter);
   const spent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
-  return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have some left
+  return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have quota left
 }
 
 function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
@@ -125,7 +126,7 @@ function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   return status === 404 ? missingIn(message, model) : meaning;
 }
 
-/** The provider's own word for a model that it does not have, said of the field that we send. */
+/** Is it the provider's error code for an unknown model, about the field `model`? */
 function isModelCode({ status, type, code, param }: Refusal): boolean {
   if (param !== '' && param !== 'model') return false;
   if (status === 404 && param === 'model') return true;
@@ -134,21 +135,21 @@ function isModelCode({ status, type, code, param }: Refusal): boolean {
   );
 }
 
-/** A 403 about what the prompt says, and not about who we are. https://openrouter.ai/docs/api-reference/errors#moderation-errors */
+/** Is a 403 about the content of the prompt, and not about the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */
 const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
   isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || /^your (input|prompt|request|message) (was|has been) flagged/i.test(message);
 
-/** A 429 for a request that alone is more than a minute's limit: the limit is not used up, and others are not to wait for it. */
+/** A 429 for a request that alone exceeds the limit per minute: the limit is not used up, so other requests need not wait. */
 function exceedsLimit(message: string): boolean {
   const [, limit, requested] = /^Request too large\b.{0,300}?\bLimit:? (\d{1,12}), Requested:? (\d{1,12})/i.exec(message) ?? [];
   return Number(requested) > Number(limit);
 }
 
-/** As OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock word it. */
+/** Wordings of OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock. */
 const tooLongWords =
   /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
 
-/** The caller's mistake, in a sentence of ours. */
+/** The caller's mistake, in the gateway's own words. */
 function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
   if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
@@ -167,13 +168,16 @@ function isUnknownField({ code, message }: Refusal): boolean {
 
 const unknownWords = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
-/** Where a refusal has no `param`: the optional fields that we add or rename ourselves, so that the provider can be asked without them. */
+/** For refusals without `param`: finds the optional fields that the gateway adds or renames, so that a retry can omit them. */
 function refusedField(message: string): string | undefined {
   if (!unknownWords.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 
-/** OpenAI's `{error: {message, type, param, code}}`; the same without its shell (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`; Google's `{error: {code, status}}`, perhaps in a list. */
+/**
+ * OpenAI's `{error: {message, type, param, code}}`; the same without the outer object (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`;
+ * Google's `{error: {code, status}}`, possibly in a list.
+ */
 function refusalOf(value: unknown, status: number): Refusal {
   const shell = shellOf(value);
   const error = isObject(shell['error']) ? shell['error'] : shell;

@@ -1,7 +1,7 @@
 import type { TokenLogprob } from '#core/event';
 import { isObject, type JsonObject } from '#core/json';
 
-/** Log probabilities as OpenAI's wires have them. */
+/** Log probabilities of OpenAI's wires. */
 
 /** @returns undefined where there are none */
 export function tokenLogprobsOf(tokens: unknown): readonly TokenLogprob[] | undefined {
@@ -20,7 +20,7 @@ function tokenOf({ token, logprob, bytes }: WireLogprob): Omit<TokenLogprob, 'to
   return { token, logprob, ...(bytes === null || Array.isArray(bytes) ? { bytes: bytes as readonly number[] | null } : {}) };
 }
 
-/** @param noBytes what stands for bytes that are not known */
+/** @param noBytes the value for unknown bytes */
 export function encodeLogprobs(tokens: readonly TokenLogprob[], noBytes: readonly number[] | null): JsonObject[] {
   const encode = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: bytes ?? noBytes });
   return tokens.map(({ top = [], ...token }) => ({ ...encode(token), top_logprobs: top.map(encode) }));

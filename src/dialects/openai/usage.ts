@@ -2,7 +2,7 @@ import type { Usage } from '#core/event';
 import { isEmpty, type Extra, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 
-/** The numbers of OpenAI's wires as they came: what cannot be is left out. `carried` stands beside them. */
+/** The usage from the counts of OpenAI's wires; impossible ones are left out. */
 export function usageFrom(
   counts: { readonly input: number; readonly output: number; readonly cached: unknown; readonly written: unknown; readonly thought: unknown },
   extra: Extra,
@@ -20,12 +20,12 @@ export function usageFrom(
   };
 }
 
-/** These wires have one number for what was written into the cache, however long it stays. */
+/** These wires have one count of cache write tokens for all lifetimes. */
 export const writtenIn = (minutes: number | undefined, hour: number | undefined): number | undefined =>
   minutes === undefined && hour === undefined ? undefined : (minutes ?? 0) + (hour ?? 0);
 
-/** What a usage says besides, with the details that are not known under the names they came by. */
-export function besides(others: object, details: Readonly<Record<string, object>>): JsonObject {
+/** The members of a usage that are not understood, with those of its details under their original names. */
+export function carriedUsage(others: object, details: Readonly<Record<string, object>>): JsonObject {
   const filled = Object.entries(details).filter(([, inner]) => !isEmpty(inner));
   return { ...(others as JsonObject), ...(Object.fromEntries(filled) as JsonObject) };
 }

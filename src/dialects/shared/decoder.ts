@@ -1,39 +1,39 @@
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 
-/** A provider's stream → events, a frame at a time and without waiting: a turn of the event loop for each frame would cost more than the work. */
+/** Decodes a provider's stream into events, synchronously and frame by frame: a turn of the event loop per frame would cost more than the decoding. */
 export interface Decoder {
   /**
    * @param line the data of one frame, `[DONE]` included
-   * @throws Fault `upstream-failed`, or what an error frame says
+   * @throws Fault `upstream-failed`, or the fault that an error frame means
    */
   decode(line: string): readonly GenerateEvent[];
-  /** @throws Fault `upstream-failed` (`stream-cut`) where the answer did not end: a stream that stops is not an answer that ends */
+  /** @throws Fault `upstream-failed` (`stream-cut`) where the stream ended before the answer did */
   end(): readonly GenerateEvent[];
-  /** Has the provider said why its answer ended? */
+  /** Has the provider sent its finish reason? */
   isFinished(): boolean;
-  /** Is all said that was begun, so that nothing may be missing but the end and what it cost? */
+  /** Is every part that was begun complete, so that at most the finish reason and the usage are missing? */
   mayEnd(): boolean;
-  /** What the provider has counted so far, if it has. */
+  /** The usage that the provider has reported so far, if any. */
   counted(): Usage | undefined;
 }
 
-/** Reads the frames of a stream one after the other. Its methods are called on it, so that it may be a class. */
+/** Decodes the parsed frames of one stream, in their order. Its methods are called on the object, so that it may be a class. */
 export interface Reader {
   /** @throws Fault `upstream-failed`, `rate-limited` or `overloaded`, with `elsewhere` */
   take(value: unknown): readonly GenerateEvent[];
-  /** Has the provider said why its answer ended? */
+  /** Has the provider sent its finish reason? */
   isFinished(): boolean;
-  /** See `Decoder`; absent where only the end itself says so. */
+  /** See `Decoder`; absent where it equals `isFinished`. */
   mayEnd?(): boolean;
-  /** What stands at the end of all events. */
+  /** The events after the last frame. */
   close(): readonly GenerateEvent[];
   counted(): Usage | undefined;
 }
 
 const nothing: readonly GenerateEvent[] = [];
 
-/** @param malformed what is thrown for a frame that is no JSON */
+/** @param malformed makes the fault for a frame that is not JSON */
 export function decoding(reader: Reader, malformed: () => Fault): Decoder {
   let done = false;
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '#core/fault';
-import { firstSentence, inOwnWords } from './provider-message.ts';
+import { firstSentence, withProviderMessage } from './provider-message.ts';
 
 describe('the first sentence of a provider', () => {
   test.each([
@@ -14,7 +14,7 @@ describe('the first sentence of a provider', () => {
       'Invalid values (e.g. 1.5) for gpt-4.1-mini, claude-sonnet-4-5-20250929 and models/gemini-2.5-flash!',
     ],
     ['The organization must be verified to stream this model.', 'The organization must be verified to stream this model.'],
-  ])('%j is told as %j', (message, said) => expect(firstSentence(message)).toBe(said));
+  ])('%j is told as %j', (message, sentence) => expect(firstSentence(message)).toBe(sentence));
 
   test.each([
     ['Incorrect API key provided: sk-proj-abc***xyz', 'sk-proj'],
@@ -36,16 +36,16 @@ describe('the first sentence of a provider', () => {
     ['a key s\u200bk-abc', 'abc'],
     [`The value ${'x'.repeat(200)}`, 'xxxxxxxx'],
   ])('of %j hides %j', (message, secret) => {
-    const said = firstSentence(message)!;
-    expect(said).toMatch(/\[(?:…|address|e-mail address)\]/);
-    expect(said).not.toContain(secret);
+    const sentence = firstSentence(message)!;
+    expect(sentence).toMatch(/\[(?:…|address|e-mail address)\]/);
+    expect(sentence).not.toContain(secret);
   });
 
   test('is one line of at most 300 characters without control characters, whatever the provider sends', () => {
     for (const message of ['a b\u0000 c\u001b[31m \u202edrow\u2066 \ud800 '.repeat(50_000), '🐉 '.repeat(1000), '.'.repeat(1_000_000), ' '.repeat(1_000_000)]) {
-      const said = firstSentence(message) ?? '';
-      expect(said.length).toBeLessThanOrEqual(300);
-      expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
+      const sentence = firstSentence(message) ?? '';
+      expect(sentence.length).toBeLessThanOrEqual(300);
+      expect(sentence).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
     }
     expect(firstSentence('<html><body>502</body></html>')).toBeUndefined();
     expect(firstSentence(' \n ')).toBeUndefined();
@@ -53,8 +53,8 @@ describe('the first sentence of a provider', () => {
 });
 
 test('only what is about the request is repeated', () => {
-  const said = (status: number, details = {}) => inOwnWords(new Fault('invalid', 'Ours.', details), status, 'Theirs. More.').message;
-  expect([400, 404, 413, 422].map((status) => said(status))).toEqual(Array(4).fill('Ours. It says: Theirs.'));
-  expect([401, 402, 403, 429, 500, 503].map((status) => said(status))).toEqual(Array(6).fill('Ours.'));
-  expect(said(400, { key: true })).toBe('Ours.');
+  const messageOf = (status: number, details = {}) => withProviderMessage(new Fault('invalid', 'Ours.', details), status, 'Theirs. More.').message;
+  expect([400, 404, 413, 422].map((status) => messageOf(status))).toEqual(Array(4).fill('Ours. It says: Theirs.'));
+  expect([401, 402, 403, 429, 500, 503].map((status) => messageOf(status))).toEqual(Array(6).fill('Ours.'));
+  expect(messageOf(400, { key: true })).toBe('Ours.');
 });

@@ -1,33 +1,33 @@
 import { Fault } from '#core/fault';
 
-/** A provider's own sentence about a request that it refused, as far as a client may read it. */
+/** The provider's own message about a request that it refused, reduced to what a client may read. */
 
-/** Of a provider's message so many characters are looked at, and so many of its first sentence are told. */
+/** Characters of a provider's message that are scanned, and of its first sentence that are repeated. */
 const readCharacters = 2000;
-const toldCharacters = 300;
+const sentenceCharacters = 300;
 
-/** Statuses whose messages are about the request. Those of 401, 402, 403, 429 and 5xx are about us and our account, and are never passed on. */
-const about = new Set([400, 404, 413, 422]);
+/** Statuses whose messages describe the request. Those of 401, 402, 403, 429 and 5xx describe the gateway and its account, and are never repeated. */
+const requestStatuses = new Set([400, 404, 413, 422]);
 
 /**
- * A refusal in our sentence, followed by the first sentence of the provider's own message.
+ * Appends the first sentence of the provider's message to a fault, where the status is one whose messages describe the request.
  *
- * @param fault what the refusal means, in our sentence
- * @param status what the provider answered
- * @param message its own prose
+ * @param fault the refusal in the gateway's own words
+ * @param status the provider's HTTP status
+ * @param message the provider's message, unmasked
  */
-export function inOwnWords(fault: Fault, status: number, message: string): Fault {
-  if (!about.has(status) || fault.details.key) return fault;
-  const said = firstSentence(message);
-  return said === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${said}`, { ...fault.details, said });
+export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
+  if (!requestStatuses.has(status) || fault.details.key) return fault;
+  const sentence = firstSentence(message);
+  return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...fault.details, said: sentence });
 }
 
-/** The first sentence of a message on one line, at most 300 characters, with what names accounts, keys, people and machines masked. */
+/** The first sentence of a message, on one line and at most 300 characters; account ids, keys, e-mail addresses and host names in it are masked. */
 export function firstSentence(message: string): string | undefined {
   const words = message
     .slice(0, readCharacters)
     .toWellFormed()
-    .replaceAll(/[\p{Cf}\p{Co}\p{Cn}]/gu, '') // invisible ones could stand in the middle of a key, or turn the text around
+    .replaceAll(/[\p{Cf}\p{Co}\p{Cn}]/gu, '') // invisible characters can split a key in two, or reverse the text
     .trimStart()
     .split(/[\n\r\u2028\u2029]/, 1)[0]!
     .replaceAll(/\p{Cc}/gu, ' ')
@@ -36,22 +36,22 @@ export function firstSentence(message: string): string | undefined {
   const end = words.findIndex((word) => endsSentence(word));
   const sentence = masked(end < 0 ? words : words.slice(0, end + 1)).join(' ');
   if (!/[\p{L}\p{N}]/u.test(sentence) || sentence.startsWith('<')) return undefined;
-  return sentence.length <= toldCharacters ? sentence : `${sentence.slice(0, toldCharacters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return sentence.length <= sentenceCharacters ? sentence : `${sentence.slice(0, sentenceCharacters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** A full stop ends a sentence unless it ends a short form. */
+/** A full stop ends a sentence unless it ends an abbreviation. */
 const endsSentence = (word: string) => /[.!?]["'`)\]”’]?$/.test(word) && !/^\(?(?:e\.g|i\.e|vs|etc|no|approx)\.$/i.test(word);
 
-/** Words whose next one is a name: `organization org-x`, `project "x"`. */
+/** Words that a name follows: `organization org-x`, `project "x"`. */
 const owners = /^(?:organi[sz]ations?|projects?|accounts?|tenants?|subscriptions?|workspaces?|customers?)$/i;
-/** What may stand between the two. */
+/** Words that may separate the two. */
 const between = /^(?:id|ids|number|name|named|with|the|is|of|#)$/i;
 
 function masked(words: readonly string[]): readonly string[] {
-  let isOwner = false; // the word before says whose name this is
+  let isOwner = false; // the word before announces a name
   return words.map((word) => {
     let text = '';
-    // Pieces of a word: what a name can be made of, and what stands between.
+    // Even pieces may be a name; odd ones are delimiters.
     for (const [at, piece] of word.split(/([\s"'`“”‘’()[\]{}<>,;|\\]+)/).entries()) {
       const name = piece.slice(0, lengthOf(piece));
       if (name === '' || at % 2 === 1) {
@@ -65,17 +65,17 @@ function masked(words: readonly string[]): readonly string[] {
   });
 }
 
-/** Without the punctuation at its end. */
+/** The length without trailing punctuation. */
 function lengthOf(piece: string): number {
   let length = piece.length;
   while (length > 0 && '.:!?='.includes(piece[length - 1]!)) length--;
   return length;
 }
 
-/** Does the word behind `project` name one, rather than go on with the sentence? */
+/** Is the word after `project` its name, and not the next word of the sentence? */
 const isName = (name: string, isQuoted: boolean) => !between.test(name) && (isQuoted || /[\d_-]/.test(name));
 
-/** A piece with what it names masked, if it names something. */
+/** Masks addresses, secrets and identifiers in a piece. */
 function hidden(piece: string): string {
   if (piece.includes('://')) return '[address]';
   if (/.@./.test(piece)) return '[e-mail address]';
@@ -93,14 +93,14 @@ function isSecret(part: string): boolean {
 }
 
 const keys = /^(?:sk|pk|rk|gsk|xai|dgm|csk|hf|r8|fw|nvapi|pplx|ghp|tgp)[-_]|^(?:AIza|AKIA|ASIA|ya29|eyJ)/;
-/** Of an account, an organisation, a project, a user, and of an account as a number. */
+/** Ids of organisations, projects, accounts, users and keys; account numbers; UUIDs. */
 const ids =
   /^(?:org|organization|proj|project|acct|account|user|cus|key|tenant)[-_](?=[^]{0,60}\d)|^\d{9,}$|:\d{9,}:|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Nobody makes up words like this: sixteen letters and digits in a row. */
+/** A run of at least sixteen letters and digits, with both in it: no word of any language. */
 const isOpaque = (part: string) => (part.match(/[A-Za-z0-9]{16,}/g) ?? []).some((run) => /\d/.test(run) && /[A-Za-z]/.test(run));
 
-/** Last labels of names of machines. Paths of fields (`messages.0.content`) and names of models (`gpt-4.1`) have dots too. */
+/** Top-level labels of host names. Field paths (`messages.0.content`) and model names (`gpt-4.1`) contain dots too. */
 const topLevels = new Set(
   'com net org io ai dev app cloud edu gov int info biz xyz tech co me us uk de fr nl eu ch at se es it pl ru cn jp kr au ca br local localhost localdomain internal intranet lan corp home private svc cluster arpa example test invalid onion'.split(
     ' ',

@@ -2,13 +2,13 @@ import type { Problem } from '#kit/json/check';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#core/json';
 
-/** Small things that reading shares, whatever their dialect. */
+/** Helpers for decoding requests, shared by all dialects. */
 
 /** null counts as absent. */
 export const isGiven = <Value>(value: Value): value is NonNullable<Value> => value !== undefined && value !== null;
 export const nested = (name: string, carried: JsonObject): JsonObject => (isEmpty(carried) ? {} : { [name]: carried });
 
-/** What a dialect carries for itself, as a member to be spread. */
+/** The fields that a dialect carries for itself, as the member `extra` to be spread. */
 export const carrying =
   (dialect: string) =>
   (carried: JsonObject): { readonly extra?: Extra } =>
@@ -17,11 +17,11 @@ export const carrying =
 export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
 export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
 
-/** What the check of a client's body found, as a fault. */
+/** A problem that the schema check found in a client's body → fault. */
 export const bodyFault = ({ field, message, missing: isMissing }: Problem): Fault =>
   new Fault('invalid', message.replace(/^The value/, 'The body'), { ...(field ? { field } : {}), ...(isMissing ? { reason: 'missing' } : {}) });
 
-/** JSON Schemas are carried, never resolved; these bounds are far beyond what a model takes. */
+/** JSON Schemas are carried, never resolved; these bounds are far beyond what a model accepts. */
 const schemaBounds = { depth: 48, values: 20_000 };
 
 export function bounded(schema: JsonObject, field: string): JsonObject {
@@ -37,19 +37,19 @@ export function bounded(schema: JsonObject, field: string): JsonObject {
   return schema;
 }
 
-/** How a wire calls what a call has as `turns` and `output.schema`, and, within its tool, as `tools[0].parameters`. */
+/** Translates the field names of a call into those of a wire: `turns`, `output.schema` and `tools[0].parameters`; others stay as they are. */
 export const spelling =
   ({ turns, schema, parameters }: { readonly turns: string; readonly schema: string; readonly parameters: string }) =>
   (field: string): string =>
     field === 'turns' ? turns : field === 'output.schema' ? schema : field.replace(/^(tools\[\d+\])\.parameters$/, `$1.${parameters}`);
 
-/** Beyond this no request can go: such a number is a mistake, and it would empty somebody's balance. */
+/** No request has more tokens: a larger count is a mistake, and would drain the account's balance. */
 const mostTokens = 1_000_000_000;
 
-/** A number of tokens that can be. */
+/** Is it a plausible token count: an integer from 0 to 1,000,000,000? */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;
 
-/** `data:image/png;base64,…`; other data URLs (with parameters, not base64) stay the addresses they are. */
+/** The parts of `data:image/png;base64,…`; undefined for other data URLs (with parameters, not base64), which stay URLs. */
 export function dataOf(url: string): { readonly mediaType: string; readonly base64: string } | undefined {
   if (!url.startsWith('data:')) return undefined;
   const comma = url.indexOf(',');
@@ -57,14 +57,14 @@ export function dataOf(url: string): { readonly mediaType: string; readonly base
   return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
 }
 
-/** The Unicode code points of a text. */
+/** The number of Unicode code points in a text. */
 export function characters(text: string): number {
   let count = text.length;
   for (let at = 1; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--;
   return count;
 }
 
-/** The short names of sounds on OpenAI's wires: `mp3`, `wav`. */
+/** The media type of an audio format as OpenAI's wires name it: `mp3`, `wav`. */
 export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
 
 export function audioFormat(mediaType = 'audio/wav'): string {
@@ -73,6 +73,6 @@ export function audioFormat(mediaType = 'audio/wav'): string {
   return format === 'x-wav' || format === 'wave' ? 'wav' : format;
 }
 
-/** A schema with what was said of it beside it, for wires that have no other place for that. */
+/** A schema with its separate description moved into it, for wires that have no other place for one. */
 export const describedSchema = (schema: JsonObject, description: string | undefined): JsonObject =>
   description === undefined || 'description' in schema ? schema : { description, ...schema };

@@ -1,18 +1,18 @@
 import type { GenerateCall } from '#core/call';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/conversation';
 
-/** What a wire can be given. */
+/** The tools that a wire supports. */
 interface Wire {
   readonly dialect: string;
-  /** It has tools that take free text. */
+  /** It has custom tools, whose input is free text. */
   readonly custom: boolean;
-  /** Its own search of the web can be named. */
+  /** A tool choice can name its own web search. */
   readonly search: boolean;
 }
 
 const reason = 'tool_choice: a tool that it names cannot be given to the provider.';
 
-/** The choice among tools, as far as it names those that a wire is given: a provider refuses the name of a tool that it was not told of. */
+/** The tool choice, reduced to the tools that the wire is sent: a provider refuses the name of a tool that was not declared. */
 export function possibleChoice({ toolChoice: choice, tools }: GenerateCall, wire: Wire, ignored: Set<string>): ToolChoice | undefined {
   if (choice?.type === 'tool' && !isGiven(choice.name, tools, wire)) {
     ignored.add(reason);
@@ -21,7 +21,7 @@ export function possibleChoice({ toolChoice: choice, tools }: GenerateCall, wire
   if (choice?.type !== 'allowed') return choice;
   const names = choice.names.filter((name) => isGiven(name, tools, wire));
   if (names.length < choice.names.length) ignored.add(reason);
-  return names.length > 0 ? { ...choice, names } : { type: 'none' }; // no other was allowed
+  return names.length > 0 ? { ...choice, names } : { type: 'none' }; // no other tool was allowed
 }
 
 const isGiven = (name: string, tools: readonly Tool[], { dialect, custom, search }: Wire): boolean =>

@@ -1,27 +1,27 @@
 /**
- * Hears JSON text in pieces, and knows whether something that was opened in it is not closed yet. Nothing else is judged: a model may write JSON that is wrong,
- * and that is between it and its client.
+ * Incremental scanner of JSON text: reports whether a string, object or array is still open after the fragments so far. It does not validate: malformed JSON of
+ * a model is forwarded to the client as it is.
  */
 export class UnclosedJson {
   #depth = 0;
-  #inText = false;
+  #inString = false;
   #escaped = false;
 
-  hear(json: string): void {
+  push(json: string): void {
     for (let at = 0; at < json.length; at++) {
-      const sign = json.charCodeAt(at);
+      const code = json.charCodeAt(at);
       if (this.#escaped) this.#escaped = false;
-      else if (this.#inText) {
-        if (sign === quote) this.#inText = false;
-        else if (sign === backslash) this.#escaped = true;
-      } else if (sign === quote) this.#inText = true;
-      else if (sign === openBrace || sign === openBracket) this.#depth++;
-      else if (sign === closeBrace || sign === closeBracket) this.#depth--;
+      else if (this.#inString) {
+        if (code === quote) this.#inString = false;
+        else if (code === backslash) this.#escaped = true;
+      } else if (code === quote) this.#inString = true;
+      else if (code === openBrace || code === openBracket) this.#depth++;
+      else if (code === closeBrace || code === closeBracket) this.#depth--;
     }
   }
 
   get isOpen(): boolean {
-    return this.#inText || this.#depth > 0;
+    return this.#inString || this.#depth > 0;
   }
 }
 

@@ -1,15 +1,18 @@
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 
-/** What the reading of a provider's refusal shares, whatever its dialect. */
+/** Helpers for decoding a provider's error response, shared by all dialects. */
 
 /** Header names in lower case. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Longer waits than this are no advice for a request. */
+/** Seconds. A longer wait is ignored: no request would wait for it. */
 const longestWait = 3600;
 
-/** Seconds to wait, where the headers say something sensible. A date is read against the sender's own clock. https://www.rfc-editor.org/rfc/rfc9110#field.retry-after */
+/**
+ * Seconds to wait according to `retry-after-ms` or `retry-after`; undefined where neither is plausible. A date is compared with the sender's own `date` header.
+ * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+ */
 export function retryAfterOf(headers: Headers): number | undefined {
   const header = (name: string) => {
     const value = headers[name];
@@ -25,11 +28,11 @@ export function retryAfterOf(headers: Headers): number | undefined {
   return sane.find((seconds) => seconds > 0 && seconds <= longestWait);
 }
 
-/** Words go into the log, prose does not. */
+/** An error code of one word may be logged; prose may not. */
 export const wordOf = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
 export const proseOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
 
-/** @returns the JSON that a body is; `undefined` where it is none */
+/** @returns the parsed body; `undefined` where it is not JSON */
 export function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -38,16 +41,19 @@ export function jsonOf(body: string): unknown {
   }
 }
 
-/** The object, perhaps the first of a list, that an error stands in. */
+/** The object that holds an error: the value itself, or the first element of a list. */
 export const shellOf = (value: unknown): Readonly<Record<string, unknown>> => {
   const first: unknown = Array.isArray(value) ? value[0] : value;
   return isObject(first) ? first : {};
 };
 
-/** What a refusal means. `mistake`: the caller's own. `larger`: than this place ever takes. `missing`: something that the request names. `address`: nobody answers there. */
+/**
+ * What a refusal means. `mistake`: the caller's. `larger`: exceeds the limit per minute on its own. `missing`: something that the request names. `address`: the
+ * endpoint does not exist.
+ */
 export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mistake' | 'too-large' | 'larger' | 'missing' | 'address' | 'failed';
 
-/** What its status alone says of it. */
+/** The meaning of the status alone. */
 export function meaningOf(status: number): Meaning {
   if (status === 429) return 'limited';
   if (status === 503 || status === 529) return 'overloaded';
@@ -90,7 +96,7 @@ export const tooLong = (cause: unknown): Fault =>
 export const againstPolicy = (cause: unknown): Fault =>
   new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
 
-/** @param isUnknown it does not know the field, whatever its value */
+/** @param isUnknown the provider does not know the field, whatever its value */
 export function notAccepted(field: string | undefined, cause: unknown, isUnknown = false): Fault {
   if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
   return new Fault('invalid', `The provider did not accept ${field}.`, { field, ...(isUnknown ? { reason: 'field-unknown' } : {}), cause });

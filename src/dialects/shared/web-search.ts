@@ -1,11 +1,11 @@
 import type { ForeignTool, WebSearch } from '#core/conversation';
 import type { JsonObject } from '#core/json';
 
-/** The search of the web, which several wires have, each in its own words. */
+/** The web search tool, which several wires have, each with its own field names. */
 
 const mostHosts = 100;
 
-/** The hosts of a list, as far as it is one. */
+/** The non-empty host names of a list, at most 100; undefined where there are none. */
 export function hosts(value: unknown): readonly string[] | undefined {
   const list = Array.isArray(value)
     ? (value as readonly unknown[]).filter((one): one is string => typeof one === 'string' && one !== '' && one.length <= 500)
@@ -15,7 +15,7 @@ export function hosts(value: unknown): readonly string[] | undefined {
 
 type Terms = { readonly [Name in keyof Omit<WebSearch, 'others'>]?: WebSearch[Name] | undefined };
 
-/** @param value the tool, or what it says of itself. @param known its members that have been read */
+/** @param value the tool, or its configuration. @param known the members that are understood; the names of the others are kept */
 export const termsOf = (value: JsonObject, known: ReadonlySet<string>, terms: Terms): WebSearch => ({
   ...Object.fromEntries(Object.entries(terms).filter(([, one]) => one !== undefined)),
   others: Object.keys(value)
@@ -25,14 +25,14 @@ export const termsOf = (value: JsonObject, known: ReadonlySet<string>, terms: Te
 
 const words = { allowed: 'allowed_domains', blocked: 'blocked_domains', most: 'max_uses', unopened: 'external_web_access' } as const;
 
-/** What of the search a wire has no words for, as `field: reason`. @param heard has words for these */
-export const unheardTerms = (search: WebSearch, heard: readonly (keyof typeof words)[]): readonly string[] =>
+/** The search settings that a wire does not support, as `field: reason`. @param supported the settings that it does */
+export const unsupportedTerms = (search: WebSearch, supported: readonly (keyof typeof words)[]): readonly string[] =>
   [
-    ...(Object.keys(words) as (keyof typeof words)[]).flatMap((name) => (search[name] === undefined || heard.includes(name) ? [] : [words[name]])),
+    ...(Object.keys(words) as (keyof typeof words)[]).flatMap((name) => (search[name] === undefined || supported.includes(name) ? [] : [words[name]])),
     ...search.others,
   ].map((name) => `tools.web_search.${name.slice(0, 100)}: the provider's search does not have this field.`);
 
-/** What is said of a tool that a provider's wire has no words for. */
+/** The note about a tool that the provider's wire does not have, as `field: reason`. */
 export const leftOut = ({ search, dialect, value }: ForeignTool): string =>
   search
     ? 'tools: web_search is left out, for the provider has none and no search engine of ours stands in.'

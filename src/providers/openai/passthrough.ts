@@ -1,5 +1,5 @@
 import type { Decoder } from '#dialects/shared/decoder';
-import { PassingFrames, tokensSaid } from '#dialects/openai/chat/passthrough';
+import { PassingFrames, estimatedTokens } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
@@ -15,7 +15,7 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, passt
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
-    { type: 'passed', tokens: events.some(isUsage) ? 0 : tokensSaid(events) },
+    { type: 'passed', tokens: events.some(isUsage) ? 0 : estimatedTokens(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
 }

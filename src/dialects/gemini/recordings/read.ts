@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The recordings as tests want them. */
+/** The recordings, in the form that tests use. */
 export interface Recording {
   /** `vercel/text`. */
   readonly name: string;
-  /** A stream as its bytes came. */
+  /** The recorded bytes of a stream. */
   readonly bytes: Buffer;
 }
 
@@ -63,7 +63,7 @@ export const refusals: readonly { readonly name: string; readonly status: number
     .map(({ name, response }) => ({ name, status: response.statusCode, text: JSON.stringify(response.bodySegments[0]) })),
 ];
 
-/** What real clients were seen to send. */
+/** Requests captured from real clients. */
 export const requests: readonly { readonly name: string; readonly url: string; readonly body: unknown }[] = [
   ...(JSON.parse(read('requests.json')) as { readonly name: string; readonly url: string; readonly body: unknown }[]),
   ...interactions.map(({ name, request }) => ({ name, url: request.url, body: request.bodySegments[0] })),

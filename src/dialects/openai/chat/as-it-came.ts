@@ -5,8 +5,8 @@ import { encodeToolChoice } from './encode-request.ts';
 import type { ChatMessage, ChatRequest, ChatTool } from './wire.ts';
 
 /**
- * May the client's own bytes go to a provider? Not where we take what the provider would mind: null for absent, forms of our own, fields that mean nothing
- * beside the others. All of it is well-formed for us; the provider is sent what we understood instead.
+ * May the client's own bytes be forwarded to a provider? Not where the request has what the gateway accepts and a provider may refuse: null for absent, the
+ * gateway's own forms, fields without effect beside the others. The provider is then sent the decoded request, encoded again.
  */
 export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolChoice: ToolChoice | undefined): boolean {
   if (hasNull(request)) return false;
@@ -18,18 +18,18 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
   return request.messages.every(isPlainMessage) && (request.tools ?? []).every(isPlainTool);
 }
 
-/** Only the content may be null: that of an assistant who said nothing else. */
+/** Only the content may be null, and only that of an assistant message. */
 function isPlainMessage(message: ChatMessage): boolean {
   for (const [name, value] of Object.entries(message)) if (value === null && name !== 'content') return false;
   const { content, tool_calls: calls } = message;
   if (content === null && message.role !== 'assistant') return false;
-  if (calls?.some((call) => hasNull(call) || 'index' in call)) return false; // pieces of a stream put together: their index is not for requests
+  if (calls?.some((call) => hasNull(call) || 'index' in call)) return false; // assembled from stream fragments, whose `index` is not allowed in requests
   return !Array.isArray(content) || content.every((part) => part.type !== 'refusal' && isPlain(part));
 }
 
 const isPlainTool = (tool: ChatTool): boolean => (tool.type !== 'function' && tool.type !== 'custom') || isPlain(tool);
 
-/** No null in it or in its inner objects; JSON Schemas lie deeper and may have some. */
+/** Has neither the object nor its inner objects a null? JSON Schemas are nested deeper and may have some. */
 const isPlain = (value: object): boolean => !hasNull(value) && !Object.values(value).some((inner: unknown) => isObject(inner) && hasNull(inner));
 
 function hasNull(value: object): boolean {

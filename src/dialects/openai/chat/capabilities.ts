@@ -2,7 +2,7 @@ import { absent, carried, ignored, without, type Field, type FieldSupport } from
 import type { Quirks } from './quirks.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
-/** The fields of a call that this wire has words for. */
+/** The fields of a call that this wire supports. */
 const support: FieldSupport = {
   dialect,
   fields: {
@@ -25,15 +25,15 @@ const support: FieldSupport = {
   },
 };
 
-/** The same at a model with these quirks. */
+/** The same for a model with these quirks. */
 export const supports = ({ effort }: Quirks = {}): FieldSupport => without(support, effort === false ? ['reasoning_effort'] : []);
 
 /** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
-/** Every call consists of these. */
+/** Every call has these. */
 const always = new Set(['model', 'messages', 'stream', 'stream_options']);
 
-/** The fields of a request that a target may honour or not, each with its name in a call; undefined where this wire alone knows it. */
+/** The request fields that a target may or may not support, each with its name in a call; undefined for a field that only this wire has. */
 export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
   Object.keys(ChatRequest.properties)
     .filter((name) => !always.has(name))

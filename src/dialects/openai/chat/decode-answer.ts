@@ -10,7 +10,7 @@ import { mediaOfImage } from './media.ts';
 import { usageOf } from './usage.ts';
 import { dialect, type Choice, type Chunk, type Delta } from './wire.ts';
 
-/** The words of this wire for the end of an answer. Vendors have more of them: https://docs.mistral.ai/api, https://api-docs.deepseek.com */
+/** The finish reasons of this wire. Vendors have further ones: https://docs.mistral.ai/api, https://api-docs.deepseek.com */
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
   length: 'length',
@@ -21,20 +21,20 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 };
 const failures: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource']);
 
-/** More candidates than can be asked for: an index beyond is no index. */
+/** More candidates than a request may ask for: a larger index is malformed. */
 const mostCandidates = 128;
 
 /**
- * Reads an answer, the chunks of a stream one after the other or a whole one at once: whole messages are deltas that say everything. It is finished when every
- * candidate that spoke has come to its end, and at least one.
+ * Decodes the chunks of a stream in their order, or a whole answer at once: a whole message is one delta with everything. It is finished when at least one
+ * candidate has ended, and every candidate that began has.
  *
- * @param model the upstream's name for it, for answers that do not say
- * @param ignored goes into `started`
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
  */
 export function reader(model: string, ignored: readonly string[]): Reader {
   const candidates: Candidate[] = [];
-  let before: Record<string, Json> = {}; // what chunks say before the first choice: Azure's come first with the results of its filter
-  let id = ''; // of the answer that is being said
+  let before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
+  let id = ''; // of the answer
   let started = false;
   let usage: unknown;
 
@@ -62,7 +62,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         if (!isObject(choice)) throw malformed();
         const index = indexOf(choice, at);
         const candidate = (candidates[index] ??= newCandidate());
-        if (isOther && candidate.spoke && !candidate.finished && begins(choice)) throw malformed();
+        if (isOther && candidate.hasBegun && !candidate.finished && begins(choice)) throw malformed();
         takeChoice(choice, index, candidate, events);
       }
       return events;
@@ -101,7 +101,7 @@ function indexOf({ index }: Choice, at: number): number {
 
 const notCarried: ReadonlySet<string> = new Set(['choices', 'usage', 'model', 'object', 'error', 'obfuscation']);
 
-/** What the answer says of itself: id, created, system_fingerprint, service_tier and whatever its vendor adds. */
+/** The carried members of the answer: id, created, system_fingerprint, service_tier and vendor-specific ones. */
 function carriedOf(chunk: Chunk): Record<string, Json> {
   const carried = rest(chunk, notCarried);
   if (typeof carried['id'] !== 'string' || carried['id'] === '') delete carried['id'];
@@ -109,29 +109,29 @@ function carriedOf(chunk: Chunk): Record<string, Json> {
   return carried;
 }
 
-/** A role is said at the beginning of a message. Some vendors say it with each piece, and some give each piece an id of its own. */
+/** A delta with a role begins a message. Some vendors repeat the role in each chunk, and some give each chunk an id of its own. */
 const begins = ({ delta }: Choice): boolean => isObject(delta) && textOf(delta['role']) !== '';
 
 // ——— one candidate ———
 
 interface Candidate {
   readonly calls: Calls;
-  /** Fields of the message for which there is no event: they wait for the end. */
+  /** Fields of the message that no event has: they are emitted with `finished`. */
   readonly carried: Record<string, Json[]>;
-  spoke: boolean;
+  hasBegun: boolean;
   finished: boolean;
 }
 
-const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, spoke: false, finished: false });
+const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, hasBegun: false, finished: false });
 
 function takeChoice(choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (candidate.finished) return;
-  const said = choice.delta ?? choice.message;
+  const message = choice.delta ?? choice.message;
   const logprobs = choice.logprobs ? logprobsOf(choice.logprobs, candidate) : undefined;
   const before = events.length;
-  if (isObject(said)) takeSaid(said, index, candidate, logprobs, events);
+  if (isObject(message)) takeMessage(message, index, candidate, logprobs, events);
   else if (logprobs) events.push({ type: 'text', candidate: index, text: '', logprobs });
-  candidate.spoke ||= events.length > before;
+  candidate.hasBegun ||= events.length > before;
   const raw = choice.finish_reason;
   const whole = choice.delta === undefined && choice.message !== undefined;
   if (typeof raw === 'string' && raw !== '') finish(raw, choice, index, candidate, events);
@@ -144,30 +144,30 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   candidate.finished = true;
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
-  // Only an answer that was cut short may leave the arguments of a tool half said.
+  // Only an answer that was cut short may have incomplete tool arguments.
   if ((reason === 'stop' || reason === 'tool') && candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
   const citations = (candidate.carried['annotations'] ?? []).flatMap(citationOf);
-  // Marked as this wire's own: its encoder gives the annotations as they came.
+  // Marked as this wire's own: its encoder writes the original annotations.
   if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });
   const extra = isEmpty(candidate.carried) ? {} : { extra: { [dialect]: candidate.carried } };
   events.push({ type: 'finished', candidate: index, reason: reason === 'stop' && tools ? 'tool' : reason, raw, ...extra });
 }
 
-function takeSaid(said: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
-  const thought = textOf(said.reasoning_content) || textOf(said.reasoning);
+function takeMessage(message: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
+  const thought = textOf(message.reasoning_content) || textOf(message.reasoning);
   if (thought !== '') events.push({ type: 'thought', candidate: index, text: thought });
-  if (Array.isArray(said.content)) for (const part of said.content) takePart(part, index, events);
-  const text = textOf(said.content);
+  if (Array.isArray(message.content)) for (const part of message.content) takePart(part, index, events);
+  const text = textOf(message.content);
   if (logprobs) events.push({ type: 'text', candidate: index, text, logprobs });
   else if (text !== '') events.push({ type: 'text', candidate: index, text });
-  const refusal = textOf(said.refusal);
+  const refusal = textOf(message.refusal);
   if (refusal !== '') events.push({ type: 'refusal', candidate: index, text: refusal });
-  if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) takeToolCall(piece, index, candidate.calls, events);
-  if (isObject(said.function_call)) takeFunctionCall(said.function_call, index, candidate.calls, events);
-  if (Array.isArray(said.images)) for (const image of said.images) takePart(image, index, events);
-  if (isObject(said.audio)) takeAudio(said.audio, index, events);
-  if (said.annotations) carry(candidate, 'annotations', said.annotations);
-  if (said.reasoning_details) carry(candidate, 'reasoning_details', said.reasoning_details);
+  if (Array.isArray(message.tool_calls)) for (const piece of message.tool_calls) takeToolCall(piece, index, candidate.calls, events);
+  if (isObject(message.function_call)) takeFunctionCall(message.function_call, index, candidate.calls, events);
+  if (Array.isArray(message.images)) for (const image of message.images) takePart(image, index, events);
+  if (isObject(message.audio)) takeAudio(message.audio, index, events);
+  if (message.annotations) carry(candidate, 'annotations', message.annotations);
+  if (message.reasoning_details) carry(candidate, 'reasoning_details', message.reasoning_details);
 }
 
 /** Content in parts (Mistral: `text` and `thinking`) and images beside the content (OpenRouter). */

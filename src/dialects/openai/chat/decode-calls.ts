@@ -5,25 +5,25 @@ import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { malformed } from './faults.ts';
 import { dialect, type WireToolCall } from './wire.ts';
 
-/** The tool calls of one candidate, put in order whatever their vendor's way of cutting them into pieces. */
+/** The tool calls of one candidate, assembled from fragments in any vendor's format. */
 export interface Calls {
   readonly list: OpenCall[];
-  /** The call that pieces with this index go on with. */
+  /** The call that fragments with this index continue. */
   readonly byIndex: Map<number, OpenCall>;
-  /** The only call of the older form. */
+  /** The legacy `function_call`, of which there is at most one. */
   older: OpenCall | undefined;
 }
 
 interface OpenCall {
   readonly call: number;
-  /** As the upstream gave it; may be empty. */
+  /** As the upstream sent it; may be empty. */
   readonly wireId: string;
   readonly id: string;
   readonly custom: boolean;
   readonly extra: JsonObject;
-  /** Is its name known, and so its first event out? */
+  /** Is its name known, so that its first event was emitted? */
   named: boolean;
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   held: string;
   readonly unclosed: UnclosedJson;
 }
@@ -37,12 +37,12 @@ export function takeToolCall(value: unknown, candidate: number, calls: Calls, ev
   const inner = custom ? piece.custom : isObject(piece.function) ? piece.function : {};
   const name = textOf(inner['name']);
   const call = openCall(piece, name, custom, calls);
-  events.push(...saidByCall(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate));
+  events.push(...callEvents(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate));
 }
 
 /**
- * The call that a piece belongs to. Its index says so; but Mistral may leave it out (then the id does, or else a name opens a call and the last one goes on),
- * and Gemini's compatible interface gives all calls the index 0 (then another id together with a name opens a call).
+ * The call that a fragment belongs to, by its index. Mistral may omit the index: then the id decides, or else a name opens a new call and a fragment without a
+ * name continues the last. Gemini's compatible API gives all calls the index 0: there a different id together with a name opens a new call.
  */
 function openCall(piece: WireToolCall, name: string, custom: boolean, calls: Calls): OpenCall {
   const id = textOf(piece.id);
@@ -57,7 +57,7 @@ function openCall(piece: WireToolCall, name: string, custom: boolean, calls: Cal
 
 const callMembers: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function', 'custom']);
 
-/** No answer has more: beyond, somebody wants to keep us busy. */
+/** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostCalls = 1024;
 
 function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObject): OpenCall {
@@ -77,14 +77,14 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
 }
 
 export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candidate: number, calls: Calls, events: GenerateEvent[]): void {
-  const call = (calls.older ??= newCall(calls, 'call_function', false, { '.function_call': true })); // the older form has no ids
-  events.push(...saidByCall(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate));
+  const call = (calls.older ??= newCall(calls, 'call_function', false, { '.function_call': true })); // legacy calls have no ids
+  events.push(...callEvents(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate));
 }
 
-/** The first event of a call has its name, so what comes before the name is held. */
-function saidByCall(call: OpenCall, name: string, json: string, candidate: number): readonly GenerateEvent[] {
+/** The first event of a call has its name, so arguments that arrive before the name are held. */
+function callEvents(call: OpenCall, name: string, json: string, candidate: number): readonly GenerateEvent[] {
   const first = !call.named && name !== '';
-  if (!call.custom) call.unclosed.hear(json);
+  if (!call.custom) call.unclosed.push(json);
   if (!call.named && !first) {
     call.held += json;
     return [];
@@ -107,5 +107,5 @@ function saidByCall(call: OpenCall, name: string, json: string, candidate: numbe
   return [event];
 }
 
-/** JSON text; some vendors send the object itself. */
+/** The arguments as JSON text; some vendors send an object. */
 const argumentsOf = (value: unknown) => (typeof value === 'string' ? value : isObject(value) ? JSON.stringify(value) : '');

@@ -4,10 +4,10 @@ import { invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
 import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 
-/** Messages → turns. What a message has beside what we understand is carried on its turn. */
+/** Messages → turns. Members of a message that are not understood are carried on its turn. */
 export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
   const calls = new Set<string>(); // ids of the tool calls so far
-  const functions = new Map<string, string>(); // the older form: a function's name → the id we gave its last call
+  const functions = new Map<string, string>(); // legacy function calls: a function's name → the id generated for its last call
   return messages.map((message, at) => {
     const field = `messages[${at}]`;
     switch (message.role) {
@@ -78,7 +78,7 @@ const toolCallMembers = new Set(['id', 'type', 'function', 'custom', 'index']);
 
 type Content = NonNullable<ChatMessage['content']>;
 
-/** System messages and those of functions are text. */
+/** System and function messages are text only. */
 function textsOf(content: Content, field: string): TextPart[] {
   return partsOf(content, field).map((part, at) => {
     if (part.type !== 'text') throw invalid(`${field}[${at}].type`, 'must be "text"');
@@ -128,7 +128,7 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
 const textOf = (part: ChatContentPart & { type: 'text' }): TextPart => ({ type: 'text', text: part.text, ...carriedAs(rest(part, textMembers)) });
 const textMembers = new Set(['type', 'text']);
 
-/** What a part carries beside what we understand, of itself and of its inner object. */
+/** The members of a part and of its inner object that are not understood. */
 function carriedOf(part: object, inner: string, value: object, known: readonly string[]): { readonly extra?: Extra } {
   return carriedAs({ ...rest(part, new Set(['type', inner])), ...nested(inner, rest(value, new Set(known))) });
 }

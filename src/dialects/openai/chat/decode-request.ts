@@ -8,12 +8,12 @@ import { turnsOf } from './decode-messages.ts';
 import { toolChoiceOf, toolOf } from './decode-tools.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
-/** Throws away `readonly`, for values that are being put together. */
+/** Removes `readonly`, for values under construction. */
 type Draft<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 const check = checked(ChatRequest, bodyFault);
 
-/** Fields that have a place of their own in the call. All others are carried. */
+/** Fields that the call has a member for. All others are carried. */
 const understood: ReadonlySet<string> = new Set(
   (
     'model messages temperature top_p frequency_penalty presence_penalty max_tokens max_completion_tokens n seed stop ' +
@@ -85,7 +85,7 @@ function outputOf(format: ChatRequest['response_format']): Output {
   };
 }
 
-/** What only this dialect understands; null counts as absent. Names with a dot note what the client wrote itself: the limit under which of its two names, stream options. */
+/** Fields that only this dialect has; null counts as absent. Names with a leading dot note what the client sent: stream options, and the name of the limit. */
 function extraOf(request: ChatRequest): Extra {
   const carried = rest(request, understood);
   if (isGiven(request.stream_options)) {

@@ -39,7 +39,7 @@ export function toolOf(tool: ChatTool, at: number): Tool {
 const toolMembers = new Set(['type', 'function', 'custom']);
 const functionMembers = new Set(['name', 'description', 'parameters', 'strict']);
 
-/** All public forms, and the bare name of a declared tool. */
+/** Accepts all documented forms, and the bare name of a declared tool. */
 export function toolChoiceOf(choice: ChatRequest['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
   if (!isGiven(choice)) return undefined;
   if (choice === 'none' || choice === 'auto') return { type: choice };

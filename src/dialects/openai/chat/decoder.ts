@@ -5,7 +5,7 @@ import { malformed } from './faults.ts';
 /**
  * A chat completion stream → events.
  *
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);

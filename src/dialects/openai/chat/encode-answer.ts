@@ -4,16 +4,16 @@ import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
-/** What chunks and whole answers have in common. */
+/** Helpers that chunks and whole answers share. */
 
-/** Who an answer is, unless its upstream spoke this wire and said so itself. */
+/** The identity of an answer, unless its upstream spoke this wire and sent one itself. */
 export interface Identity {
   readonly id: string;
   /** Unix seconds. */
   readonly created: number;
 }
 
-/** The members before `choices`. `others` stand in the first chunk alone, or in the whole answer. */
+/** The members before `choices`. `others` are only in the first chunk, or in the whole answer. */
 export function headOf(started: Started, { id, created }: Identity, object: string): { readonly head: JsonObject; readonly others: JsonObject } {
   const { id: itsId, created: its, service_tier: tier, system_fingerprint: fingerprint, ...others } = own(started.extra, dialect);
   const head = {
@@ -30,7 +30,7 @@ export function headOf(started: Started, { id, created }: Identity, object: stri
 const finishWords: Readonly<Record<FinishReason, string>> = { stop: 'stop', length: 'length', tool: 'tool_calls', refused: 'content_filter' };
 const ownWords: ReadonlySet<string> = new Set([...Object.values(finishWords), 'function_call']);
 
-/** The upstream's own word where it is one of this wire's: a forced tool call ends with `stop` there. */
+/** The upstream's own finish reason where it is one of this wire: a forced tool call ends with `stop` there. */
 export const finishWord = (reason: FinishReason, raw: string): string => (ownWords.has(raw) ? raw : finishWords[reason]);
 
 export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallPart, 'type'>): JsonObject {
@@ -40,25 +40,25 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
 
 export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;
 
-/** Fields of the message and of the choice that waited for the end. */
+/** Carried fields of the message and of the choice, which are sent at the end. */
 export function waited(extra: Extra | undefined): { readonly message: JsonObject; readonly refusalLogprobs: Json | undefined } {
   const { '.refusal_logprobs': refusalLogprobs, ...message } = own(extra, dialect);
   return { message, refusalLogprobs };
 }
 
-/** A sound is a message's `audio`, an image one of its `images` (as OpenRouter has them: the public description knows none). Other media have no place here. */
+/** Audio is a message's `audio`, an image one of its `images` (OpenRouter's field, which OpenAI does not have). Other media are not supported. */
 export function encodePart(part: MediaPart): { readonly audio: JsonObject } | { readonly images: readonly JsonObject[] } | undefined {
   if (part.kind === 'audio') return { audio: { ...own(part.extra, dialect), data: part.base64 ?? '' } };
   const image = part.kind === 'image' ? encodeMedia(part) : undefined;
   return image && { images: [image] };
 }
 
-/** @param before characters of the text in front of the part that the citations are of */
+/** @param before code points of text before the part that has the citations */
 export const urlCitations = (citations: readonly Citation[], before: number): readonly JsonObject[] =>
   citations.map(({ start, end, url, title }) => ({
     type: 'url_citation',
     url_citation: { start_index: before + start, end_index: before + end, url, title },
   }));
 
-/** Does a part come from this wire? */
+/** Was the part decoded from this wire? */
 export const isOwn = (extra: Extra | undefined): boolean => extra?.[dialect] !== undefined;

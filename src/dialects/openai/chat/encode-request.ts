@@ -14,10 +14,10 @@ import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
 
 /**
- * Call → a chat completion request. A field the client did not send is not sent.
+ * Call → a chat completion request. A field that the client did not send is not sent.
  *
- * @param model the model's name upstream
- * @returns `ignored`: what this wire has no words for, as `field: reason`
+ * @param model the model's upstream name
+ * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
@@ -113,7 +113,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   }
 }
 
-/** @param tools those of the call: a choice says what kind of tool it names */
+/** @param tools those of the call: a choice includes the kind of the tool that it names */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
   const named = (name: string) => {
     const type = tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function';
@@ -149,30 +149,30 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   }
 }
 
-/** The system says text and nothing else. */
+/** A system message has text only. */
 function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
   for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's API accepts none in a system message.`);
   return parts.filter((part) => part.type === 'text');
 }
 
-/** Results of tools are messages of their own and stand before what else the user says. Their images follow as the user's: a tool message is text. */
+/** Tool results are separate messages before the user's other content. Their media follow in the user message: a tool message is text only. */
 function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>, older: boolean): readonly JsonObject[] {
   const messages: JsonObject[] = [];
-  const said: Part[] = [];
+  const userParts: Part[] = [];
   for (const part of parts) {
     if (part.type !== 'tool-result') {
-      said.push(part);
+      userParts.push(part);
       continue;
     }
     const texts = part.parts.filter((one) => one.type === 'text');
-    said.push(...part.parts.filter((one) => one.type !== 'text'));
+    userParts.push(...part.parts.filter((one) => one.type !== 'text'));
     if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
     const content = encodeContent(texts, ignored);
     const others = { ...carried, ...own(part.extra, dialect) };
     messages.push(older ? { ...others, role: 'function', content } : { ...others, role: 'tool', tool_call_id: part.id, content });
   }
-  if (said.length > 0 || messages.length === 0)
-    messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(said, ignored) });
+  if (userParts.length > 0 || messages.length === 0)
+    messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(userParts, ignored) });
   return messages;
 }
 
@@ -193,10 +193,10 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);
   if (newer.length > 0) message['tool_calls'] = newer.map(encodeToolCall);
-  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // it said nothing that can be given back
+  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // no part of it can be sent
 }
 
-/** One plain text is a string, everything else a list of parts. */
+/** A single plain text is a string, everything else a list of parts. */
 function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
   const [first] = parts;
   if (first === undefined) return '';

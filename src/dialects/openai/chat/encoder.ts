@@ -6,21 +6,21 @@ import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, url
 import { encodeLogprobs } from '../logprobs.ts';
 import { encodeUsage } from './usage.ts';
 
-/** What an answer is encoded with besides its events. */
+/** What an answer is encoded with in addition to its events. */
 export interface ChatAnswer extends Identity {
   /** Did the client ask for the usage chunk of a stream? */
   readonly usageWanted: boolean;
 }
 
-/** Events → chunks. The first delta of each candidate has the role; usage, if it is wanted, has a chunk of its own before `[DONE]`. */
+/** Events → chunks. The first delta of each candidate has the role; usage, where requested, is a separate chunk before `[DONE]`. */
 export function encoder(answer: ChatAnswer): Encoder {
   const { usageWanted } = answer;
-  let head = ''; // of every chunk, up to its choices
+  let head = ''; // the start of every chunk, up to its choices
   let first = ''; // members that only the first chunk has
   let usage: Usage | undefined;
-  const spoken = new Set<number>();
+  const begun = new Set<number>();
   const finished = new Set<number>();
-  const places: { before: number; open: number }[] = []; // of each candidate: the characters in the parts before, and in the open one
+  const places: { before: number; open: number }[] = []; // by candidate: code points in the finished parts, and in the open one
   const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
 
   /** @param delta members of the delta, as JSON text without braces */
@@ -30,10 +30,10 @@ export function encoder(answer: ChatAnswer): Encoder {
     return `${head}${once},"choices":[{"index":${candidate},"delta":{${delta}},"logprobs":${logprobs},"finish_reason":${reason}}]${tail}`;
   };
 
-  /** What a first delta has in front of its own members. */
+  /** The members that a candidate's first delta begins with; '' for later ones. */
   const opening = (candidate: number, content: string) => {
-    if (spoken.has(candidate)) return '';
-    spoken.add(candidate);
+    if (begun.has(candidate)) return '';
+    begun.add(candidate);
     return `"role":"assistant",${content}"refusal":null,`;
   };
   const openingWithout = (candidate: number) => opening(candidate, '"content":null,');
@@ -62,8 +62,8 @@ export function encoder(answer: ChatAnswer): Encoder {
         case 'thought':
           return event.text === '' ? '' : frame(event.candidate, `${openingWithout(event.candidate)}"reasoning_content":${JSON.stringify(event.text)}`);
         case 'refusal': {
-          const role = spoken.has(event.candidate) ? '' : '"role":"assistant","content":null,';
-          spoken.add(event.candidate);
+          const role = begun.has(event.candidate) ? '' : '"role":"assistant","content":null,';
+          begun.add(event.candidate);
           return frame(event.candidate, `${role}"refusal":${JSON.stringify(event.text)}`);
         }
         case 'tool-call':
@@ -76,9 +76,9 @@ export function encoder(answer: ChatAnswer): Encoder {
           if (finished.has(event.candidate)) return '';
           finished.add(event.candidate);
           const { message, refusalLogprobs } = waited(event.extra);
-          const said = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
+          const members = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
           const logprobs = refusalLogprobs === undefined ? undefined : JSON.stringify({ content: null, refusal: refusalLogprobs });
-          const delta = opening(event.candidate, '"content":"",') + said;
+          const delta = opening(event.candidate, '"content":"",') + members;
           return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishWord(event.reason, event.raw)));
         }
         case 'usage':

@@ -29,15 +29,15 @@ function encoded(events: readonly GenerateEvent[], usageWanted = true): string {
   return events.map(encode).join('') + end();
 }
 
-/** What a stream says until it fails, and how. */
-function broken(bytes: Uint8Array): { readonly said: readonly GenerateEvent[]; readonly fault: Fault } {
-  const said: GenerateEvent[] = [];
+/** The events of a stream until it fails, and its fault. */
+function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
+  const events: GenerateEvent[] = [];
   const { decode, end } = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) said.push(...decode(line));
+    for (const line of frames(bytes)) events.push(...decode(line));
     end();
   } catch (fault) {
-    return { said, fault: fault as Fault };
+    return { events, fault: fault as Fault };
   }
   throw new Error('It did not fail.');
 }
@@ -73,8 +73,8 @@ describe('a recorded stream', () => {
   test.each(answered.filter(({ name }) => name.startsWith('handmade/text-') && !name.includes('tools')))(
     '$name, whatever its framing, is one answer',
     ({ bytes }) => {
-      const { said, usage } = { said: text(decoded(bytes)), usage: decoded(bytes).find((event) => event.type === 'usage') };
-      expect(said).toBe('Grüße, 世界 🌍');
+      const { content, usage } = { content: text(decoded(bytes)), usage: decoded(bytes).find((event) => event.type === 'usage') };
+      expect(content).toBe('Grüße, 世界 🌍');
       expect(usage).toEqual({ type: 'usage', usage: { input: 3, output: 4, source: 'provider' } });
     },
   );
@@ -188,9 +188,9 @@ describe('a stream that fails', () => {
     ['fails-html-instead', '', { code: 'upstream-failed', details: { elsewhere: true } }],
     ['fails-nothing', '', { code: 'upstream-failed', details: { elsewhere: true } }],
     ['fails-huge-index', '', { code: 'upstream-failed', details: { elsewhere: true } }],
-  ])('%s is never an answer that ended', (name, said, fault) => {
+  ])('%s is never an answer that ended', (name, content, fault) => {
     const outcome = broken(stream(`handmade/${name}`));
-    expect(text(outcome.said)).toBe(said);
+    expect(text(outcome.events)).toBe(content);
     expect(outcome.fault).toBeInstanceOf(Fault);
     expect(outcome.fault).toMatchObject(fault);
     expect(JSON.stringify([outcome.fault.message, outcome.fault.details])).not.toMatch(/org-secret|overloaded\.|Bad Gateway/);
@@ -230,7 +230,7 @@ describe('a stream that fails', () => {
 });
 
 describe('an encoded stream', () => {
-  const said: readonly GenerateEvent[] = [
+  const events: readonly GenerateEvent[] = [
     { type: 'started', model: 'm-1', ignored: [] },
     { type: 'text', candidate: 0, text: 'Hi "you"\n' },
     { type: 'tool-call', candidate: 0, call: 0, id: 'c1', name: 'look', json: '' },
@@ -249,7 +249,7 @@ describe('an encoded stream', () => {
       choices: [{ index, delta, logprobs: null, finish_reason }],
       usage: null,
     });
-    const lines = frames(Buffer.from(encoded(said)));
+    const lines = frames(Buffer.from(encoded(events)));
     expect(lines.at(-1)).toBe('[DONE]');
     expect(lines.slice(0, -1).map((line) => JSON.parse(line) as unknown)).toEqual([
       choice(0, { role: 'assistant', refusal: null, content: 'Hi "you"\n' }),
@@ -273,8 +273,8 @@ describe('an encoded stream', () => {
   });
 
   test('says nothing of usage to a client that did not ask', () => {
-    expect(encoded(said, false)).not.toMatch(/usage/);
-    expect(encoded(said, false)).toMatch(/data: \[DONE\]\n\n$/);
+    expect(encoded(events, false)).not.toMatch(/usage/);
+    expect(encoded(events, false)).toMatch(/data: \[DONE\]\n\n$/);
   });
 
   test('keeps the id of an upstream that speaks this wire', () => {
@@ -283,7 +283,7 @@ describe('an encoded stream', () => {
 
   test('says nothing for `started`: a target that never speaks leaves no trace', () => {
     const { encode } = encoder({ ...identity, usageWanted: true });
-    expect(encode(said[0]!)).toBe('');
+    expect(encode(events[0]!)).toBe('');
   });
 });
 
@@ -305,10 +305,10 @@ describe('any events', () => {
   );
   const count = fc.nat({ max: 1_000_000 });
 
-  /** Calls open in order, with a name; every candidate comes to its end. */
-  function inOrder(said: readonly GenerateEvent[]): readonly GenerateEvent[] {
+  /** Makes calls open in order, each with a name, and finishes every candidate. */
+  function inOrder(generated: readonly GenerateEvent[]): readonly GenerateEvent[] {
     const opened = new Map<number, number>();
-    const pieces = said.map((one): GenerateEvent => {
+    const pieces = generated.map((one): GenerateEvent => {
       if (one.type !== 'tool-call') return one;
       const next = opened.get(one.candidate) ?? 0;
       const call = Math.min(one.call, next);
@@ -326,9 +326,9 @@ describe('any events', () => {
 
   test('say the same after they were encoded and decoded', () => {
     fc.assert(
-      fc.property(fc.array(event), count, count, (said, input, output) => {
+      fc.property(fc.array(event), count, count, (generated, input, output) => {
         const start: GenerateEvent = { type: 'started', model: 'm', ignored: [], extra: { 'openai-chat': identity } };
-        const events: GenerateEvent[] = [start, ...inOrder(said), { type: 'usage', usage: { input, output, source: 'provider' } }];
+        const events: GenerateEvent[] = [start, ...inOrder(generated), { type: 'usage', usage: { input, output, source: 'provider' } }];
         expect(decoded(Buffer.from(encoded(events)))).toEqual(events);
       }),
       { numRuns: 500 },
@@ -349,7 +349,7 @@ describe.each([
     });
   const request = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: 'hi' }] };
 
-  // The SDK's helper knows neither the older form nor custom tools in a stream.
+  // The SDK's helper supports neither legacy function calls nor custom tools in a stream.
   const known = answered.filter(({ name }) => !/function-call|custom-tool|audio/.test(name));
   test.each(known)('reads $name, encoded again, as it was meant', async ({ bytes }) => {
     const events = decoded(bytes);
@@ -378,9 +378,9 @@ describe.each([
   });
 
   test('raises when a fault frame comes', async () => {
-    const events = broken(stream('handmade/fails-cut'));
+    const { events, fault } = broken(stream('handmade/fails-cut'));
     const { encode } = encoder({ ...identity, usageWanted: false });
-    const body = events.said.map(encode).join('') + encodeFaultFrame(events.fault);
+    const body = events.map(encode).join('') + encodeFaultFrame(fault);
     const read = async () => {
       for await (const _chunk of await client(body, 'text/event-stream').chat.completions.create({ ...request, stream: true }));
     };

@@ -43,26 +43,26 @@ describe('a fault in the words of this wire', () => {
 
 describe("a provider's refusal", () => {
   const error = (fields: object) => JSON.stringify({ error: fields });
-  const told = { message: 'sk-secret and a prompt', type: 'x', param: null, code: null };
+  const secret = { message: 'sk-secret and a prompt', type: 'x', param: null, code: null };
   const elsewhere = true;
 
   test.each<[number, string, object]>([
-    [429, error({ ...told, code: 'rate_limit_exceeded' }), { code: 'rate-limited', details: { elsewhere } }],
+    [429, error({ ...secret, code: 'rate_limit_exceeded' }), { code: 'rate-limited', details: { elsewhere } }],
     [429, refusalText('vercel/openai-error.1'), { code: 'rate-limited', details: { elsewhere, key: true } }],
     [503, '', { code: 'overloaded', details: { elsewhere } }],
-    [529, error({ ...told, type: 'overloaded_error' }), { code: 'overloaded', details: { elsewhere } }],
+    [529, error({ ...secret, type: 'overloaded_error' }), { code: 'overloaded', details: { elsewhere } }],
     [500, error({ code: 500, status: 'RESOURCE_EXHAUSTED' }), { code: 'overloaded', details: { elsewhere } }],
     [500, '<html>sk-secret</html>', { code: 'upstream-failed', details: { elsewhere } }],
     [502, 'null', { code: 'upstream-failed', details: { elsewhere } }],
     [504, '[]', { code: 'upstream-failed', details: { elsewhere } }],
     [302, '', { code: 'upstream-failed', details: { elsewhere } }],
     [408, '', { code: 'upstream-failed', details: { elsewhere } }],
-    [401, error({ ...told, code: 'invalid_api_key' }), { code: 'upstream-failed', details: { key: true, elsewhere: undefined } }],
+    [401, error({ ...secret, code: 'invalid_api_key' }), { code: 'upstream-failed', details: { key: true, elsewhere: undefined } }],
     [402, '{}', { code: 'upstream-failed', details: { key: true, elsewhere: undefined } }],
     [403, '{}', { code: 'upstream-failed', details: { key: true, elsewhere: undefined } }],
     [
       404,
-      error({ ...told, message: 'The model `x` does not exist', code: 'model_not_found' }),
+      error({ ...secret, message: 'The model `x` does not exist', code: 'model_not_found' }),
       { code: 'not-found', details: { reason: 'model', absent: true, elsewhere } },
     ],
     [404, error({ code: 'DeploymentNotFound', message: 'sk-secret' }), { code: 'not-found', details: { absent: true, elsewhere } }],
@@ -72,21 +72,21 @@ describe("a provider's refusal", () => {
       { code: 'not-found', details: { absent: true } },
     ],
     [404, '{"error":"model \\"x\\" not found, try pulling it first"}', { code: 'not-found', details: { absent: true } }],
-    [400, error({ ...told, code: 'model_not_found' }), { code: 'not-found', details: { absent: true } }],
+    [400, error({ ...secret, code: 'model_not_found' }), { code: 'not-found', details: { absent: true } }],
     [404, '{"detail":"Not Found"}', { code: 'upstream-failed', details: { elsewhere: undefined, absent: undefined } }],
     [404, '<html>not found</html>', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [405, '', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [413, '', { code: 'too-large', details: { elsewhere: undefined } }],
     [
       400,
-      error(told),
+      error(secret),
       { code: 'invalid', message: 'The provider did not accept the request. It says: […] and a prompt', details: { elsewhere: undefined, field: undefined } },
     ],
     [400, 'prompt: sk-secret', { code: 'invalid', message: 'The provider did not accept the request.' }],
-    [400, error({ ...told, code: 'context_length_exceeded', param: 'messages' }), { code: 'invalid', details: { reason: 'context-length' } }],
+    [400, error({ ...secret, code: 'context_length_exceeded', param: 'messages' }), { code: 'invalid', details: { reason: 'context-length' } }],
     [
       400,
-      error({ ...told, message: "This model's maximum context length is 8192 tokens. sk-secret" }),
+      error({ ...secret, message: "This model's maximum context length is 8192 tokens. sk-secret" }),
       { code: 'invalid', details: { reason: 'context-length' } },
     ],
     ...[
@@ -94,8 +94,8 @@ describe("a provider's refusal", () => {
       "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
       'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`',
       'Input is too long for requested model.',
-    ].map((message): [number, string, object] => [400, error({ ...told, message }), { code: 'invalid', details: { reason: 'context-length' } }]),
-    [400, error({ ...told, code: 'content_filter', param: 'prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
+    ].map((message): [number, string, object] => [400, error({ ...secret, message }), { code: 'invalid', details: { reason: 'context-length' } }]),
+    [400, error({ ...secret, code: 'content_filter', param: 'prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
     [
       400,
       refusalText('vercel/reasoning-model-legacy-parameter-error'),
@@ -105,20 +105,19 @@ describe("a provider's refusal", () => {
         details: { field: 'max_tokens' },
       },
     ],
-    [400, error({ ...told, message: 'Unrecognized request argument supplied: stream_options' }), { code: 'invalid', details: { field: 'stream_options' } }],
+    [400, error({ ...secret, message: 'Unrecognized request argument supplied: stream_options' }), { code: 'invalid', details: { field: 'stream_options' } }],
     [
       422,
       '{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted","type":"extra_forbidden"}]}',
       { code: 'invalid', details: { field: 'stream_options' } },
     ],
-    [400, error({ ...told, param: 'messages[0].content\r\nX: sk-secret' }), { code: 'invalid', details: { field: undefined } }],
+    [400, error({ ...secret, param: 'messages[0].content\r\nX: sk-secret' }), { code: 'invalid', details: { field: undefined } }],
     [200, '{"error":{"message":"x"}}', { code: 'upstream-failed' }],
   ])('%i %s', (status, body, fault) => {
-    const said = decodeFault(status, body);
-    expect({ code: said.code, message: said.message, details: { elsewhere: undefined, field: undefined, absent: undefined, ...said.details } }).toMatchObject(
-      fault,
-    );
-    expect(JSON.stringify([said.message, said.details])).not.toContain('sk-secret');
+    const decoded = decodeFault(status, body);
+    const details = { elsewhere: undefined, field: undefined, absent: undefined, ...decoded.details };
+    expect({ code: decoded.code, message: decoded.message, details }).toMatchObject(fault);
+    expect(JSON.stringify([decoded.message, decoded.details])).not.toContain('sk-secret');
   });
 
   test.each<[Record<string, string>, number | undefined]>([

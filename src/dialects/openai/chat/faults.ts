@@ -8,5 +8,5 @@ export function encodeFaultFrame(fault: Fault): string {
   return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
 }
 
-/** An answer of a provider that is no chat completion. */
+/** The fault for a response that is not a chat completion. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a chat completion.', { elsewhere: true });

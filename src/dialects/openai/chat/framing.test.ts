@@ -10,7 +10,7 @@ function frames(pieces: readonly Uint8Array[]): readonly string[] {
   return all;
 }
 
-/** A cut is felt in its own frame and the next: long recordings are taken in stretches of whole frames, or the work would grow with the square of their length. */
+/** A cut affects only its own frame and the next: long recordings are tested in runs of whole frames, so that the work does not grow quadratically. */
 function stretches(bytes: Buffer): readonly Buffer[] {
   const end = bytes.indexOf('\n\n', 8000);
   return end < 0 ? [bytes] : [bytes.subarray(0, end + 2), ...stretches(bytes.subarray(end + 2))];

@@ -18,7 +18,7 @@ interface ChatWire {
   readonly options: object;
 }
 
-/** OpenAI's chat completions, which most others speak too. */
+/** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',

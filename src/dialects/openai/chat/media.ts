@@ -3,9 +3,9 @@ import { own, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
-/** Images, sounds and files of the chat completion wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
+/** Images, audio and files of the chat completion wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
 
-/** @returns undefined for an address that nobody should be asked to open */
+/** @returns undefined for a URL that is neither http(s) nor a data URL */
 export function mediaOfImage(url: string): MediaPart | undefined {
   const inline = dataOf(url);
   if (inline) return { type: 'media', kind: 'image', ...inline };
@@ -24,7 +24,7 @@ export function mediaOfFile(source: { readonly data: string } | { readonly id: s
   return source.data.startsWith('data:') ? { ...file, url: source.data } : { ...file, base64: source.data };
 }
 
-/** A content part, or undefined where this wire has no words for it. */
+/** A content part, or undefined where this wire does not support it. */
 export function encodeMedia(part: MediaPart): JsonObject | undefined {
   const { kind, base64, mediaType, url, fileId, name, detail } = part;
   const inline = base64 === undefined ? undefined : mediaType === undefined ? base64 : `data:${mediaType};base64,${base64}`;

@@ -13,7 +13,7 @@ function frames(bytes: Uint8Array): readonly string[] {
   return [...push(bytes), ...end()];
 }
 
-/** Ids that we draw for tool calls without one are all alike here. */
+/** Replaces generated tool call ids by one constant. */
 function decoded(bytes: Uint8Array): readonly GenerateEvent[] {
   const { decode, end } = decoder('upstream-name');
   const events = [...frames(bytes).flatMap((line) => decode(line)), ...end()];
@@ -25,14 +25,14 @@ function encoded(events: readonly GenerateEvent[], usageWanted: boolean): Buffer
   return Buffer.from(events.map(encode).join('') + end());
 }
 
-/** What the client gets of a stream that comes in these pieces. */
+/** The bytes that the client gets of a stream that arrives in these buffers. */
 function passed(pieces: readonly Uint8Array[], usageWanted = true) {
   const passing = new PassingFrames(decoder('upstream-name'), usageWanted);
   const bytes = Buffer.concat([...pieces.flatMap((piece) => passing.push(piece)), ...passing.end(), done]);
   return { bytes, passing };
 }
 
-/** The same stream as a provider sends it whose JSON has spaces. */
+/** The same stream with spaces in its JSON. */
 function spaced(bytes: Uint8Array): Buffer {
   const loose = (line: string) => (line === '[DONE]' ? line : JSON.stringify(JSON.parse(line), undefined, 1).replaceAll(/\n\s*/g, ' '));
   return Buffer.from(
@@ -80,7 +80,7 @@ describe('a recorded stream passed through', () => {
 });
 
 const chunk = (members: string) => `data: {"id":"1","object":"chat.completion.chunk","model":"m",${members}}\n\n`;
-const saying = (text: string) => chunk(`"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]`);
+const textChunk = (text: string) => chunk(`"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]`);
 const ending = chunk('"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]');
 
 test.each([
@@ -88,36 +88,36 @@ test.each([
   ["vLLM's error, which has no member of that name", 'data: {"object": "error", "message": "no", "code": 503}\n\n', 'overloaded'],
 ])('%s after the first word is thrown and not passed on', (_name, frame, code) => {
   const passing = new PassingFrames(decoder('m'), true);
-  passing.push(Buffer.from(saying('hello')));
-  expect(() => passing.push(Buffer.from(saying('more') + frame))).toThrow(expect.objectContaining({ code }));
+  passing.push(Buffer.from(textChunk('hello')));
+  expect(() => passing.push(Buffer.from(textChunk('more') + frame))).toThrow(expect.objectContaining({ code }));
 });
 
 test('words that look like markers pass as they are', () => {
-  const sent = saying('hello') + saying('{"finish_reason":"stop","usage":{"a":1},"error":{}}') + ending;
+  const sent = textChunk('hello') + textChunk('{"finish_reason":"stop","usage":{"a":1},"error":{}}') + ending;
   expect(passed([Buffer.from(sent)]).bytes.toString()).toBe(`${sent}data: [DONE]\n\n`);
 });
 
 test('a candidate that was cut is missed even if another one has ended', () => {
   const passing = new PassingFrames(decoder('m'), true);
-  passing.push(Buffer.from(saying('one') + chunk('"choices":[{"index": 1,"delta":{"content":"two"}}]') + ending));
+  passing.push(Buffer.from(textChunk('one') + chunk('"choices":[{"index": 1,"delta":{"content":"two"}}]') + ending));
   expect(() => passing.end()).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
 });
 
 test('a carriage return inside of a frame does not let anything through unread', () => {
   const frame = 'data: {"choices":\rdata: [{"index":0,"delta":{"content":"b"}}]}\n\n';
-  const { bytes } = passed([Buffer.from(saying('a') + frame + ending)]);
+  const { bytes } = passed([Buffer.from(textChunk('a') + frame + ending)]);
   expect(bytes.includes('\r')).toBe(false);
   expect(decoded(bytes).flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['a', 'b']);
 });
 
 test('nothing passes after [DONE]', () => {
-  const { bytes } = passed([Buffer.from(`${saying('a')}${ending}data: [DONE]\n\n${saying('late')}`)]);
+  const { bytes } = passed([Buffer.from(`${textChunk('a')}${ending}data: [DONE]\n\n${textChunk('late')}`)]);
   expect(bytes.includes('late')).toBe(false);
 });
 
 test('a frame without end is refused at 1 MiB, in whatever pieces it comes', () => {
   const passing = new PassingFrames(decoder('m'), true);
-  passing.push(Buffer.from(saying('a')));
+  passing.push(Buffer.from(textChunk('a')));
   const piece = Buffer.alloc(65_536, 'a');
   const flood = () => {
     for (let at = 0; at < 17; at++) passing.push(piece);
@@ -130,7 +130,7 @@ test.each([
   ['long pieces', Array.from({ length: 4 }, () => ' word'.repeat(80)), 350, 450],
   ['one piece', [' word'.repeat(80)], 80, 120],
 ])('frames of %s count about as many tokens as they say', (_name, words, least, most) => {
-  const { passing } = passed([Buffer.from(words.map(saying).join('') + ending)]);
+  const { passing } = passed([Buffer.from(words.map(textChunk).join('') + ending)]);
   expect(passing.tokens).toBeGreaterThanOrEqual(least);
   expect(passing.tokens).toBeLessThanOrEqual(most);
 });

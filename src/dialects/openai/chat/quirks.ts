@@ -5,9 +5,9 @@ import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
 export interface Quirks {
-  /** The only name of the token limit it takes. Otherwise the one the client used, or `max_completion_tokens`. */
+  /** The only name of the token limit that it accepts. Absent: the one that the client used, or `max_completion_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  /** False: it refuses `stream_options`. Otherwise streams always ask for usage. */
+  /** False: it refuses `stream_options`. Absent: streams always request usage. */
   readonly usage?: boolean;
   /** False: it refuses `reasoning_effort`. */
   readonly effort?: boolean;
@@ -16,9 +16,9 @@ export interface Quirks {
 }
 
 /**
- * Learns from the refusal of a field that the model does not take, or takes by its other name: the older and the newer name of the token limit are tried for
- * each other. Where the model refused a value, only that value is left out, since other callers may send better ones. Stream options and an effort are left out
- * only where the gateway added or translated them: what a client wrote itself is between it and the provider.
+ * Learns from the refusal of a field that the model does not accept, or accepts under another name: the two names of the token limit replace each other.
+ * Where the model refused a value, only that value is left out: it may accept others. Stream options and an effort are left out only where the gateway added or
+ * translated them; those that a client sent itself are never changed.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field, reason } = fault.details;

@@ -23,8 +23,8 @@ function refusal(request: unknown): { field: string | undefined; reason: string 
 }
 
 /**
- * What decoding and encoding change on purpose: null and the defaults of `stream`, `logprobs` and `response_format` are left out, one plain text is a string, one stop sequence a list,
- * a tool is chosen by an object, `tool_choice` goes where there are tools, and streams ask for usage.
+ * The intended changes of decoding and encoding: null and the defaults of `stream`, `logprobs` and `response_format` are left out, a single plain text is a
+ * string, a single stop sequence a list, a tool choice an object, `tool_choice` is sent only with tools, and streams ask for usage.
  */
 function normal(request: JsonObject): unknown {
   const {
@@ -65,7 +65,7 @@ function withoutNull(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, inner]])));
 }
 
-/** The chat requests that real clients were seen to send. */
+/** Chat requests captured from real clients. */
 const captured = JSON.parse(readFileSync(new URL('./recordings/requests.json', import.meta.url), 'utf8')) as { name: string; body: JsonObject }[];
 
 describe('a request of a real client', () => {
@@ -402,10 +402,10 @@ describe('a request is refused, naming the field,', () => {
     ],
     ['no schema', { ...body, response_format: { type: 'json_schema', json_schema: { name: 'a' } } }, 'response_format.json_schema.schema', 'missing'],
   ])('for %s', (_, request, field, reason) => {
-    const said = refusal(request);
-    expect(said).toMatchObject({ code: 'invalid', field, reason });
-    if (field !== undefined) expect(said.message).toContain(field);
-    expect(said.message.length).toBeLessThan(300);
+    const fault = refusal(request);
+    expect(fault).toMatchObject({ code: 'invalid', field, reason });
+    if (field !== undefined) expect(fault.message).toContain(field);
+    expect(fault.message.length).toBeLessThan(300);
   });
 });
 

@@ -15,8 +15,8 @@ describe('a whole answer', () => {
   });
 
   test.each(wholes.filter(({ name }) => !name.includes('deepseek')))('$name keeps every member it had', ({ body }) => {
-    const kept = encodeResult(result(body), identity);
-    expect(kept).toMatchObject(withoutNothing(body) as object);
+    const reencoded = encodeResult(result(body), identity);
+    expect(reencoded).toMatchObject(withoutNothing(body) as object);
   });
 
   test.each([null, [], 'x', 7, {}, { choices: [] }, { choices: null }, { choices: [null] }, { object: 'list', data: [] }, '<html>'])(
@@ -82,7 +82,7 @@ describe('a whole answer', () => {
   });
 });
 
-/** null says no more than nothing, and an `index` beside a tool call of a whole answer no more than its place. */
+/** Removes null, which equals absent, and the `index` of tool calls in whole answers, which equals their position. */
 function withoutNothing(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNothing);
   if (value === null || typeof value !== 'object') return value;

@@ -12,9 +12,9 @@ import { encodeUsage } from './usage.ts';
 
 /**
  * @param body parsed JSON
- * @param model the upstream's name for it, for answers that do not say
- * @param ignored goes into `started`
- * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
+ * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
  */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   const answer = reader(model, ignored);
@@ -32,7 +32,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
   const texts: string[] = [];
   const annotations: JsonObject[] = [];
   const isCited = parts.some((part) => part.type === 'text' && part.citations);
-  let before = 0; // characters in the parts before
+  let before = 0; // code points in the parts before
   const thoughts: string[] = [];
   const refusals: string[] = [];
   const calls: JsonObject[] = [];
@@ -42,7 +42,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
   for (const part of parts) {
     switch (part.type) {
       case 'text':
-        // What came in this wire stands with the message.
+        // Annotations of this wire are carried on the message.
         if (part.citations && !isOwn(part.extra)) annotations.push(...urlCitations(part.citations, before));
         before += isCited ? characters(part.text) : 0;
         texts.push(part.text);
@@ -91,7 +91,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
 const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>
   content || refusal ? { content: content ? encodeLogprobs(content, null) : null, refusal: refusal ?? null } : null;
 
-/** A stream gives a sound in pieces: text follows text, everything else is said once. */
+/** Joins audio fragments of a stream: text members are concatenated, others are sent once. */
 function joined(before: JsonObject | undefined, piece: JsonObject): JsonObject {
   if (!before || isEmpty(before)) return piece;
   const text = (name: string) => `${(before[name] as string | undefined) ?? ''}${(piece[name] as string | undefined) ?? ''}`;

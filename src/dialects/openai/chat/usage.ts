@@ -1,10 +1,10 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type Json, type JsonObject } from '#core/json';
-import { besides, usageFrom, writtenIn } from '../usage.ts';
+import { carriedUsage, usageFrom, writtenIn } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
-/** @returns undefined where the provider's numbers are missing or can't be: somebody else estimates then */
+/** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
 export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
   const {
@@ -18,9 +18,9 @@ export function usageOf(value: unknown): Usage | undefined {
   if (!isCount(input) || !isCount(completion_tokens)) return undefined;
   const { cached_tokens: cached, cache_write_tokens: written, ...promptOthers } = isObject(prompt) ? prompt : {};
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
-  const apart = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI counts thoughts beside the completion
-  const output = apart ? completion_tokens + thought : completion_tokens;
-  const carried = besides(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
+  const isSeparate = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI excludes thoughts from the completion tokens
+  const output = isSeparate ? completion_tokens + thought : completion_tokens;
+  const carried = carriedUsage(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
   return usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
 }
 

@@ -2,10 +2,13 @@ import { Type, type Static, type TSchema } from 'typebox';
 import type { JsonObject } from '#core/json';
 import { carrying } from '../../shared/read-fields.ts';
 
-/** The chat completion wire, as far as we read it: what comes from clients as one schema, what comes from upstreams as types that promise nothing. https://platform.openai.com/docs/api-reference/chat */
+/**
+ * The chat completion wire, as far as it is decoded: requests of clients as one schema, answers of upstreams as types without guaranteed members.
+ * https://platform.openai.com/docs/api-reference/chat
+ */
 export const dialect = 'openai-chat';
 
-/** What the dialect carries for itself, as a member to be spread. */
+/** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
 /** One of these forms, or absent; null counts as absent. */
@@ -165,7 +168,7 @@ const AnswerMessage = Type.Object({
   ),
 });
 
-/** The answer, for the document: what we send follows the provider where it says more. */
+/** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const ChatCompletion = Type.Object({
   id: Type.String(),
   object: Type.Literal('chat.completion'),
@@ -206,7 +209,7 @@ export interface Choice {
   readonly finish_reason?: unknown;
 }
 
-/** What is said: a delta's are pieces, a message's are whole. */
+/** The content of a choice: fragments in a delta, whole values in a message. */
 export interface Delta {
   readonly content?: unknown;
   readonly reasoning_content?: unknown;

@@ -7,15 +7,15 @@ import { CompletionRequest } from './wire.ts';
 const check = checked(CompletionRequest, bodyFault);
 
 /**
- * A completion request → call: the prompt is what the user says in a chat.
+ * A completion request → call: the prompt becomes the user message of a chat.
  *
  * @param body parsed JSON
  * @returns `usageWanted`: did the client ask for the usage chunk of a stream?
- * @throws Fault `invalid` for what cannot be asked in a chat
+ * @throws Fault `invalid`, also for what a chat request cannot express
  */
 export const decodeRequest = (body: unknown): Omit<ReturnType<typeof decodeChat>, 'asItCame'> => decodeChat(asChat(body));
 
-/** The body of a chat request that asks the same. */
+/** The body of the equivalent chat request. */
 function asChat(body: unknown): JsonObject {
   const { prompt, echo, suffix, logprobs, best_of: best, ...others } = check(body) as CompletionRequest & JsonObject;
   const text = typeof prompt === 'string' ? prompt : prompt[0]!;

@@ -28,7 +28,7 @@ export function encoder({ id, created, usageWanted }: ChatAnswer): Encoder {
         case 'tool-call':
         case 'part':
         case 'passed':
-          return ''; // this interface has no words for them
+          return ''; // this API does not have them
         default:
           return event satisfies never;
       }

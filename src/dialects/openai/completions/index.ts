@@ -6,7 +6,7 @@ import { encoder } from './encoder.ts';
 import { encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
 
-/** The client's side of the older completions; providers are asked in the words of chat. */
+/** The client side of the legacy completions; providers are sent chat requests. */
 export const completions: ClientSide<{ readonly outside: void; readonly answer: ChatAnswer; readonly fault: OpenAIError }> = {
   name: dialect,
   decodeRequest: (body) => decodeRequest(body).call,

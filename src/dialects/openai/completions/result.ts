@@ -3,7 +3,7 @@ import type { JsonObject } from '#core/json';
 import { finishWord, type Identity } from '../chat/encode-answer.ts';
 import { encodeUsage } from '../chat/usage.ts';
 
-/** A whole answer → a completion. Of what is no text this interface has no words. */
+/** A whole answer → a completion. This API has text only: everything else is dropped. */
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id, created }: Identity): JsonObject {
   const choices = candidates.map(({ parts, reason, raw }, index) => ({
     index,

@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox';
 
-/** The older completions, of one prompt. https://platform.openai.com/docs/api-reference/completions */
+/** The legacy completions, of one prompt. https://platform.openai.com/docs/api-reference/completions */
 export const dialect = 'openai-completions';
 
 const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** Fields that chat has too are checked there. */
+/** Fields that chat has too are checked by its schema. */
 export type CompletionRequest = Static<typeof CompletionRequest>;
 export const CompletionRequest = Type.Object(
   {
@@ -21,7 +21,7 @@ export const CompletionRequest = Type.Object(
   { additionalProperties: true },
 );
 
-/** The answer, for the document. */
+/** The response schema of the OpenAPI document. */
 export const Completion = Type.Object({
   id: Type.String(),
   object: Type.Literal('text_completion'),

@@ -4,7 +4,7 @@ import type { EmbedCall } from '#core/embed';
 import { bodyFault, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
 
-/** `input` has a check of its own: it may have a million items, and its four forms would give no clear words. */
+/** `input` is checked by hand: it may have a million items, and a union of its four forms would give no clear message. */
 const check = checked(Type.Object({ ...EmbeddingRequest.properties, input: Type.Unknown() }), bodyFault);
 
 /**

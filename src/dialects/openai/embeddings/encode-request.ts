@@ -1,7 +1,7 @@
 import type { EmbedCall } from '#core/embed';
 import type { JsonObject } from '#core/json';
 
-/** Call → an embeddings request. @param model its name upstream */
+/** Call → an embeddings request. @param model its upstream name */
 export function encodeRequest({ inputs, dimensions, encoding, user }: EmbedCall, model: string): JsonObject {
   return {
     model,

@@ -4,13 +4,13 @@ import { Fault } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import { isCount } from '../../shared/read-fields.ts';
 
-/** An embeddings answer ↔ result. */
+/** An embeddings response ↔ result. */
 
 /**
- * The answer to a call in this dialect.
+ * A provider's response → the answer to a call.
  *
- * @param model the upstream's name for it, for answers that do not say
- * @throws Fault `upstream-failed` where it is none
+ * @param model the model's upstream name, for answers that do not report one
+ * @throws Fault `upstream-failed` where it is not an embeddings response
  */
 export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Embedded {
   const body = parsed(bytes);
@@ -28,7 +28,7 @@ export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string):
   return { model: textOf(body['model']) || model, ignored: purposesIgnored(call), ...(usage ? { usage } : {}), answer: { vectors } };
 }
 
-/** The answer in the words of this dialect. */
+/** The response body of this dialect. */
 export function encodeResult({ model, usage, vectors }: { readonly model: string; readonly usage: Usage; readonly vectors: readonly Vector[] }): JsonObject {
   return {
     object: 'list',
@@ -38,22 +38,22 @@ export function encodeResult({ model, usage, vectors }: { readonly model: string
   };
 }
 
-/** How much of its ends is looked at, in bytes. */
+/** Bytes at the start and the end of a response that are scanned. */
 export const ends = { head: 256, tail: 1024 };
 
 const head = /^\s*\{\s*"object"\s*:\s*"list"\s*,\s*"data"\s*:\s*\[\s*\{\s*"object"\s*:\s*"embedding"\s*,\s*"index"\s*:\s*0\s*,\s*"embedding"\s*:\s*(["[])/;
 const usageMember = /"usage"\s*:\s*(\{[^{}]*\})/;
 
 /**
- * Is an answer that begins so what the client asked for, written as OpenAI does? Then it may pass as it comes: 256 vectors of 1,536 floats are 5 MB, which
- * to hold and to parse takes longer than to pass.
+ * May a response with this beginning pass through unparsed? It may where it has OpenAI's format and the requested encoding: 256 vectors of 1,536 floats are
+ * 5 MB, and buffering and parsing them takes longer than forwarding them.
  */
 export function passes(beginning: Uint8Array, encoding: EmbedCall['encoding']): boolean {
   const found = head.exec(latin(beginning).slice(0, ends.head));
   return found !== null && (found[1] === '[') === (encoding === 'float');
 }
 
-/** The usage at the end of an answer which passed, if it stands there. @throws Fault `upstream-failed` where the object does not end */
+/** The usage at the end of a response that was passed through, if it is there. @throws Fault `upstream-failed` where the object is incomplete */
 export function usageAtEnd(end: Uint8Array): Usage | undefined {
   const text = latin(end).slice(-ends.tail);
   if (!/\}\s*$/.test(text)) throw malformed();
@@ -70,7 +70,7 @@ function usageOf(value: unknown): Usage | undefined {
   return isCount(input) ? { input, output: 0, source: 'provider' } : undefined;
 }
 
-/** Without the cause: what JSON.parse says repeats a piece of the text. */
+/** The fault has no cause: the message of JSON.parse repeats a piece of the text. */
 function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));

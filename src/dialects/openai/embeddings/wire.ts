@@ -5,7 +5,7 @@ export const dialect = 'openai-embeddings';
 
 export const mostInputs = 256;
 
-/** Tokens are numbers below this: no vocabulary is larger. */
+/** Token ids are below this: no vocabulary is larger. */
 export const mostTokenIds = 10_000_000;
 
 const Tokens = Type.Array(Type.Integer({ minimum: 0, maximum: mostTokenIds }), { minItems: 1 });
@@ -31,7 +31,7 @@ export const EmbeddingRequest = Type.Object(
   { additionalProperties: true },
 );
 
-/** The answer, for the document: what we send follows the provider where it says more. */
+/** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const EmbeddingList = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(

@@ -18,7 +18,7 @@ const tools = [{ type: 'function', name: 'look', description: 'Looks.', paramete
 const request = requestOf({ model: 'asked', input: 'x', tools, metadata: { a: 'b' } });
 const upstream = () => ({ response: queued(request, identity, true), encrypted: true, now: () => 1_800_000_009 });
 
-/** The data of the frames of a stream that comes in these pieces. */
+/** The data of the frames of a stream that arrives in these buffers. */
 function frames(...pieces: readonly Uint8Array[]): readonly string[] {
   const { push, end } = splitter({ maxLine: 1 << 20 });
   return [...pieces.flatMap((piece) => push(piece)), ...end()];
@@ -35,7 +35,7 @@ function encoded(events: readonly GenerateEvent[]): { readonly text: string; rea
   return { text, response: encoder.response };
 }
 
-/** What is ours in what we send: the ids of items, and that thoughts are shown in the summary. */
+/** Members that the gateway sets itself: item ids, and that thoughts are shown in the summary. */
 const ours = new Set(['.id', '.content', 'raw']);
 function alike(result: GenerateResult): unknown {
   const text = JSON.stringify({ ...result, started: { ...result.started, ignored: [] } }, (name, value: unknown) => (ours.has(name) ? undefined : value));
@@ -98,7 +98,7 @@ test.each([
 
 const recordedAsNull = new Set(['ResponseUsage', 'user', 'safety_identifier', 'prompt_cache_key']);
 const described = JSON.parse(readFileSync(new URL('recordings/public-schemas.json', import.meta.url), 'utf8')) as Record<string, object>;
-/** Recorded responses have null where nothing was said or counted; the description wants a text or an object. */
+/** Recorded responses have null for absent values, where the description requires a string or an object. */
 const schemas = JSON.parse(JSON.stringify(described), (name, value: unknown) =>
   recordedAsNull.has(name) && value !== null && typeof value === 'object' ? { anyOf: [value, { type: 'null' }] } : value,
 ) as typeof described;
@@ -106,7 +106,7 @@ const conforms = (name: string) => {
   const schema = Compile({ $ref: `#/$defs/${name}`, $defs: schemas });
   return (value: unknown): readonly unknown[] => (schema.Check(value) ? [] : schema.Errors(value)[1].slice(-3));
 };
-/** By the type of the event: what is wrong with one of thirty kinds is said of that kind. */
+/** The schema check by event type, so that a failure names the type. */
 const kinds = new Map(
   Object.entries(schemas).flatMap(([name, schema]) => {
     const { properties } = schema as { readonly properties?: { readonly type?: { readonly enum?: readonly string[] } } };
@@ -116,7 +116,7 @@ const kinds = new Map(
 );
 const wrongInResponse = conforms('Response');
 
-const said: Readonly<Record<string, readonly GenerateEvent[]>> = {
+const answers: Readonly<Record<string, readonly GenerateEvent[]>> = {
   ...Object.fromEntries(streams.map(({ name, bytes }) => [name, decoded(bytes)])),
   'a refusal': [
     { type: 'started', model: 'm', ignored: [] },
@@ -155,7 +155,7 @@ test('the description is looked at: an event without its number does not conform
   ).not.toEqual([]);
 });
 
-test.each(Object.entries(said))('every event and the response of %s conform to the public description', (_name, events) => {
+test.each(Object.entries(answers))('every event and the response of %s conform to the public description', (_name, events) => {
   const { text, response } = encoded(events);
   for (const line of frames(Buffer.from(text))) {
     if (line === '[DONE]') continue;
@@ -166,13 +166,13 @@ test.each(Object.entries(said))('every event and the response of %s conform to t
   expect(wrongInResponse(response)).toEqual([]);
 });
 
-/** What the neutral description of the interface requires besides: https://www.openresponses.org */
+/** A further requirement of the vendor-neutral description of the API: https://www.openresponses.org */
 test('every member of the response object is there, null where nothing was said', () => {
   const members =
     'id object created_at completed_at status incomplete_details model previous_response_id instructions output error tools tool_choice truncation ' +
     'parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage max_output_tokens max_tool_calls store ' +
     'background service_tier metadata safety_identifier prompt_cache_key user';
-  const { response } = encoded(said['nothing']!);
+  const { response } = encoded(answers['nothing']!);
   expect(Object.keys(response)).toEqual(expect.arrayContaining(members.split(' ')));
   expect(response).toMatchObject({
     temperature: 1,

@@ -1,7 +1,7 @@
 import { absent, carried, ignored, translated, type FieldSupport } from '#core/capabilities';
 import { dialect, sisterFields } from './wire.ts';
 
-/** The fields of a call that this wire has words for, at every model. */
+/** The fields of a call that this wire supports, at every model. */
 export const support: FieldSupport = {
   dialect,
   fields: {
@@ -27,5 +27,5 @@ export const support: FieldSupport = {
 
 export const supports = (): FieldSupport => support;
 
-/** The models of this wire search beside any other tools. */
+/** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;

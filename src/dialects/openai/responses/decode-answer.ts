@@ -10,36 +10,36 @@ import { faultOfError, malformed } from './faults.ts';
 import { carriedAs, dialect } from './wire.ts';
 import { usageOf } from './usage.ts';
 
-/** Any JSON object of an upstream: it promises nothing. */
+/** Any JSON object from an upstream: no member is guaranteed. */
 type Loose = Readonly<Record<string, unknown>>;
 
-/** Reads the events of a stream one after the other; a whole answer is read as the items that would have been said. */
+/** Decodes the events of a stream in their order; a whole answer is decoded as its items. */
 export interface ItemReader extends Reader {
   /** A whole response object. */
   whole(response: unknown): readonly GenerateEvent[];
 }
 
-/** An item that is being said. */
+/** An output item. */
 interface Open {
   /** The tool call, if it is one whose name is known. */
   call?: { readonly call: number; readonly id: string; readonly custom?: true };
-  /** Was any of its text said already? What is done repeats all of it. */
-  spoke: boolean;
-  /** The thought is shown as it was made, and no summary. */
+  /** Was any of its content streamed? Its `done` event repeats all of it. */
+  streamed: boolean;
+  /** The thought is reasoning content, and not a summary. */
   inContent: boolean;
   /** The arguments of a function. */
   readonly unclosed: UnclosedJson;
   done: boolean;
 }
 
-const newOpen = (): Open => ({ spoke: false, inContent: false, unclosed: new UnclosedJson(), done: false });
+const newOpen = (): Open => ({ streamed: false, inContent: false, unclosed: new UnclosedJson(), done: false });
 
-/** No answer has more: beyond, somebody wants to keep us busy. */
+/** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
 
 /**
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const reader = (model: string, ignored: readonly string[]): ItemReader => new ResponseReader(model, ignored);
 
@@ -47,8 +47,8 @@ class ResponseReader implements ItemReader {
   readonly #model: string;
   readonly #ignored: readonly string[];
   readonly #open = new Map<number, Open>();
-  readonly #saying = new Set<Open>(); // those of which more is to come
-  readonly #byId = new Map<string, Open>(); // the whole response may leave items out, and so count others than the stream did
+  readonly #incomplete = new Set<Open>();
+  readonly #byId = new Map<string, Open>(); // the whole response may omit items, so that its indexes differ from those of the stream
   #calls = 0;
   #started = false;
   #finished = false;
@@ -90,13 +90,13 @@ class ResponseReader implements ItemReader {
       case 'response.refusal.delta': {
         const text = textOf(delta);
         if (text === '') return [];
-        this.#at(index).spoke = true;
+        this.#at(index).streamed = true;
         if (type === 'response.refusal.delta') return [...this.#start(undefined), { type: 'refusal', candidate: 0, text }];
         return [...this.#start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
       }
       case 'response.output_text.done':
       case 'response.refusal.done':
-        if (isCount(index)) this.#saying.delete(this.#open.get(index)!); // unless another part of it begins
+        if (isCount(index)) this.#incomplete.delete(this.#open.get(index)!); // until another part of the item begins
         return [];
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
@@ -105,16 +105,16 @@ class ResponseReader implements ItemReader {
         const text = textOf(delta);
         if (text === '') return [];
         one.inContent ||= type !== 'response.reasoning_summary_text.delta';
-        one.spoke = true;
+        one.streamed = true;
         return [...this.#start(undefined), { type: 'thought', candidate: 0, text }];
       }
       case 'response.reasoning_summary_part.added':
-        return this.#at(index).spoke ? [{ type: 'thought', candidate: 0, text: '\n\n' }] : [];
+        return this.#at(index).streamed ? [{ type: 'thought', candidate: 0, text: '\n\n' }] : [];
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return this.#json(this.#at(index), textOf(delta));
       default:
-        return []; // what is done says all of it again
+        return []; // `done` events repeat what was streamed
     }
   }
 
@@ -128,10 +128,10 @@ class ResponseReader implements ItemReader {
   }
 
   mayEnd(): boolean {
-    return this.#finished || (this.#open.size > 0 && this.#saying.size === 0);
+    return this.#finished || (this.#open.size > 0 && this.#incomplete.size === 0);
   }
 
-  /** The last frame of the stream has said all of it. */
+  /** No events: the last frame of the stream has everything. */
   close(): readonly GenerateEvent[] {
     return [];
   }
@@ -151,7 +151,7 @@ class ResponseReader implements ItemReader {
     if (!isCount(index) || index >= mostItems) throw malformed();
     let one = this.#open.get(index);
     if (!one) this.#open.set(index, (one = newOpen()));
-    if (!one.done) this.#saying.add(one);
+    if (!one.done) this.#incomplete.add(one);
     return one;
   }
 
@@ -164,7 +164,7 @@ class ResponseReader implements ItemReader {
     return this.#byId.get(textOf(id));
   }
 
-  /** The first piece of a call has its name. */
+  /** The first event of a call has its name. */
   #call(one: Open, item: Loose): readonly GenerateEvent[] {
     const name = textOf(item['name']);
     if (one.call || name === '') return [];
@@ -177,15 +177,15 @@ class ResponseReader implements ItemReader {
   #json(one: Open, text: string): readonly GenerateEvent[] {
     if (text === '') return [];
     if (!one.call) throw malformed();
-    one.spoke = true;
-    if (!one.call.custom) one.unclosed.hear(text);
+    one.streamed = true;
+    if (!one.call.custom) one.unclosed.push(text);
     return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
   }
 
   #done(one: Open, item: Loose): readonly GenerateEvent[] {
     if (one.done) return [];
     one.done = true;
-    this.#saying.delete(one);
+    this.#incomplete.delete(one);
     switch (item['type']) {
       case 'message':
         return message(one, item);
@@ -195,7 +195,7 @@ class ResponseReader implements ItemReader {
       case 'custom_tool_call': {
         const first = this.#call(one, item);
         if (!one.call) throw malformed();
-        return [...first, ...(one.spoke ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
+        return [...first, ...(one.streamed ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
       }
       default:
         return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none) } }];
@@ -208,9 +208,12 @@ class ResponseReader implements ItemReader {
     if (status === 'failed' || status === 'cancelled') throw faultOfError(error ?? { type: 'server_error' });
     if (status !== 'completed' && status !== 'incomplete') throw malformed();
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
-    const lasting = items.some((item) => isObject(item) && this.#knownItem(item) !== undefined); // some call an item otherwise each time they name it
-    const events = items.flatMap((item, index) => (isObject(item) ? this.#done(lasting ? (this.#knownItem(item) ?? newOpen()) : this.#at(index), item) : []));
-    // Only an answer that was cut short may leave a call half said.
+    // Some providers change the id of an item with each event.
+    const hasStableIds = items.some((item) => isObject(item) && this.#knownItem(item) !== undefined);
+    const events = items.flatMap((item, index) =>
+      isObject(item) ? this.#done(hasStableIds ? (this.#knownItem(item) ?? newOpen()) : this.#at(index), item) : [],
+    );
+    // Only an answer that was cut short may have incomplete calls.
     if (status === 'completed' && [...this.#open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen)))
       throw malformed();
     this.#finished = true;
@@ -225,8 +228,8 @@ const none = new Set<string>();
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
 const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
-/** What was not said piece by piece, then what a message says of itself. */
-function message({ spoke }: Open, item: Loose): readonly GenerateEvent[] {
+/** The content of a message that was not streamed, then its carried members. */
+function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
   const content: readonly unknown[] = Array.isArray(item['content']) ? item['content'] : [];
   const events: GenerateEvent[] = [];
   const annotations: Json[] = [];
@@ -234,15 +237,16 @@ function message({ spoke }: Open, item: Loose): readonly GenerateEvent[] {
     if (!isObject(part)) continue;
     const text = textOf(part['text']);
     if (Array.isArray(part['annotations'])) annotations.push(...(part['annotations'] as readonly Json[]));
-    if (!spoke && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
-    if (!spoke && part['type'] === 'refusal' && textOf(part['refusal']) !== '') events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
+    if (!streamed && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
+    if (!streamed && part['type'] === 'refusal' && textOf(part['refusal']) !== '')
+      events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
   }
   const others = rest(item, messageMembers);
   const note = {
     ...(annotations.length > 0 ? { '.annotations': annotations } : {}),
     ...(isEmpty(others) || item['status'] === 'incomplete' ? {} : { '.message': others }),
   };
-  const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // of several parts nobody knows whose places are meant
+  const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // with several parts it is unknown which one the indexes refer to
   return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), ...carriedAs(note) }];
 }
 
@@ -252,14 +256,14 @@ function citationOf(annotation: Json): readonly Citation[] {
   return isCount(start) && isCount(end) && start <= end && textOf(url) !== '' ? [{ url: textOf(url), title: textOf(title), start, end }] : [];
 }
 
-/** Each thought is a part of its own, with what it takes to be given back. */
-function reasoning({ spoke, inContent }: Open, item: Loose): readonly GenerateEvent[] {
+/** Each reasoning item is a thought of its own, with the members that are needed to send it back. */
+function reasoning({ streamed, inContent }: Open, item: Loose): readonly GenerateEvent[] {
   const texts = (name: string) =>
     (Array.isArray(item[name]) ? (item[name] as readonly unknown[]) : []).flatMap((one) => (isObject(one) ? textOf(one['text']) : []));
   const content = texts('content');
-  const text = spoke ? '' : (content.length > 0 ? content : texts('summary')).join('\n\n');
+  const text = streamed ? '' : (content.length > 0 ? content : texts('summary')).join('\n\n');
   const { id, encrypted_content: encrypted } = item;
-  if (!spoke && text === '' && typeof encrypted !== 'string') return [];
+  if (!streamed && text === '' && typeof encrypted !== 'string') return [];
   const note = {
     ...(typeof id === 'string' ? { '.id': id } : {}),
     ...(inContent || content.length > 0 ? { '.content': true } : {}),

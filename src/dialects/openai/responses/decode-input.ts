@@ -7,21 +7,21 @@ import { mediaOf } from './media.ts';
 import { thoughtOf } from './thoughts.ts';
 import { carriedAs, dialect, type WireContentPart, type WireItem } from './wire.ts';
 
-/** What a request goes on from. */
+/** The stored conversation that a request continues. */
 export interface Before {
   /** The conversation so far, oldest first. */
   readonly turns: readonly Turn[];
-  /** Items that the input names by their id: whose they are, and their part. */
+  /** The turns of the items that the input refers to, by item id. */
   readonly items: ReadonlyMap<string, Turn>;
 }
 
 export const nothingBefore: Before = { turns: [], items: new Map() };
 
 /**
- * Input → turns. Items of the model that follow each other (a thought, a message, its calls) are one turn, as are results of tools.
+ * Input → turns. Consecutive items of the model (a thought, a message, its calls) are one turn, as are consecutive tool results.
  *
- * @param field what the client calls the input
- * @throws Fault `invalid`, `not-found` for an item that is named and not there
+ * @param field the client's name for the input
+ * @throws Fault `invalid`, `not-found` for a reference to an unknown item
  */
 export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
   if (typeof input === 'string') return [{ role: 'user', parts: [{ type: 'text', text: input }] }];
@@ -44,7 +44,7 @@ class Gathering {
     this.turns.push({ ...turn, parts: [...turn.parts] });
   }
 
-  /** @param message it is a message of its own: it does not go on from another */
+  /** @param message the parts are a message of their own, which does not continue another */
   model(parts: readonly Part[], message = false): void {
     this.#note(parts);
     const last = this.turns.at(-1);
@@ -86,7 +86,7 @@ function take(item: WireItem, place: string, gathered: Gathering, items: Before[
       return gathered.result({
         type: 'tool-result',
         id,
-        parts: shownParts(output, `${place}.output`),
+        parts: contentParts(output, `${place}.output`),
         ...carriedAs({ ...rest(item, outputMembers), ...note }),
       });
     }
@@ -101,19 +101,20 @@ function take(item: WireItem, place: string, gathered: Gathering, items: Before[
       const ours = item.type === 'web_search_call' ? searchOf(item) : undefined;
       if (ours) return gathered.model([ours]);
       const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
-      return isOurs(item.type) ? gathered.turn({ role: 'user', parts: [part] }) : gathered.model([part]);
+      return isFromClient(item.type) ? gathered.turn({ role: 'user', parts: [part] }) : gathered.model([part]);
     }
   }
 }
 
-/** A search of ours is nothing that a provider knows of. */
+/** A search that the gateway ran, by its id: no provider knows it. */
 function searchOf(item: object): SearchPart | undefined {
   const { id } = item as { readonly id?: unknown };
   return typeof id === 'string' && itemPlace(id) ? { type: 'search', id, query: '', state: 'completed', sources: [] } : undefined;
 }
 
-/** Does the client say it, and not the model? */
-const isOurs = (type: string) => type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
+/** Is the item from the client, and not from the model? */
+const isFromClient = (type: string) =>
+  type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
 
 const none = new Set<string>();
 const functionCallMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'status']);
@@ -129,11 +130,11 @@ function takeMessage(item: Message, place: string, gathered: Gathering): void {
   switch (role) {
     case 'system':
     case 'developer': {
-      const parts = shownParts(content, `${place}.content`);
+      const parts = contentParts(content, `${place}.content`);
       return gathered.turn({ role: 'system', parts, ...carriedAs({ ...carried, ...(role === 'developer' ? { '.role': role } : {}) }) });
     }
     case 'user':
-      return gathered.turn({ role: 'user', parts: shownParts(content, `${place}.content`), ...carriedAs(carried) });
+      return gathered.turn({ role: 'user', parts: contentParts(content, `${place}.content`), ...carriedAs(carried) });
     case 'assistant': {
       const [first, ...others] = modelParts(content, `${place}.content`);
       if (!first) return;
@@ -145,13 +146,13 @@ function takeMessage(item: Message, place: string, gathered: Gathering): void {
   }
 }
 
-/** The members of a message stand with its first text. */
+/** The members of a message are carried on its first text. */
 const withMessage = (part: TextPart, carried: JsonObject): TextPart => ({
   ...part,
   extra: { ...part.extra, [dialect]: { ...part.extra?.[dialect], '.message': carried } },
 });
 
-function shownParts(content: Message['content'], place: string): (TextPart | MediaPart)[] {
+function contentParts(content: Message['content'], place: string): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((part, at) => {
     if (part.type === 'input_text' || part.type === 'output_text') return textOf(part);
@@ -169,7 +170,7 @@ function modelParts(content: Message['content'], place: string): (TextPart | Ref
   });
 }
 
-/** Annotations and log probabilities are what an answer says of its text. */
+/** A text part; its annotations are carried and its log probabilities dropped. */
 function textOf(part: Extract<WireContentPart, { text: string }>): TextPart {
   const { annotations, ...carried } = rest(part, textMembers);
   const cited = Array.isArray(annotations) && annotations.length > 0 ? { '.annotations': annotations } : {};

@@ -22,7 +22,7 @@ const itemTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The body of a request, checked.
+ * Checks the body of a request against its schema.
  *
  * @param body parsed JSON
  * @throws Fault `invalid`, naming the field as the client spelled it
@@ -36,12 +36,12 @@ export function requestOf(body: unknown): ResponsesRequest {
   return request;
 }
 
-/** @throws Fault `invalid` for a key of more than 64 characters; the rest is said by its schema */
+/** @throws Fault `invalid` for a key of more than 64 characters; the schema checks the rest */
 export function checkMetadata(metadata: Readonly<Record<string, string>> | null | undefined): void {
   for (const key of Object.keys(metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
 }
 
-/** Items that are no request's input, such as those of a conversation. @throws Fault `invalid` */
+/** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
   refuseUnknownItems(items, 'items');
   const list = checkInput(items);
@@ -49,7 +49,7 @@ export function itemsOf(items: unknown): readonly WireItem[] {
   return list;
 }
 
-/** A message may go without a type; every other item says what it is. */
+/** A message may omit its type; every other item has one. */
 function refuseUnknownItems(items: unknown, field: string): void {
   if (!Array.isArray(items)) return;
   items.forEach((item: unknown, at) => {
@@ -57,7 +57,7 @@ function refuseUnknownItems(items: unknown, field: string): void {
   });
 }
 
-/** Fields that have a place of their own in the call, or are honoured by the gateway itself. All others are carried. */
+/** Fields that the call has a member for, or that the gateway handles itself. All others are carried. */
 const understood: ReadonlySet<string> = new Set(
   (
     'model input instructions previous_response_id conversation tools tool_choice parallel_tool_calls temperature top_p presence_penalty ' +
@@ -68,7 +68,7 @@ const understood: ReadonlySet<string> = new Set(
 /**
  * A request → call.
  *
- * @param turns the whole conversation without the request's instructions: what it goes on from, and its input
+ * @param turns the whole conversation without the request's instructions: the stored turns that it continues, and its input
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
@@ -123,7 +123,7 @@ function outputOf(format: Format): Output {
   };
 }
 
-/** What only this dialect understands, and its sister too where both have a field. Names with a dot are notes for requests to providers of this wire. */
+/** Fields that only this dialect has, also for the chat dialect where both have them. Names with a leading dot are notes for providers of this wire. */
 function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (carried['truncation'] === 'disabled') delete carried['truncation'];

@@ -4,7 +4,7 @@ import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts'
 import { hosts, termsOf } from '../../shared/web-search.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
-/** Flat tools ↔ ours. */
+/** The flat tools of this wire → tools. */
 export function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;
   const { type, name, description, parameters, strict, format } = tool;
@@ -39,7 +39,7 @@ function searchOf(value: JsonObject): WebSearch {
   return { ...search, others: [...search.others, ...others] };
 }
 
-/** The chat wire has a grammar in an object of its own; so have we. */
+/** A grammar in an object of its own, as on the chat wire and in core. */
 function nestedGrammar(format: JsonObject): JsonObject {
   const { type, ...grammar } = format;
   return type === 'grammar' && !isObject(format['grammar']) ? { type, grammar } : format;
@@ -52,7 +52,7 @@ export function flatGrammar(format: JsonObject): JsonObject {
 
 export interface Chosen {
   readonly toolChoice?: ToolChoice;
-  /** A choice of a tool that only providers of this wire have. */
+  /** The choice of a tool that only providers of this wire have. */
   readonly carried?: Json;
 }
 
@@ -74,7 +74,7 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
       const kind = kindOf(type);
       if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind))
         throw invalid('tool_choice.type', 'names a tool that is not among the tools');
-      // A function of that name would be meant by it, too.
+      // Where a function has the same name, the choice is ambiguous.
       const isSearch = kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
       return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
     }

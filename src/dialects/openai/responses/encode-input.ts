@@ -6,16 +6,16 @@ import { encryptedOf } from './thoughts.ts';
 import { dialect } from './wire.ts';
 
 /**
- * Turns → items, as a request has them.
+ * Turns → the input items of a request.
  *
- * @param ignored takes what this wire has no words for
+ * @param ignored collects what this wire does not support, as `field: reason`
  */
 export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
   return turns.flatMap((turn): readonly JsonObject[] => {
     const { '.role': role, ...carried } = own(turn.extra, dialect);
     switch (turn.role) {
       case 'system':
-        return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: shown(turn.parts, ignored) }];
+        return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: encodeContent(turn.parts, ignored) }];
       case 'user':
         return encodeUser(turn.parts, withoutNotes(carried), ignored);
       case 'model':
@@ -26,18 +26,18 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
   });
 }
 
-/** Notes of a dialect to itself are no members. */
+/** Removes the notes of the dialect, which are not members of the wire. */
 export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
 
 function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
   const items: JsonObject[] = [];
-  const said: Part[] = [];
+  const userParts: Part[] = [];
   for (const part of parts) {
     if (part.type === 'tool-result') items.push(encodeResult(part, ignored));
     else if (part.type === 'foreign' && part.dialect === dialect) items.push(part.value);
-    else said.push(part);
+    else userParts.push(part);
   }
-  if (said.length > 0) items.push({ ...carried, type: 'message', role: 'user', content: shown(said, ignored) });
+  if (userParts.length > 0) items.push({ ...carried, type: 'message', role: 'user', content: encodeContent(userParts, ignored) });
   return items;
 }
 
@@ -45,11 +45,11 @@ function encodeResult({ id, parts, failed, extra }: ToolResultPart, ignored: Set
   const { '.custom': custom, ...carried } = own(extra, dialect);
   if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
   const [first] = parts;
-  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : parts.length === 0 ? '' : shown(parts, ignored);
+  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : parts.length === 0 ? '' : encodeContent(parts, ignored);
   return { ...withoutNotes(carried), type: custom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
 }
 
-function shown(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
+function encodeContent(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   return parts.flatMap((part): readonly JsonObject[] => {
     if (part.type === 'text') return [{ ...withoutNotes(own(part.extra, dialect)), type: 'input_text', text: part.text }];
     if (part.type === 'refusal') return [{ type: 'input_text', text: part.text }];
@@ -59,7 +59,7 @@ function shown(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   });
 }
 
-/** Texts that follow each other are one message, but for those that say that they were another. */
+/** Consecutive texts are one message, except those that were decoded from a message of their own. */
 function encodeModel(parts: readonly Part[], ignored: Set<string>): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonObject[] | undefined;
@@ -91,7 +91,7 @@ function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: 
     case 'thought':
       return encodeThought(part, ignored);
     case 'search':
-      return undefined; // what was found is not read again
+      return undefined; // results of earlier searches are not sent
     case 'foreign':
       if (part.dialect === dialect) return part.value;
       break;
@@ -112,7 +112,7 @@ function encodeCall({ id, name, json, custom, extra }: ToolCallPart): JsonObject
     : { ...carried, type: 'function_call', call_id: id, name, arguments: json };
 }
 
-/** Only a thought that was made in this wire can be given back: it has its encrypted form. */
+/** Only a thought of this wire can be sent back: it has encrypted or reasoning content. */
 function encodeThought({ text, extra }: ThoughtPart, ignored: Set<string>): JsonObject | undefined {
   const { '.id': id, '.content': inContent, encrypted_content: encrypted } = own(extra, dialect);
   if (encrypted === undefined && inContent === undefined) {
@@ -128,7 +128,7 @@ function encodeThought({ text, extra }: ThoughtPart, ignored: Set<string>): Json
   };
 }
 
-/** A thought as it is shown to whom it belongs, in the list of a response's input. */
+/** A thought as its owner sees it in the input items of a response. */
 export const shownThought = ({ text, extra }: { readonly text: string; readonly extra?: Extra }): JsonObject => {
   const encrypted = encryptedOf(extra);
   return {

@@ -1,7 +1,7 @@
 import type { Citation, SearchPart } from '#core/conversation';
 import type { Json, JsonObject } from '#core/json';
 
-/** The items of an output, at their beginning, and as they are when they are done. */
+/** The items of an output, both when added and when done. */
 
 export const prefixes = {
   message: 'msg',
@@ -18,13 +18,13 @@ export const itemId = (id: string, kind: ItemKind, index: number): string => `${
 
 const keyOf = (id: string) => id.slice(id.indexOf('_') + 1);
 
-/** The response and the place that an item's id was made from, where it is one of ours. `input` are the items of its input. */
+/** The response and the position that an item's id encodes, where the gateway made the id. `input`: an item of the response's input. */
 export function itemPlace(id: string): { readonly response: string; readonly from: 'input' | 'output'; readonly index: number } | undefined {
   const [, key, input, index] = /^[a-z]{2,3}_([0-9A-Za-z]{22})_(i?)(\d{1,5})$/.exec(id) ?? [];
   return key === undefined ? undefined : { response: `resp_${key}`, from: input === 'i' ? 'input' : 'output', index: Number(index) };
 }
 
-/** The id of an item of the input: those of clients are not taken over, they could be anybody's. */
+/** The id of an input item. Ids sent by clients are replaced: they could be those of someone else's items. */
 export const inputItemId = (id: string, index: number): string => `msg_${keyOf(id)}_i${index}`;
 
 export const messageItem = (id: string, status: string, content: readonly Json[], others: JsonObject = {}): JsonObject => ({

@@ -6,7 +6,7 @@ import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
-import { leftOut, unheardTerms } from '../../shared/web-search.ts';
+import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
@@ -17,11 +17,11 @@ const encrypted = 'reasoning.encrypted_content';
 const withLogprobs = 'message.output_text.logprobs';
 
 /**
- * Call → a responses request, with the whole conversation: nothing is kept upstream, so thoughts are asked for in their encrypted form. A field the client did
- * not send is not sent, but for these two.
+ * Call → a responses request, with the whole conversation: nothing is stored upstream, so encrypted thoughts are requested. Except for `store` and `include`, a
+ * field that the client did not send is not sent.
  *
- * @param model the model's name upstream
- * @returns `ignored`: what this wire has no words for, as `field: reason`
+ * @param model the model's upstream name
+ * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
@@ -31,8 +31,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
-  const asked = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
-  const include = [...new Set(quirks.encrypted === false ? asked.filter((one) => one !== encrypted) : [...asked, encrypted])];
+  const requested = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
+  const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
   const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: true }, ignored);
@@ -55,7 +55,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   return { body, ignored: [...ignored] };
 }
 
-/** What the request itself called its instructions. */
+/** Separates the `instructions` of the request from the turns. */
 function instructionsOf(turns: readonly Turn[]): { readonly instructions?: string; readonly turns: readonly Turn[] } {
   const [first, ...others] = turns;
   const [part] = first?.parts ?? [];
@@ -104,7 +104,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
       if (isWebSearch(tool)) {
-        for (const one of unheardTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
+        for (const one of unsupportedTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
         const { allowed, unopened } = tool.search;
         return [{ type: 'web_search', ...(allowed ? { filters: { allowed_domains: allowed } } : {}), ...(unopened ? { external_web_access: false } : {}) }];
       }
@@ -115,7 +115,7 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   }
 }
 
-/** The wire wants parameters, and takes a schema for strict where nothing is said: it is not what clients of other wires meant. */
+/** The wire requires parameters, and treats a schema without `strict` as strict, which clients of other wires do not mean. */
 const noParameters = { type: 'object', properties: {} };
 
 function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {

@@ -10,32 +10,32 @@ import { encryptedOf } from './thoughts.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
-/** What an answer in this wire is made of besides its events. */
+/** What an answer is encoded with in addition to its events. */
 export interface ResponseBeingWritten {
-  /** The response of which nothing is known yet (`queued`). */
+  /** The response object before any event: see `queued`. */
   readonly response: JsonObject;
-  /** Is what other wires need to take their thoughts back given to the client? */
+  /** Does the client get `encrypted_content`, which other wires need to have their thoughts sent back? */
   readonly encrypted: boolean;
   /** Unix seconds, at the end. */
   readonly now: () => number;
-  /** How a frame is written. */
+  /** Writes a frame; `frameText` where absent. */
   readonly frame?: (type: string, members: string) => string;
 }
 
-/** A frame as it goes to the client. */
+/** The text of a frame. */
 export const frameText = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
 
-/** Writes no frames, for whole answers. */
+/** No frame: for whole answers. */
 export const noFrame = () => '';
 
 /**
- * Events → frames, and the response object that they add up to. Messages and thoughts are said one at a time; calls stay open until the end, for their pieces may
- * come in turn. The wire has one answer: other candidates than the first are left out.
+ * Events → frames, and the response object that they add up to. One message or thought is open at a time; calls stay open until the end, since their fragments
+ * may be interleaved. The wire has one candidate: others than the first are dropped.
  */
 export class Encoder {
   readonly #answering: ResponseBeingWritten;
   readonly #frame: (type: string, members: string) => string;
-  /** JSON for a frame. */
+  /** JSON text for a frame. */
   readonly #json: (value: unknown) => string;
   readonly #output: JsonObject[] = [];
   readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
@@ -54,12 +54,12 @@ export class Encoder {
     this.#response = response.response;
   }
 
-  /** The response as far as it is known. */
+  /** The response object so far. */
   get response(): JsonObject {
     return this.#response;
   }
 
-  /** @returns the text of the frames to send, each with its blank line; '' when there is nothing to say */
+  /** @returns the text of the frames to send, each with its blank line; '' for none */
   encode(event: GenerateEvent): string {
     if ('candidate' in event && event.candidate !== 0) return '';
     switch (event.type) {
@@ -88,7 +88,7 @@ export class Encoder {
     }
   }
 
-  /** Ends what is open: from here on `response` is whole. */
+  /** Closes all open items: from here on `response` is complete. */
   finish(): string {
     const reason = this.#finished?.reason ?? 'stop';
     const refused = this.#output.concat(this.#open?.kind === 'message' ? this.#open.items() : []).some(isRefusal);
@@ -106,27 +106,27 @@ export class Encoder {
     return this.finish() + this.last(true);
   }
 
-  /** Reports how the response ended. @param stored could it be kept? */
+  /** The frame with the final response, then `[DONE]`. @param stored was it stored? */
   last(stored: boolean): string {
     if (!stored) this.#response = { ...this.#response, store: false };
-    return this.#say(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';
+    return this.#emit(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';
   }
 
   /** The last frames of a response that failed: `error`, then `response.failed`, and no `[DONE]`. */
   fail(error: OpenAIError['error']): string {
     const start = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
-    const said = this.#say('error', `"error":${this.#json(error)}`);
+    const errorFrame = this.#emit('error', `"error":${this.#json(error)}`);
     this.#leaveItems();
     this.#conclude('failed', { error: { code: error.code, message: error.message } });
-    return start + said + this.#say('response.failed', this.#whole());
+    return start + errorFrame + this.#emit('response.failed', this.#whole());
   }
 
   /** The last frame of a stream that ends before its response does. */
   cutShort(error: OpenAIError['error']): string {
-    return this.#say('error', `"error":${this.#json(error)}`);
+    return this.#emit('error', `"error":${this.#json(error)}`);
   }
 
-  /** The response of a run that somebody ended. */
+  /** Ends the response of a cancelled run. */
   cancel(): void {
     this.#leaveItems();
     this.#conclude('cancelled', {});
@@ -136,7 +136,7 @@ export class Encoder {
     this.#model = model;
     this.#response = { ...this.#response, model, status: 'in_progress' };
     const whole = this.#whole();
-    return this.#say('response.created', whole) + this.#say('response.in_progress', whole);
+    return this.#emit('response.created', whole) + this.#emit('response.in_progress', whole);
   }
 
   #text({ text, logprobs, citations, extra }: Omit<Extract<GenerateEvent, { type: 'text' }>, 'type' | 'candidate'>, empty = false): string {
@@ -151,7 +151,7 @@ export class Encoder {
       open.logprobs.push(...tokens);
       open.text += text;
       if (text !== '' || logprobs)
-        frames += this.#say(
+        frames += this.#emit(
           'response.output_text.delta',
           `${open.place},"content_index":${open.at},"delta":${this.#json(text)},"logprobs":${this.#json(tokens)}`,
         );
@@ -168,7 +168,10 @@ export class Encoder {
     open.annotations = annotations;
     return annotations
       .map((one, at) =>
-        this.#say('response.output_text.annotation.added', `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`),
+        this.#emit(
+          'response.output_text.annotation.added',
+          `${open.place},"content_index":${open.at},"annotation_index":${at},"annotation":${this.#json(one)}`,
+        ),
       )
       .join('');
   }
@@ -180,7 +183,7 @@ export class Encoder {
     if (!open) [frames, open] = this.#openMessage();
     if (open.part !== 'refusal') frames += this.#endPart(open) + this.#startPart(open, 'refusal');
     open.text += text;
-    return frames + this.#say('response.refusal.delta', `${open.place},"content_index":${open.at},"delta":${this.#json(text)}`);
+    return frames + this.#emit('response.refusal.delta', `${open.place},"content_index":${open.at},"delta":${this.#json(text)}`);
   }
 
   #thought(text: string, extra: Extra | undefined): string {
@@ -192,13 +195,13 @@ export class Encoder {
       open = new Thinking(this.#next('reasoning'), this.#output.length);
       this.#output.push({});
       this.#open = open;
-      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(reasoningItem(open.id, '', undefined))}`);
+      frames += this.#emit('response.output_item.added', `"output_index":${open.index},"item":${this.#json(reasoningItem(open.id, '', undefined))}`);
     }
     if (text !== '') {
       if (open.text === '')
-        frames += this.#say('response.reasoning_summary_part.added', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":""}`);
+        frames += this.#emit('response.reasoning_summary_part.added', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":""}`);
       open.text += text;
-      frames += this.#say('response.reasoning_summary_text.delta', `${open.place},"summary_index":0,"delta":${this.#json(text)}`);
+      frames += this.#emit('response.reasoning_summary_text.delta', `${open.place},"summary_index":0,"delta":${this.#json(text)}`);
     }
     if (!extra) return frames;
     open.encrypted = this.#answering.encrypted ? encryptedOf(extra) : undefined;
@@ -216,15 +219,15 @@ export class Encoder {
       open = { item, index: this.#output.length, json: '' };
       this.#calls.set(piece.call, open);
       this.#output.push({});
-      frames += this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(callItem(item, 'in_progress', ''))}`);
+      frames += this.#emit('response.output_item.added', `"output_index":${open.index},"item":${this.#json(callItem(item, 'in_progress', ''))}`);
     }
     open.json += piece.json;
     if (piece.json === '') return frames;
     const type = open.item.custom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
-    return frames + this.#say(type, `"item_id":"${open.item.id}","output_index":${open.index},"delta":${this.#json(piece.json)}`);
+    return frames + this.#emit(type, `"item_id":"${open.item.id}","output_index":${open.index},"delta":${this.#json(piece.json)}`);
   }
 
-  /** An image is the result of a generation; items of providers of this wire are given as they are. */
+  /** An image becomes an image generation item; items of providers of this wire are sent unchanged. */
   #part(part: Extract<GenerateEvent, { type: 'part' }>['part']): string {
     if (part.type === 'search') return this.#search(part);
     const item: JsonObject | undefined =
@@ -239,13 +242,13 @@ export class Encoder {
     const frames = this.#close('completed');
     const members = `"output_index":${this.#output.length},"item":${this.#json(item)}`;
     this.#output.push(item);
-    return frames + this.#say('response.output_item.added', members) + this.#say('response.output_item.done', members);
+    return frames + this.#emit('response.output_item.added', members) + this.#emit('response.output_item.done', members);
   }
 
   #search(part: SearchPart): string {
     let frames = '';
     let open = this.#searches.get(part.id);
-    const told = (state: string) => this.#say(`response.web_search_call.${state}`, `"output_index":${open!.index},"item_id":"${open!.id}"`);
+    const stateFrame = (state: string) => this.#emit(`response.web_search_call.${state}`, `"output_index":${open!.index},"item_id":"${open!.id}"`);
     if (!open) {
       frames = this.#close('completed');
       open = { id: this.#next('web_search_call'), index: this.#output.length };
@@ -253,10 +256,12 @@ export class Encoder {
       const item = searchItem(open.id, part, 'in_progress');
       this.#output.push(item);
       frames +=
-        this.#say('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) + told('in_progress') + told('searching');
+        this.#emit('response.output_item.added', `"output_index":${open.index},"item":${JSON.stringify(item)}`) +
+        stateFrame('in_progress') +
+        stateFrame('searching');
     }
     if (part.state === 'searching') return frames;
-    return frames + told('completed') + this.#done(open.index, searchItem(open.id, part, part.state));
+    return frames + stateFrame('completed') + this.#done(open.index, searchItem(open.id, part, part.state));
   }
 
   #openMessage(): [string, Message] {
@@ -265,14 +270,14 @@ export class Encoder {
     this.#output.push({});
     this.#open = open;
     return [
-      frames + this.#say('response.output_item.added', `"output_index":${open.index},"item":${this.#json(messageItem(open.id, 'in_progress', []))}`),
+      frames + this.#emit('response.output_item.added', `"output_index":${open.index},"item":${this.#json(messageItem(open.id, 'in_progress', []))}`),
       open,
     ];
   }
 
   #startPart(open: Message, part: 'output_text' | 'refusal'): string {
     open.start(part);
-    return this.#say('response.content_part.added', `${open.place},"content_index":${open.at},"part":${this.#json(open.content())}`);
+    return this.#emit('response.content_part.added', `${open.place},"content_index":${open.at},"part":${this.#json(open.content())}`);
   }
 
   #endPart(open: Message): string {
@@ -281,13 +286,13 @@ export class Encoder {
     const text = this.#json(open.text);
     const done =
       open.part === 'refusal'
-        ? this.#say('response.refusal.done', `${place},"refusal":${text}`)
-        : this.#say('response.output_text.done', `${place},"text":${text},"logprobs":${this.#json(open.logprobs)}`);
+        ? this.#emit('response.refusal.done', `${place},"refusal":${text}`)
+        : this.#emit('response.output_text.done', `${place},"text":${text},"logprobs":${this.#json(open.logprobs)}`);
     const part = open.end();
-    return done + this.#say('response.content_part.done', `${place},"part":${this.#json(part)}`);
+    return done + this.#emit('response.content_part.done', `${place},"part":${this.#json(part)}`);
   }
 
-  /** Ends the open message or thought. */
+  /** Closes the open message or thought. */
   #close(status: 'completed' | 'incomplete'): string {
     const open = this.#open;
     this.#open = undefined;
@@ -302,8 +307,8 @@ export class Encoder {
       if (open.text !== '') {
         const text = this.#json(open.text);
         frames =
-          this.#say('response.reasoning_summary_text.done', `${open.place},"summary_index":0,"text":${text}`) +
-          this.#say('response.reasoning_summary_part.done', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":${text}}`);
+          this.#emit('response.reasoning_summary_text.done', `${open.place},"summary_index":0,"text":${text}`) +
+          this.#emit('response.reasoning_summary_part.done', `${open.place},"summary_index":0,"part":{"type":"summary_text","text":${text}}`);
       }
     }
     return frames + this.#done(open.index, item);
@@ -318,14 +323,14 @@ export class Encoder {
     for (const { item, index, json } of this.#calls.values()) {
       const [type, name] = item.custom ? ['response.custom_tool_call_input.done', 'input'] : ['response.function_call_arguments.done', 'arguments'];
       const called = item.custom ? '' : `,"name":${this.#json(item.name)}`;
-      frames += this.#say(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${this.#json(json)}`);
+      frames += this.#emit(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${this.#json(json)}`);
       frames += this.#done(index, callItem(item, statusOf(index), json));
     }
     this.#calls.clear();
     return frames;
   }
 
-  /** What was being said stays as far as it came, and nobody is told that it is done. */
+  /** Closes the open items as incomplete, without frames. */
   #leaveItems(): void {
     const number = this.#number;
     this.#endItems('incomplete');
@@ -334,7 +339,7 @@ export class Encoder {
 
   #done(index: number, item: JsonObject): string {
     this.#output[index] = item;
-    return this.#say('response.output_item.done', `"output_index":${index},"item":${this.#json(item)}`);
+    return this.#emit('response.output_item.done', `"output_index":${index},"item":${this.#json(item)}`);
   }
 
   #conclude(status: Status, members: JsonObject): void {
@@ -351,7 +356,7 @@ export class Encoder {
     return `"response":${this.#json(this.#response)}`;
   }
 
-  #say(type: string, members: string): string {
+  #emit(type: string, members: string): string {
     return this.#frame(type, `"sequence_number":${this.#number++},${members}`);
   }
 }

@@ -2,5 +2,5 @@ import { Fault } from '#core/fault';
 
 export { decodeFault, encodeFault, faultOfError } from '../faults.ts';
 
-/** An answer of a provider that is no response. */
+/** The fault for a provider's answer that is not a response object. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a response.', { elsewhere: true });

@@ -20,7 +20,7 @@ interface ResponsesWire {
   readonly options: object;
 }
 
-/** OpenAI's responses. Its face takes a request apart by itself, for it looks up the stored conversation in between. */
+/** OpenAI's responses. Its face decodes a request in two steps, and loads the stored conversation in between. */
 export const responses: Dialect<ResponsesWire> = {
   name: dialect,
   betaHeader: 'openai-beta',

@@ -5,9 +5,9 @@ import { inputItemId, itemPlace } from './encode-items.ts';
 import { nothingBefore, turnsOf } from './decode-input.ts';
 import type { WireItem } from './wire.ts';
 
-/** The items of what was kept: as a list, and one of them for whoever names it. */
+/** The items of stored responses: as a list, and one by its id. */
 
-/** @param id whose items they are. @returns with ids and statuses, oldest first */
+/** @param id of the response or the conversation entry. @returns items with ids and statuses, oldest first */
 export function listedItems(id: string, turns: readonly Turn[]): readonly JsonObject[] {
   return turns
     .flatMap((turn) => (turn.role === 'model' ? turn.parts.flatMap((part) => modelItems(part)) : encodeInput([turn], new Set())))
@@ -17,16 +17,16 @@ export function listedItems(id: string, turns: readonly Turn[]): readonly JsonOb
 const modelItems = (part: Part): readonly JsonObject[] =>
   part.type === 'thought' ? [shownThought(part)] : encodeInput([{ role: 'model', parts: [part] }], new Set());
 
-/** A kept response, as far as it takes to find its items again. */
+/** The members of a stored response that its items are found in. */
 export interface StoredItems {
   readonly response: JsonObject;
-  /** What the client said. */
+  /** The client's input. */
   readonly said: readonly Turn[];
-  /** What the model answered, once it has. */
+  /** The model's answer, once it is complete. */
   readonly answer?: readonly Part[];
 }
 
-/** The responses (or conversations' entries) whose items an input names by their ids. */
+/** The ids of the responses (or conversation entries) whose items an input refers to. */
 export function referredResponses(input: Json | readonly unknown[] | undefined): ReadonlySet<string> {
   const ids = new Set<string>();
   if (!Array.isArray(input)) return ids;
@@ -39,18 +39,18 @@ export function referredResponses(input: Json | readonly unknown[] | undefined):
 }
 
 /**
- * Finds items by their ids, as turns; with what a provider needs to take them back. The lists in which they stand are made once, however many items a request names.
+ * Finds items of a stored response by their ids, as turns that can be sent to a provider again. The lists are built once for all references of a request.
  *
  * @returns a function from the id of an item of this response to its turn
  */
-export function itemFinder({ response, said, answer = [] }: StoredItems): (id: string) => Turn | undefined {
+export function itemFinder({ response, said: input, answer = [] }: StoredItems): (id: string) => Turn | undefined {
   const output = outputOf(response);
   let listed: readonly JsonObject[] | undefined;
   let parts: readonly (Part | undefined)[] | undefined;
   return (id) => {
     const place = itemPlace(id);
     if (!place) return undefined;
-    if (place.from === 'input') return one((listed ??= listedItems(place.response, said))[place.index]);
+    if (place.from === 'input') return one((listed ??= listedItems(place.response, input))[place.index]);
     const item = output[place.index];
     if (item?.['id'] !== id) return undefined;
     const part = (parts ??= partsOf(output, answer))[place.index];
@@ -58,7 +58,7 @@ export function itemFinder({ response, said, answer = [] }: StoredItems): (id: s
   };
 }
 
-/** For each item of an output the part that it was made from, where it is of a kind that says less than its part. */
+/** For each output item the part that it was encoded from, where its kind loses members of the part. */
 function partsOf(output: readonly JsonObject[], answer: readonly Part[]): readonly (Part | undefined)[] {
   const byKind = Map.groupBy(answer, ({ type }) => type);
   const taken = new Map<Part['type'], number>();
@@ -73,7 +73,7 @@ function partsOf(output: readonly JsonObject[], answer: readonly Part[]): readon
 
 export const outputOf = ({ output }: JsonObject): readonly JsonObject[] => (Array.isArray(output) ? (output as readonly JsonObject[]) : []);
 
-/** The parts that items of this kind were made from, one for each. */
+/** The part type that items of this kind were encoded from, one item per part; undefined for kinds without loss. */
 function kindOf({ type }: JsonObject): Part['type'] | undefined {
   if (type === 'reasoning') return 'thought';
   return type === 'function_call' || type === 'custom_tool_call' ? 'tool-call' : undefined;

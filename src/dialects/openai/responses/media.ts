@@ -3,12 +3,12 @@ import { own, rest, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
-/** Images, files and sounds of the responses wire ↔ media parts. Base64 text is cut out of its data URL and put back, never decoded. */
+/** Images, files and audio of the responses wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
 
-type Shown = Extract<WireContentPart, { type: 'input_image' | 'input_file' | 'input_audio' }>;
+type MediaContentPart = Extract<WireContentPart, { type: 'input_image' | 'input_file' | 'input_audio' }>;
 
-/** @throws Fault `invalid` for an address that nobody should be asked to open */
-export function mediaOf(part: Shown, place: string): MediaPart {
+/** @throws Fault `invalid` for a URL that is neither http(s) nor a data URL */
+export function mediaOf(part: MediaContentPart, place: string): MediaPart {
   switch (part.type) {
     case 'input_image': {
       const { image_url: url, file_id: fileId, detail } = part as typeof part & { readonly detail?: unknown };
@@ -44,7 +44,7 @@ function sourceOf(url: string, place: string): Pick<MediaPart, 'base64' | 'media
   return { url };
 }
 
-/** A content part, or undefined where this wire has no words for it. */
+/** A content part, or undefined where this wire does not support it. */
 export function encodeMedia({ kind, base64, mediaType, url, fileId, name, detail = 'auto', extra }: MediaPart): JsonObject | undefined {
   const carried = own(extra, dialect);
   const inline = base64 === undefined ? undefined : `data:${mediaType ?? (kind === 'image' ? 'image/png' : 'application/octet-stream')};base64,${base64}`;

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '#core/json';
 import { messageItem, outputText } from './encode-items.ts';
 
-/** The items that are being said. */
+/** The open items of a response. */
 
-/** Does a message decline? */
+/** Has a message a refusal? */
 export const isRefusal = (item: JsonObject): boolean =>
   Array.isArray(item['content']) && (item['content'] as readonly JsonObject[]).some((part) => part['type'] === 'refusal');
 
@@ -11,7 +11,7 @@ export class Message {
   readonly kind = 'message';
   readonly id: string;
   readonly index: number;
-  /** The members of each of its frames. */
+  /** JSON members that all of its frames have. */
   readonly place: string;
   readonly done: JsonObject[] = [];
   part: 'output_text' | 'refusal' | undefined;
@@ -26,7 +26,7 @@ export class Message {
     this.place = `"item_id":"${id}","output_index":${index}`;
   }
 
-  /** Place of the open part. */
+  /** Index of the open part. */
   get at(): number {
     return this.done.length;
   }

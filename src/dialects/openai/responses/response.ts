@@ -2,9 +2,9 @@ import { rest, type Json, type JsonObject } from '#core/json';
 import { isGiven } from '../../shared/read-fields.ts';
 import type { ResponsesRequest, WireTool } from './wire.ts';
 
-/** The response object around its output: every member is there, null where nothing was said. */
+/** The response object around its output: every member is present, null where it has no value. */
 
-/** Who a response is. */
+/** The identity of a response. */
 export interface Identity {
   /** `resp_…`; the ids of its items are made from it. */
   readonly id: string;
@@ -14,7 +14,7 @@ export interface Identity {
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
-/** A response of which nothing is known yet but what was asked. @param stored is it kept? */
+/** The response object before it runs, from its request alone. @param stored will it be stored? */
 export function queued(request: ResponsesRequest, { id, created }: Identity, stored: boolean): JsonObject {
   const { conversation } = request;
   return {

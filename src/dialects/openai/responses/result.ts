@@ -10,13 +10,13 @@ import { usageOf } from './usage.ts';
 
 /**
  * @param body parsed JSON
- * @param model the upstream's name for it, for answers that do not report one
- * @param ignored goes into `started`
- * @throws Fault `upstream-failed` where it is none, or what the error in it says
+ * @param model the model's upstream name, for answers that do not report one
+ * @param ignored notes about ignored fields, reported by the `started` event
+ * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
  */
 export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
 
-/** A whole answer → the response object: what is said at once is a stream of few words. */
+/** A whole answer → the response object, encoded as a stream of one event per part. */
 export function encodeResult(result: GenerateResult, response: ResponseBeingWritten): JsonObject {
   const encoder = new Encoder({ ...response, frame: noFrame });
   for (const event of eventsOf(result)) encoder.encode(event);
@@ -24,7 +24,7 @@ export function encodeResult(result: GenerateResult, response: ResponseBeingWrit
   return encoder.response;
 }
 
-/** A response that has ended, as it is stored → the events that it was encoded from, a part at a time. @param answer the parts of its answer */
+/** A stored response that has ended → the events that it was encoded from, one per part. @param answer the parts of its answer */
 export function eventsOfResponse(response: JsonObject, answer: readonly Part[]): Generator<GenerateEvent> {
   const { model, usage, incomplete_details: details } = response;
   const why = isObject(details) ? textOf(details['reason']) : '';
@@ -38,7 +38,7 @@ export function eventsOfResponse(response: JsonObject, answer: readonly Part[]):
 
 const reasons: Readonly<Record<string, FinishReason>> = { max_output_tokens: 'length', content_filter: 'refused' };
 
-/** The events of a whole answer, a part at a time. */
+/** The events of a whole answer, one per part. */
 function* eventsOf({ started, candidates, usage }: GenerateResult): Generator<GenerateEvent> {
   yield started;
   const [first] = candidates;
@@ -63,7 +63,7 @@ function* eventsOf({ started, candidates, usage }: GenerateResult): Generator<Ge
         yield { type: 'part', candidate: 0, part };
         break;
       case 'tool-result':
-        break; // no model says one
+        break; // no answer has one
       default:
         part satisfies never;
     }

@@ -3,8 +3,8 @@ import { isObject, own, type Extra, type Json, type JsonObject } from '#core/jso
 import { dialect } from './wire.ts';
 
 /**
- * Reasoning items ↔ thoughts. What another dialect needs to take a thought back (a signature) travels in `encrypted_content`, which clients give back as
- * they got it: marked as ours, and no secret.
+ * Reasoning items ↔ thoughts. What another dialect needs to have a thought sent back (a signature) is in `encrypted_content`, which clients return unchanged,
+ * with this prefix: it is encoded, not encrypted.
  */
 const mark = 'dragoman.';
 
@@ -25,7 +25,7 @@ export function thoughtOf({ id, summary, content, encrypted_content: encrypted }
   return { type: 'thought', text: shown.map(({ text }) => text).join('\n\n'), extra: { ...theirs, [dialect]: note } };
 }
 
-/** What `encrypted_content` says of a thought, or undefined where there is nothing to be kept. */
+/** The `encrypted_content` of a thought, or undefined where it carries nothing. */
 export function encryptedOf(extra: Extra | undefined): string | undefined {
   const encrypted = own(extra, dialect)['encrypted_content'];
   if (typeof encrypted === 'string') return encrypted;

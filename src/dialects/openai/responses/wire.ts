@@ -2,13 +2,13 @@ import { Type, type Static, type TSchema } from 'typebox';
 import type { Json, JsonObject } from '#core/json';
 import { carrying } from '../../shared/read-fields.ts';
 
-/** The responses wire, as far as we read it. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
+/** The responses wire, as far as it is decoded. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
 export const dialect = 'openai-responses';
 
-/** What the dialect carries for itself, as a member to be spread. */
+/** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
-/** What the chat wire has under the same name: carried for both. */
+/** Fields that the chat wire has under the same name: carried for both. */
 export const sisterFields: ReadonlySet<string> = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);
 
 /** One of these forms, or absent; null counts as absent. */
@@ -46,7 +46,7 @@ const toolName = Type.String({ minLength: 1, maxLength: 256 });
 
 const message = { role: Type.Enum(['user', 'assistant', 'system', 'developer']), content: Content, id };
 
-/** Items that only providers of this wire understand: carried. */
+/** Items that only providers of this wire support: carried. */
 export const carriedItems = [
   ...(['file_search_call', 'computer_call', 'computer_call_output', 'web_search_call', 'tool_search_call', 'tool_search_output'] as const),
   ...(['additional_tools', 'compaction', 'compaction_trigger', 'image_generation_call', 'code_interpreter_call', 'local_shell_call'] as const),
@@ -151,7 +151,7 @@ export type WireContentPart = Static<typeof ContentPart>;
 
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);
 
-/** The answer, for the document: what we send follows the provider where it says more. */
+/** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const ResponseObject = Type.Object({
   id: Type.String(),
   object: Type.Literal('response'),

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The recordings as tests want them. */
+/** The recordings, in the form that tests use. */
 export interface Recording {
   /** `vercel/openai-text`. */
   readonly name: string;
-  /** A stream as its bytes came. */
+  /** The recorded bytes of a stream. */
   readonly bytes: Buffer;
 }
 

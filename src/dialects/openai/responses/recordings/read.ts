@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The recordings as tests want them. */
+/** The recordings, in the form that tests use. */
 export interface Recording {
   /** `azure-text` */
   readonly name: string;
-  /** A stream as its bytes came. */
+  /** The recorded bytes of a stream. */
   readonly bytes: Buffer;
 }
 
@@ -17,7 +17,7 @@ export const streams: readonly Recording[] = files
   .filter((file) => file.endsWith('.chunks.txt') && !file.includes('-error'))
   .map((file) => ({ name: file.replace('.chunks.txt', ''), bytes: framed(read(file)) }));
 
-/** One that is over quota. */
+/** A stream that fails because the quota is exceeded. */
 export const failed: Buffer = framed(read('openai-error.chunks.txt'));
 
 /** Whole answers by name. */
