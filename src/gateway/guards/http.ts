@@ -4,17 +4,17 @@ import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import type { CheckSettings, Evaluate, EvaluationContext, Verdict } from './check.ts';
 
-/** Seconds until the answer begins, and between its pieces. */
+/** Longest wait in seconds, for the head of the response and between its pieces. */
 const patience = 5;
-/** Texts of one request that are asked about at a time. */
+/** Concurrent requests per call. */
 const atOnce = 8;
-/** Each is a request of its own. */
+/** Most texts per call; each is a request of its own. */
 const mostTexts = 1000;
 const answerBytes = 67_108_864;
 
 /**
- * Asks an address of the operator's about each text: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; where there
- * is none, a text that differs from the one asked about means what the settings say.
+ * Sends each text to an address of the operator: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; without
+ * one, a changed text means the action of the settings.
  */
 export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Evaluate {
   const url = new URL(address);
@@ -26,7 +26,7 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
       try {
         for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));
       } catch (error) {
-        asked.length = 0; // the answer is known: nothing more is asked about
+        asked.length = 0; // the outcome is known: the remaining texts are skipped
         throw error;
       }
     };

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 
-/** Bounds how many second tries a struggling provider is sent: a share of its requests of the last ten seconds, and always a few. */
+/** Limits the retries sent to a struggling provider: a share of its requests of the last ten seconds, with a fixed minimum. */
 export interface RetryBudget {
   asked(provider: string): void;
   has(provider: string): boolean;
@@ -19,7 +19,7 @@ interface Count {
   takenBefore: number;
 }
 
-/** @param share of the requests, 0 to 1; 1 switches the budget off */
+/** @param share of the requests, 0 to 1; 1 disables the budget */
 export function openRetryBudget(share: () => number, clock: Clock): RetryBudget {
   const counts = new Map<string, Count>();
   const countOf = (provider: string): Count => {

@@ -1,11 +1,11 @@
 import type { Clock } from '#kit/async/clock';
 import type { Events } from '#core/event';
 
-/** Answers in the memory of this process: another process, of this machine or another, has its own. What was not asked for longest goes first. */
+/** The response cache, in the memory of this process; other processes and machines have their own. The least recently used answers are evicted first. */
 export class ResponseCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #mostBytes: number;
-  /** In the order in which they were last asked for. */
+  /** In order of last use. */
   readonly #answers = new Map<string, CachedAnswer>();
   #bytes = 0;
 
@@ -18,7 +18,7 @@ export class ResponseCache {
     return this.#bytes;
   }
 
-  /** An answer that is not too old for who asks, nor for who had it kept. */
+  /** The cached answer, unless it is too old for this request or for the one that stored it. */
   find(name: string, ttlSeconds: number): readonly Events[] | undefined {
     const kept = this.#answers.get(name);
     if (!kept) return undefined;
@@ -51,7 +51,7 @@ export class ResponseCache {
 }
 
 interface CachedAnswer {
-  /** As text, so that its size is known. */
+  /** As text, so that the size is known. */
   readonly json: string;
   /** Monotonic milliseconds. */
   readonly at: number;
@@ -59,8 +59,8 @@ interface CachedAnswer {
 }
 
 const defaultBytes = 67_108_864;
-/** Bytes: a longer answer is not kept. */
+/** Bytes: a longer answer is not cached. */
 export const largestAnswer = 2_097_152;
 
-/** Two bytes a character at most, and what an entry takes besides. */
+/** At most two bytes per character, and the overhead of an entry. */
 const sizeOf = ({ json }: CachedAnswer) => json.length * 2 + 300;

@@ -8,11 +8,11 @@ import { promptSize } from '#core/measure';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Target } from '#core/target';
 
-/** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
+/** Most bytes and tokens per request: some 250,000 tokens of English, below OpenAI's limit of 300,000. */
 const partBytes = 750_000;
 const partTokens = 250_000;
 
-/** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
+/** Embeddings through the gateway. A request larger than providers accept is split into parts, which run in order. */
 export function embedding(generate: Generate<Call>): Embed {
   return async (call, context) => {
     let started: Started | undefined;
@@ -33,12 +33,12 @@ export function embedding(generate: Generate<Call>): Embed {
 
 type Head = Pick<Embedded, 'model' | 'ignored'>;
 
-/** A task and what it brought back; nothing where the answer was forwarded as it came. */
+/** A task and its vectors; none if the answer was forwarded unparsed. */
 interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }
 
-/** What a model reads of a call as text: each input, and behind it the title of the document that it is of. */
+/** The texts of a call that a model reads: each input, followed by the title of its document. */
 function textsOf({ inputs, purposes }: EmbedCall): readonly string[] {
   const texts: string[] = [];
   for (const [at, input] of inputs.entries()) {
@@ -49,7 +49,7 @@ function textsOf({ inputs, purposes }: EmbedCall): readonly string[] {
   return texts;
 }
 
-/** The call with other texts, in the order of `textsOf`; its bytes are no longer those of the client. */
+/** The call with its texts replaced, in the order of `textsOf`; the client's own bytes no longer apply. */
 function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
   const call = withoutPassthrough(changed);
   if (texts.length === 0) return call;
@@ -64,7 +64,7 @@ function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
   return { ...call, ...(inputs.length === 0 ? {} : { inputs }), ...(call.purposes ? { purposes } : {}) };
 }
 
-/** @param head what is known when the answer begins */
+/** @param head the head of the answer, known when it begins */
 function task(call: EmbedCall, head: () => Head): EmbedTask {
   const asking = (asked: EmbedCall) => ({
     ...common(asked),
@@ -112,7 +112,7 @@ const common = (call: EmbedCall) => ({
   unable: 'No provider here makes vectors for this model.',
 });
 
-/** Parts in order, each as large as providers take. */
+/** Splits a call into parts, in order, each as large as providers accept. */
 function split(call: EmbedCall): readonly EmbedCall[] {
   const starts: number[] = [];
   let room = 0;

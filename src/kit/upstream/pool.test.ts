@@ -106,7 +106,7 @@ test('an answer that comes faster than it is read has its reader wait for a turn
 
 describe('connecting', () => {
   const local = [{ address: '127.0.0.1', family: 4 }];
-  /** Asks a host by name; every name but `fine.test` is looked up for ever. */
+  /** Sends a request to a host by name; the lookup of every name but `fine.test` never ends. */
   async function named({ connectSeconds }: { connectSeconds: () => number }) {
     const stuck = { fine: false };
     const lookup: Lookup = (host, _options, then) => void (host === 'fine.test' && !stuck.fine && queueMicrotask(() => then(null, local)));
@@ -134,10 +134,10 @@ describe('connecting', () => {
     const { ask, stuck } = await named({ connectSeconds: () => seconds });
     const before = await ask('fine.test');
     stuck.fine = true;
-    clock.advance(4_000_000); // the address is forgotten
+    clock.advance(4_000_000); // the cached address expires
     seconds = 0.1;
     await expect(ask('fine.test')).rejects.toMatchObject({ problem: 'refused' });
-    expect((await before.take())!.length).toBeGreaterThan(0); // what was under way goes on
+    expect((await before.take())!.length).toBeGreaterThan(0); // a response in progress continues
     before.leave();
   });
 });

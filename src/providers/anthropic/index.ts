@@ -7,10 +7,10 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 
-/** The version of the wire that its dialect is written for. */
+/** The API version that the dialect implements. */
 const version = '2023-06-01';
 
-/** Anything that speaks Anthropic's messages wire. */
+/** Any provider with Anthropic's Messages API. */
 const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);

@@ -12,21 +12,21 @@ import { Work } from './schema/work.ts';
 import type { Sentence } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
-/** What is going to be said, before it is cut, paced and counted. */
+/** The content of an answer, before it is truncated, paced and counted. */
 export interface Answer {
-  /** Why, in a sentence for each step. */
+  /** The reasoning, one sentence per step. */
   readonly thoughts: readonly string[];
   readonly text: string;
-  /** There would be more to say. */
+  /** Whether the answer is incomplete. */
   readonly cut?: boolean;
   readonly uses: readonly Use[];
 }
 
 /**
- * The rules in their order; the first that applies answers. README.md says them in words.
+ * The rules in order; the first that applies answers. README.md describes them.
  *
- * @param variant chooses among wordings of the same answer
- * @throws Fault `invalid` for a schema that nothing satisfies and a tool that is not there
+ * @param variant selects among wordings of the same answer
+ * @throws Fault `invalid` for a schema that no value satisfies and for an unknown tool
  */
 export function answer(call: GenerateCall): (variant: number) => Answer {
   const asked = readAsked(call);
@@ -64,7 +64,7 @@ function wordsToRepeat({ message, orders }: Asked): string | undefined {
   return order === undefined ? undefined : toRepeat(order.replace(/^\s*always /i, ''));
 }
 
-/** What tools answered is the answer. */
+/** Answers with the tool results. */
 function toldBy({ results }: Asked): (variant: number) => Answer {
   return (variant) => {
     const lines = results.map((result) => {
@@ -119,7 +119,7 @@ function quoted(found: readonly Sentence[], variant: number): string {
   return `${phrase(from, variant)}“${shortened(best.text)}”`;
 }
 
-/** JSON in the form that is asked for: what the message brings ready-made, else made from the schema, else an object of what the message names. */
+/** JSON in the requested form: taken from the message, else made from the schema, else an object of the keys that the message names. */
 function written(call: GenerateCall, asked: Asked): string {
   const ready = readyMade(asked);
   let inWords: string | undefined;
@@ -139,7 +139,7 @@ function written(call: GenerateCall, asked: Asked): string {
   return made({ type: 'object', properties: Object.fromEntries(keys.map((key) => [key, {}])), required: keys }, 'output');
 }
 
-/** JSON that stands in the message, or that it asks to repeat. */
+/** JSON in the message, or JSON that it asks to repeat. */
 function readyMade({ message }: Asked): Json | undefined {
   const text = (toRepeat(message) ?? message).slice(0, 1 << 14);
   const [from, to] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))];
@@ -153,7 +153,7 @@ function readyMade({ message }: Asked): Json | undefined {
   return undefined;
 }
 
-/** The keys that a message wants: `with the keys "city" and "country"`, `fields: city, country`. */
+/** The requested keys of a message: `with the keys "city" and "country"`, `fields: city, country`. */
 function keysIn(message: string): string[] {
   const text = message.slice(-4000);
   const named = /(?:keys?|fields?|properties|property|members?|attributes?)(?: named| called)?[ :]{1,3}(?=["'`\p{L}_])/iu.exec(text);

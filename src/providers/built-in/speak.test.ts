@@ -8,7 +8,7 @@ import { callOf, contextOf } from './testing.ts';
 
 const tokens = await openTokens();
 
-/** A clock that stands still until it is asked to wait. */
+/** A clock whose time passes only while something waits for it. */
 function testClock(): Clock & { readonly waited: number[]; time: number } {
   const clock = {
     waited: [] as number[],

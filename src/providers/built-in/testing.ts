@@ -16,7 +16,7 @@ export function turn(role: Role, ...parts: (string | Part)[]): Turn {
   return { role, parts: parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)) };
 }
 
-/** A message, or a whole conversation. */
+/** A single message, or a whole conversation. */
 export function callOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
   const turns = typeof said === 'string' ? [turn('user', said)] : said;
   return { model: 'built-in', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {}, ...over };
@@ -62,7 +62,7 @@ export function tool(name: string, properties: JsonObject = {}, required = Objec
   return { type: 'function', name, parameters: { type: 'object', properties, required, additionalProperties: false } };
 }
 
-/** Made-up words, so that no answer can be there by accident. */
+/** Made-up words, which cannot be in an answer by accident. */
 export const word = fc
   .array(fc.constantFrom('ba', 'ko', 'zu', 'mi', 're', 'lo', 'ta', 'fe', 'gu', 'ni', 'vo', 'pa', 'xe', 'qua', 'dri'), { minLength: 3, maxLength: 4 })
   .map((syllables) => syllables.join(''));
@@ -70,7 +70,7 @@ export const words = fc.uniqueArray(word, { minLength: 1, maxLength: 6 }).map((a
 export const distinct = (count: number) => fc.uniqueArray(word, { minLength: count, maxLength: count });
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Holds for words drawn by chance. */
+/** Runs a property for random words. */
 export async function holds<Value>(values: fc.Arbitrary<Value>, check: (value: Value) => unknown, numRuns = 40): Promise<void> {
   await fc.assert(
     fc.asyncProperty(values, async (value) => {

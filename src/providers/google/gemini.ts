@@ -10,7 +10,7 @@ import { batchEmbed } from './embed-content.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 
-/** The Gemini API, and anything that speaks as it does: with keys, without regions. */
+/** The Gemini API and compatible servers: with keys, without regions. */
 const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
@@ -34,7 +34,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
   return { ...provider, needsContent: (part) => !isKnownThere(part, url) };
 };
 
-/** Of all addresses the interface takes those of its own files, and those of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
+/** The API accepts URLs only of its own files and of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
 function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
   const asked = URL.parse(url);
   return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));

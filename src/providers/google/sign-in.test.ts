@@ -4,7 +4,7 @@ import { renewed } from './sign-in.ts';
 
 const waits = new AbortController().signal;
 
-/** An office that gives tokens good for an hour, one after the other, when it is told to. */
+/** A token endpoint that issues tokens valid for an hour, one after the other, when told to. */
 function office() {
   const asked: { give: (value: string) => void; refuse: (error: Error) => void }[] = [];
   const fetchToken = () =>

@@ -22,7 +22,7 @@ import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
 
-/** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
+/** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
@@ -52,7 +52,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       sendRaw: (call, context) => sendRaw(operations, clock, call, context),
     });
   });
-  // The wire has addresses for images alone.
+  // The API accepts URLs only for images.
   return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
@@ -81,7 +81,7 @@ export const azureChat: ProviderModule = {
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
 
-/** As all providers generate, but for clients of the same wire, whose answers are passed through. */
+/** Generates like all providers, but passes answers through to clients of the same API. */
 async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const { response, request } = await attempt(endpoint, call, context);
   const { model, clock } = endpoint;
@@ -102,7 +102,7 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
   }
 }
 
-/** The bytes up to the end of the first line, and what came with them. */
+/** The bytes up to the end of the first line, with the rest of the same chunk. */
 async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
   let bytes: Uint8Array | undefined;
   try {

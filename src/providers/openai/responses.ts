@@ -9,7 +9,7 @@ import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
 
-/** Anything that speaks OpenAI's responses wire. Nothing is stored there: each request brings the whole conversation. */
+/** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);

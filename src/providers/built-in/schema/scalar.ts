@@ -3,28 +3,28 @@ import type { Findings } from '../findings.ts';
 import { formats, lengthOf, numberOf, type Schema } from './conforms.ts';
 import type { Work } from './work.ts';
 
-/** Where values come from. */
+/** The sources of values. */
 export interface Given {
   readonly findings: Findings;
-  /** What was asked: the value of a `query`, a `question`, a `prompt`. */
+  /** The question: the value of a `query`, a `question`, a `prompt`. */
   readonly asked: string;
-  /** What the answer would be in words: the value of an `answer`, a `summary`, a `text`. */
+  /** The answer in prose: the value of an `answer`, a `summary`, a `text`. */
   readonly said: () => string;
 }
 
-/** Where in the schema a value is made. */
+/** The place in the schema for which a value is made. */
 export interface SchemaPosition {
-  /** The name of the property that it is for. */
+  /** The name of the property. */
   readonly name: string;
   readonly path: string;
   readonly depth: number;
-  /** The references that lead here: none is followed twice. */
+  /** The references that lead here: each is followed only once. */
   readonly refs: readonly string[];
   /** Counts the attempts to make another value for the same schema. */
   readonly variant: number;
 }
 
-/** What the making of one value has at hand. */
+/** The context for making one value. */
 export interface Making {
   readonly given: Given;
   readonly work: Work;
@@ -34,7 +34,7 @@ export interface Making {
 
 const longestText = 1 << 16;
 
-/** One of an enumeration: the one the message gives the property or mentions, else the default, else the first. */
+/** A member of an enumeration: the one that the message gives for the property or mentions, else the default, else the first. */
 export function memberFor(schema: JsonObject, members: readonly Json[], endpoint: SchemaPosition, making: Making): Json | undefined {
   const { enum: _, ...others } = schema;
   const allowed = members.slice(0, 1000).filter((one) => making.is(others, one));
@@ -57,7 +57,7 @@ export function truthFor(schema: JsonObject, endpoint: SchemaPosition, { given }
   return (schema['default'] === true) !== (endpoint.variant % 2 === 1);
 }
 
-/** A number under the property's name, else the next one of the message that is allowed, else the default, an example, or the allowed one nearest to 0. */
+/** A number: the one with the property's name, else the next allowed one of the message, else the default, an example, or the allowed one nearest to 0. */
 export function numberFor(schema: JsonObject, whole: boolean, endpoint: SchemaPosition, making: Making): number | undefined {
   const fits = (value: unknown): value is number => Number.isFinite(value) && (!whole || Number.isInteger(value)) && making.is(schema, value as number);
   if (endpoint.variant === 0) {
@@ -76,7 +76,7 @@ export function numberFor(schema: JsonObject, whole: boolean, endpoint: SchemaPo
   return [first + endpoint.variant * apart, first - endpoint.variant * apart].find(fits) ?? making.fail(endpoint, 'it has too few numbers');
 }
 
-/** How far apart allowed numbers lie: multiples of 0.4 are whole every 2. */
+/** The distance between allowed numbers: multiples of 0.4 are integers every 2. */
 function stepOf(multiple: number | undefined, whole: boolean): number {
   if (multiple === undefined || multiple <= 0) return whole ? 1 : 0;
   if (!whole || Number.isInteger(multiple)) return multiple;
@@ -84,7 +84,7 @@ function stepOf(multiple: number | undefined, whole: boolean): number {
   return multiple;
 }
 
-/** A text under the property's name, of its format or out of the message; else the default, an example, one made from the pattern, or `unknown`. */
+/** A text: the one with the property's name, in its format or from the message; else the default, an example, one made from the pattern, or `unknown`. */
 export function textFor(schema: JsonObject, endpoint: SchemaPosition, making: Making): string | undefined {
   const shortest = lengthOf(schema, 'minLength') ?? 0;
   const longest = Math.min(lengthOf(schema, 'maxLength') ?? longestText, longestText);
@@ -130,7 +130,7 @@ const asks = /^(?:query|question|prompt|input|message|q|search|request|instructi
 const answers = /^(?:text|answer|response|reply|output|result|content|summary|explanation|description|reasoning|thought|body|comment)$/;
 const places = /^(?:city|town|place|location|country|region|state|destination|address|where|area)$/;
 
-/** Texts that the pattern allows, with more and more repetitions until they are long enough. */
+/** Texts that match the pattern, with increasing repetitions until they are long enough. */
 function patterned(schema: JsonObject, shortest: number, variant: number, { work }: Making): string[] {
   const pattern = typeof schema['pattern'] === 'string' ? work.pattern(schema['pattern']) : undefined;
   const found: string[] = [];

@@ -19,16 +19,17 @@ import {
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type SchemaPosition } from './scalar.ts';
 import { Work } from './work.ts';
 
-/** For all the values of one answer: 12,000 steps are 6 to 12 ms. */
+/** The work limit for all values of one answer: 12,000 steps are 6 to 12 ms. */
 export const stepsOfAnswer = 12_000;
 const deepest = 100;
 const tooMuch = 'it is too large or too entangled for the built-in model';
 
 /**
- * A value that conforms to a schema, made of what the message says where it says it: `city: Paris` for a property `city`, the next number for an integer, a mentioned word of
- * an enum; else the default, an example, or the smallest thing allowed. Optional members are there when the message names them (all of them where the schema requires none).
+ * Makes a value that conforms to a schema, from the message as far as possible: `city: Paris` for a property `city`, the next number for an integer, a
+ * mentioned member of an enum; else the default, an example, or the smallest allowed value. Optional members are present if the message names them (all of
+ * them if the schema requires none).
  *
- * @throws Fault `invalid` naming the place in the schema that nothing can satisfy
+ * @throws Fault `invalid` naming the place in the schema that no value satisfies
  */
 export function schemaValue(schema: JsonObject, given: Given, field: string, work = new Work(stepsOfAnswer)): Json {
   const maker = new ValueMaker(schema, given, work);
@@ -51,7 +52,7 @@ class ValueMaker implements Making {
     this.work = work;
   }
 
-  /** @returns undefined where nothing conforms; the first reason is kept as `trouble` */
+  /** @returns undefined if nothing conforms; the first reason is stored as `trouble` */
   make(schema: Schema, endpoint: SchemaPosition): Json | undefined {
     const before = this.trouble;
     const value = this.#made(schema, endpoint);
@@ -61,12 +62,12 @@ class ValueMaker implements Making {
     return value;
   }
 
-  /** A value is written out for every place where it stands: what lies in an object or a list that was made here was paid for there. */
+  /** Counts the size of a value, which is written out at each of its places. The content of objects and lists made here has already been counted. */
   #afford(value: Json): boolean {
     return typeof value === 'string' ? this.work.spend(value.length / 16) : this.work.spend(0);
   }
 
-  /** Whole values of the schema itself: a constant, a member of an enumeration. */
+  /** Literal values in the schema: a constant, a member of an enumeration. */
   #given(value: Json | undefined): Json | undefined {
     return value === undefined || value === null || typeof value !== 'object' || this.work.spend(spelled(value, this.work).length / 16) ? value : undefined;
   }
@@ -91,7 +92,7 @@ class ValueMaker implements Making {
     return this.fail(endpoint, 'its alternatives exclude each other');
   }
 
-  /** A schema with a reference means both: what it refers to and what stands beside it. */
+  /** A schema with a reference requires both the referenced schema and its own keywords. */
   #followed(schema: JsonObject, reference: string, endpoint: SchemaPosition): Json | undefined {
     const target = resolved(this.#root, reference, this.work);
     this.work.spend(reference.length / 16 + Object.keys(schema).length);
@@ -102,7 +103,7 @@ class ValueMaker implements Making {
     return this.make(whole, { ...endpoint, depth: endpoint.depth + 1, refs: [...endpoint.refs, reference] });
   }
 
-  /** `not` and keywords that are only checked may refuse the first value: a few others are tried. */
+  /** `not` and keywords that are only validated may reject the first value: a few others are tried. */
   #again(schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
     if (!('not' in schema) || endpoint.variant > 3) return undefined;
     return this.make(schema, { ...endpoint, variant: endpoint.variant + 1 });
@@ -171,7 +172,7 @@ class ValueMaker implements Making {
     return this.is(schema, items) ? items : this.fail(endpoint, 'no list has such items in such number');
   }
 
-  /** The items that the message enumerates under the name: `tags: red, green and blue`. */
+  /** The items with this label in the message: `tags: red, green and blue`. */
   #named(item: Schema, endpoint: SchemaPosition): Json[] {
     if (!isObject(item)) return [];
     const numeric = typesOf(item)?.some((type) => type === 'integer' || type === 'number');
@@ -209,7 +210,7 @@ class ValueMaker implements Making {
     return Object.fromEntries(entries);
   }
 
-  /** Does the message speak of a member that may be left out? */
+  /** Whether the message mentions an optional member. */
   #wanted(name: string, schema: Json | undefined): boolean {
     const { findings } = this.given;
     if (findings.labelled(name) !== undefined) return true;
@@ -217,7 +218,7 @@ class ValueMaker implements Making {
     return members.some((one) => one !== '' && this.work.spend(8 + one.length / 8) && findings.mentions(one));
   }
 
-  /** What may be left out is no trouble when it cannot be made. */
+  /** An optional member that cannot be made is omitted, without a fault. */
   #optional(add: () => boolean): void {
     const before = this.trouble;
     add();
@@ -234,7 +235,7 @@ class ValueMaker implements Making {
   }
 }
 
-/** A schema that combines others as one schema for each way to satisfy it, or nothing where it is plain. What may be null is so last. */
+/** The alternatives of a schema that combines others, each as one schema; undefined for a plain schema. Null comes last. */
 function choicesOf(schema: JsonObject, work: Work): Iterable<Schema> | undefined {
   for (const key of ['anyOf', 'oneOf']) if (Array.isArray(schema[key])) return branches(without(schema, key), schema[key], work);
   if (isSchema(schema['if'])) {
