@@ -5,7 +5,7 @@ import { isEmpty } from './json.ts';
 export type FieldOutcome = { readonly fate: 'carried' } | { readonly fate: 'translated' | 'ignored'; readonly note: string };
 
 /** The fields of a call by their chat completion names, each with a test of whether a call uses it. */
-const askedIn = {
+const usedIn = {
   temperature: ({ sampling }) => sampling.temperature !== undefined,
   top_p: ({ sampling }) => sampling.topP !== undefined,
   top_k: ({ sampling }) => sampling.topK !== undefined,
@@ -24,7 +24,7 @@ const askedIn = {
   reasoning_effort: ({ reasoning }) => reasoning?.effort !== undefined,
 } as const satisfies Record<string, (call: GenerateCall) => boolean>;
 
-export type Field = keyof typeof askedIn;
+export type Field = keyof typeof usedIn;
 
 /** The fields that a wire supports: one table, for the warnings of an answer and for clients that ask beforehand. */
 export interface FieldSupport {
@@ -48,13 +48,13 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
 }
 
 const none: string[] = [];
-const fieldNames = Object.keys(askedIn) as Field[];
+const fieldNames = Object.keys(usedIn) as Field[];
 
 /** The fields that a call uses and a target ignores, as `field: reason`. */
 export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonly string[] {
   let all: string[] = none;
   for (const name of fieldNames) {
-    if (fields[name].fate !== 'ignored' || !askedIn[name](call)) continue;
+    if (fields[name].fate !== 'ignored' || !usedIn[name](call)) continue;
     if (all === none) all = [];
     all.push(warning(name, fields[name]));
   }
@@ -79,6 +79,6 @@ export function outcomesOf(
   dialect: string,
   names: Readonly<Record<string, Field | undefined>>,
 ): Record<string, FieldOutcome> {
-  const isHeard = (name: string) => spoken === dialect || sisters?.[dialect]?.has(name) === true;
-  return Object.fromEntries(Object.entries(names).map(([name, field]) => [name, field ? fields[field] : isHeard(name) ? carried : ignored(absent)]));
+  const isUnderstood = (name: string) => spoken === dialect || sisters?.[dialect]?.has(name) === true;
+  return Object.fromEntries(Object.entries(names).map(([name, field]) => [name, field ? fields[field] : isUnderstood(name) ? carried : ignored(absent)]));
 }

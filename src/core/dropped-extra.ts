@@ -22,9 +22,9 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
 
 function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>): void {
   if (extra === undefined) return;
-  const heard = own(extra, dialect);
+  const understood = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect) continue;
-    for (const name in extra[other]) if (!name.startsWith('.') && !(name in heard)) names.add(name);
+    for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood)) names.add(name);
   }
 }

@@ -10,7 +10,7 @@ const usual: Readonly<Record<Effort, number>> = { none: 0, minimal: 256, low: 10
 /** Observations of an answer that did not complete. */
 export interface Seen {
   /** Output tokens received, and the thoughts among them. */
-  readonly said: number;
+  readonly output: number;
   readonly thought: number;
   /** Whether there was any sign of thinking. */
   readonly thinks: boolean;
@@ -26,7 +26,7 @@ export function hiddenThoughts(
   { reasoning, sampling }: GenerateCall,
   { abilities, limits }: Pick<Model, 'abilities' | 'limits'>,
   target: AnsweringTarget | undefined,
-  { said, thought, thinks, silent }: Seen,
+  { output, thought, thinks, silent }: Seen,
 ): number {
   if (target === undefined || target.thoughts === 'all') return 0;
   const showsAll = target.thoughts === undefined;
@@ -34,7 +34,7 @@ export function hiddenThoughts(
   const unasked = thinks || (showsAll && abilities?.includes('reasoning') === true) ? 'low' : 'none';
   const effort = reasoning ? (reasoning.effort ?? 'medium') : unasked;
   const candidates = sampling.candidates ?? 1;
-  const most = candidates * Math.min(sampling.maxTokens ?? Infinity, limits.output ?? Infinity) - said;
+  const most = candidates * Math.min(sampling.maxTokens ?? Infinity, limits.output ?? Infinity) - output;
   return Math.max(0, Math.floor(Math.min(usual[effort] * candidates - thought, most, silent * fastest)));
 }
 

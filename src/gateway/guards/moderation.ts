@@ -16,15 +16,15 @@ export interface ModerationDeps {
 
 /** Asks a model whether the texts are harmful: a moderation model through its own interface, a chat model by a prompt. One question covers all texts. */
 export function moderation({ model = '', action }: CheckSettings, { own, find }: ModerationDeps): Evaluate {
-  return async (texts, looking) => {
-    const said = texts.filter((text) => text.trim() !== '');
-    if (said.length === 0) return [];
-    const isHarmful = find(model)?.kind === 'moderation' ? await moderated(said, looking) : await judged(said, looking);
+  return async (texts, evaluation) => {
+    const nonEmpty = texts.filter((text) => text.trim() !== '');
+    if (nonEmpty.length === 0) return [];
+    const isHarmful = find(model)?.kind === 'moderation' ? await moderated(nonEmpty, evaluation) : await judged(nonEmpty, evaluation);
     return isHarmful ? [{ action: action === 'flag' ? 'flag' : 'deny' }] : [];
   };
 
   /** https://platform.openai.com/docs/api-reference/moderations */
-  async function moderated(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
+  async function moderated(texts: readonly string[], evaluation: EvaluationContext): Promise<boolean> {
     for (let at = 0; at < texts.length; at += mostInputs) {
       const input = texts.slice(at, at + mostInputs);
       const bytes = Buffer.from(JSON.stringify({ model, input }));
@@ -48,15 +48,15 @@ export function moderation({ model = '', action }: CheckSettings, { own, find }:
           },
           drained: () => Promise.resolve(),
         },
-        ownContext(looking),
+        ownContext(evaluation),
       );
       if (flaggedIn(parseJson(Buffer.concat(answer)))) return true;
     }
     return false;
   }
 
-  async function judged(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
-    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(looking)))).flat();
+  async function judged(texts: readonly string[], evaluation: EvaluationContext): Promise<boolean> {
+    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(evaluation)))).flat();
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // a refusal to judge counts as harmful
     const text = candidate?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';

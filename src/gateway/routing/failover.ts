@@ -44,7 +44,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
       const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
       context.progress.attempts.push(attempt);
       context.progress.target = target;
-      budget.asked(target.provider);
+      budget.sent(target.provider);
       const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
       const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
       const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
@@ -54,7 +54,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
       let spoken = false;
       let judged = false;
       try {
-        for await (const events of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+        for await (const events of answerOf(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
           if (!spoken && !events.some((event) => speaks(event) || event.type === 'finished')) {
             held.push(...events);
             continue;
@@ -97,7 +97,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
 }
 
 /** A conversation is answered by the target's `generate`; a task has a function of its own for it. */
-function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
+function answerOf(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 

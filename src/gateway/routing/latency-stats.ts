@@ -32,9 +32,9 @@ interface Speed extends Experience {
   /** The most recent users, the latest last. */
   readonly byUser: Map<number, Experience>;
   /** The last result or probe, monotonic milliseconds. */
-  heardAt: number;
+  lastAt: number;
   /** Number of results, successful or not. */
-  heard: number;
+  results: number;
   /** A probe is in progress that decides whether it is still an outlier. */
   probed: boolean;
 }
@@ -68,16 +68,16 @@ export function openLatencyStats(clock: Clock): LatencyStats {
     let speed = known.get(name);
     if (!speed) {
       if (known.size >= mostNames) known.clear();
-      speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false };
+      speed = { byUser: new Map(), successRate: 1, lastAt: 0, results: 0, probed: false };
       if (name.length <= longestName) known.set(name, speed);
     }
-    speed.heardAt = clock.monotonic();
-    speed.heard++;
+    speed.lastAt = clock.monotonic();
+    speed.results++;
     return speed;
   };
   const rank = (name: string, now: number): number => {
     const speed = known.get(name);
-    if (!speed || now - speed.heardAt > freshMilliseconds) return -1;
+    if (!speed || now - speed.lastAt > freshMilliseconds) return -1;
     return speed.latencyMs ?? Infinity;
   };
   return {
@@ -117,7 +117,7 @@ export function openLatencyStats(clock: Clock): LatencyStats {
       const poor: { readonly name: string; readonly badness: number }[] = [];
       for (const { name } of targets) {
         const speed = known.get(name);
-        if (!speed || speed.heard < enoughCalls) continue;
+        if (!speed || speed.results < enoughCalls) continue;
         if (speed.successRate < poorRate) poor.push({ name, badness: 1 / speed.successRate });
         else if (speed.latencyMs !== undefined && speed.latencyMs > slowMilliseconds && isSlow(name, speed.latencyMs, targets)) poor.push({ name, badness: 1 });
       }
@@ -127,8 +127,8 @@ export function openLatencyStats(clock: Clock): LatencyStats {
     },
     mayReturn(name) {
       const speed = known.get(name);
-      if (!speed || clock.monotonic() - speed.heardAt < asideMilliseconds) return false;
-      speed.heardAt = clock.monotonic();
+      if (!speed || clock.monotonic() - speed.lastAt < asideMilliseconds) return false;
+      speed.lastAt = clock.monotonic();
       return (speed.probed = true);
     },
   };

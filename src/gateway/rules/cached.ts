@@ -36,9 +36,9 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
     const decoded = withoutPassthrough(call);
     const name = nameOf(decoded, context);
     const cache = answers(); // an answer in progress when the settings change goes to the old cache, which later requests do not read
-    const kept = cache.find(name, ttl);
-    context.progress.cache = kept ? 'hit' : 'miss';
-    return kept ? replayed(kept)(decoded, context) : keeping(decoded, context, (answer) => cache.keep(name, answer, ttl));
+    const found = cache.find(name, ttl);
+    context.progress.cache = found ? 'hit' : 'miss';
+    return found ? replayed(found)(decoded, context) : keeping(decoded, context, (answer) => cache.keep(name, answer, ttl));
   };
 
   async function* keeping(call: Conversation, context: Context, keep: (answer: readonly Events[]) => void): AsyncGenerator<Events> {
@@ -59,9 +59,9 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
 }
 
 /** The cache key: everything that an answer depends on, the user first. */
-function nameOf({ stream: _, route, ...asked }: Conversation, { caller, headers, strict }: Context): string {
+function nameOf({ stream: _, route, ...fields }: Conversation, { caller, headers, strict }: Context): string {
   return createHash('sha256')
-    .update(JSON.stringify([caller.userId, strict, headers, route.name, asked]))
+    .update(JSON.stringify([caller.userId, strict, headers, route.name, fields]))
     .digest('base64');
 }
 

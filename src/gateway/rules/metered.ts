@@ -278,7 +278,7 @@ class Meter {
     const { route, ...call } = this.#call;
     if (!isConversation(call)) return 0;
     const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
-    const seen = { said: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
+    const seen = { output: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
     return hiddenThoughts(call, route, this.#context.progress.target, seen);
   }
 

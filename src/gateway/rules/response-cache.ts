@@ -20,33 +20,33 @@ export class ResponseCache {
 
   /** The cached answer, unless it is too old for this request or for the one that stored it. */
   find(name: string, ttlSeconds: number): readonly Events[] | undefined {
-    const kept = this.#answers.get(name);
-    if (!kept) return undefined;
-    const age = this.#clock.monotonic() - kept.at;
-    if (age >= kept.ttlSeconds * 1000) this.#drop(name, kept);
-    if (age >= Math.min(ttlSeconds, kept.ttlSeconds) * 1000) return undefined;
+    const entry = this.#answers.get(name);
+    if (!entry) return undefined;
+    const age = this.#clock.monotonic() - entry.at;
+    if (age >= entry.ttlSeconds * 1000) this.#drop(name, entry);
+    if (age >= Math.min(ttlSeconds, entry.ttlSeconds) * 1000) return undefined;
     this.#answers.delete(name);
-    this.#answers.set(name, kept);
-    return JSON.parse(kept.json) as readonly Events[];
+    this.#answers.set(name, entry);
+    return JSON.parse(entry.json) as readonly Events[];
   }
 
-  keep(name: string, said: readonly Events[], ttlSeconds: number): void {
-    const json = JSON.stringify(said);
-    const kept = { json, at: this.#clock.monotonic(), ttlSeconds };
-    if (sizeOf(kept) > largestAnswer) return;
+  keep(name: string, events: readonly Events[], ttlSeconds: number): void {
+    const json = JSON.stringify(events);
+    const entry = { json, at: this.#clock.monotonic(), ttlSeconds };
+    if (sizeOf(entry) > largestAnswer) return;
     const old = this.#answers.get(name);
     if (old) this.#drop(name, old);
-    this.#answers.set(name, kept);
-    this.#bytes += sizeOf(kept);
+    this.#answers.set(name, entry);
+    this.#bytes += sizeOf(entry);
     for (const [oldest, one] of this.#answers) {
       if (this.#bytes <= this.#mostBytes) break;
       this.#drop(oldest, one);
     }
   }
 
-  #drop(name: string, kept: CachedAnswer): void {
+  #drop(name: string, entry: CachedAnswer): void {
     this.#answers.delete(name);
-    this.#bytes -= sizeOf(kept);
+    this.#bytes -= sizeOf(entry);
   }
 }
 

@@ -70,11 +70,11 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const name = isNamed(webSearchName) ? `gateway_${webSearchName}` : webSearchName;
     const toolChoice: ToolChoice | undefined = isDemanded && choice?.type === 'tool' ? { type: 'tool', name } : choice;
     const { toolChoice: _, ...bare } = call;
-    const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
+    const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0)
       throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
-    return inSteps(context.progress, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
+    return inSteps(context.progress, answered({ ...deps, engine, search, ignored }, inner, request, name, context));
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
@@ -103,12 +103,12 @@ interface Searcher extends Omit<SearchingDeps, 'engine'> {
 async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
   const { rounds, ignored } = searcher;
   const sources: Source[] = [];
-  let asked = call;
+  let request = call;
   let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
   let usage: Usage | undefined;
   for (let at = 0; ; at++) {
     const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);
-    for await (const events of inner(asked, { ...context, step: stepOf(context.step, rounds, at) })) {
+    for await (const events of inner(request, { ...context, step: stepOf(context.step, rounds, at) })) {
       const out: GenerateEvent[] = [];
       for (const event of events) out.push(...round.take(event));
       if (out.length > 0) yield out;
@@ -130,9 +130,13 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
       else results.push(yield* searched(searcher, search, query, sources, context));
     }
     context.signal.throwIfAborted(); // the client has disconnected: no further round
-    const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
-    const { toolChoice: _, ...free } = asked; // the client's forced choice has been met
-    asked = { ...free, turns };
+    const turns: readonly Turn[] = [
+      ...request.turns,
+      { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] },
+      { role: 'user', parts: results },
+    ];
+    const { toolChoice: _, ...free } = request; // the client's forced choice has been met
+    request = { ...free, turns };
   }
 }
 

@@ -18,14 +18,14 @@ export function embedding(generate: Generate<Call>): Embed {
     let started: Started | undefined;
     const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
     const parts = split(call).map((part) => task(part, head));
-    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
+    const request = parts.length === 1 ? parts[0]! : whole(call, parts);
     let usage: Usage | undefined;
-    for await (const said of generate(asked, context))
-      for (const event of said) {
+    for await (const events of generate(request, context))
+      for (const event of events) {
         if (event.type === 'started') started = event;
         if (event.type === 'usage') usage = event.usage;
       }
-    const { fixed, bytes } = promptSize(asked);
+    const { fixed, bytes } = promptSize(request);
     const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
     return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
   };
@@ -66,26 +66,26 @@ function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
 
 /** @param head the head of the answer, known when it begins */
 function task(call: EmbedCall, head: () => Head): EmbedTask {
-  const asking = (asked: EmbedCall) => ({
-    ...common(asked),
+  const partOf = (current: EmbedCall) => ({
+    ...common(current),
     async *ask(target: Target, context: TargetContext): AsyncGenerator<Events> {
-      const { model, ignored, usage, answer } = await target.embed!(asked, context);
+      const { model, ignored, usage, answer } = await target.embed!(current, context);
       const passing = 'pass' in answer ? answer : undefined;
       try {
         yield [
           { type: 'started', model, ignored },
           { type: 'passed', tokens: 0 },
         ];
-        if (passing) asked.passthrough!.open(head());
-        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, asked.encoding));
-        const told = passing ? await passing.pass(asked.passthrough!) : usage;
-        if (told) yield [{ type: 'usage', usage: told }];
+        if (passing) current.passthrough!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
+        const reported = passing ? await passing.pass(current.passthrough!) : usage;
+        if (reported) yield [{ type: 'usage', usage: reported }];
       } finally {
         passing?.leave();
       }
     },
   });
-  const made: EmbedTask = { ...asking(call), vectors: [], withTexts: (texts) => asking(withTexts(call, texts)) };
+  const made: EmbedTask = { ...partOf(call), vectors: [], withTexts: (texts) => partOf(withTexts(call, texts)) };
   return made;
 }
 

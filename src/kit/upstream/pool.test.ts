@@ -23,8 +23,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const asked = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
-const post = () => upstreams.post({ ...asked, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
+const baseRequest = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
+const post = () => upstreams.post({ ...baseRequest, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
 
 test('an answer that we do not read is not called silent; one that says no more after that is', async () => {
   const response = await post();
@@ -112,7 +112,7 @@ describe('connecting', () => {
     const lookup: Lookup = (host, _options, then) => void (host === 'fine.test' && !stuck.fine && queueMicrotask(() => then(null, local)));
     const own = openUpstreams({ clock, connectSeconds, proxy: '', noProxy: '', lookup });
     onTestFinished(() => own.close());
-    const ask = (host: string) => own.post({ ...asked, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
+    const ask = (host: string) => own.post({ ...baseRequest, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
     return { ask, stuck };
   }
 

@@ -25,8 +25,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     ...headers,
   });
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor), quirks: knownQuirks<Quirks>(clock), address: () => address };
-  const asked = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   return oneTarget(probes, (model, mostTokens) => {
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens } });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });

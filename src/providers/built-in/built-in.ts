@@ -95,10 +95,10 @@ function unhonoured(call: GenerateCall): readonly string[] {
   const { sampling, tools } = call;
   const { temperature, topP, candidates = 1, stop = [] } = sampling;
   const { temperature: _, topP: __, ...others } = sampling;
-  const asked = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
+  const effective = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
     ...droppedExtra(call, support.dialect).map((name) => `${name}: the built-in model does not have this field`),
-    ...ignoredIn({ ...call, sampling: asked }, support),
+    ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
     ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', support)] : []),

@@ -64,7 +64,7 @@ async function mean(text: string, read: Read): Promise<Float32Array> {
   const sum = new Float32Array(sentenceDimensions);
   for (let at = 0; at < text.length; at += pieceCharacters) {
     const vector = await read(text.slice(at, at + pieceCharacters));
-    for (let endpoint = 0; endpoint < sum.length; endpoint++) sum[endpoint]! += vector[endpoint]!;
+    for (let index = 0; index < sum.length; index++) sum[index]! += vector[index]!;
   }
   return sum;
 }

@@ -9,7 +9,7 @@ export interface Findings {
   /** The items with this label: `tags: red, green and blue`. */
   listed(name: string): string[];
   /** The next unused text: quoted, else a name, else the object of `in`, `for`, `at`; for a place such an object first. */
-  text(endpoint: boolean, accept: (value: string) => boolean): string | undefined;
+  text(isPlace: boolean, accept: (value: string) => boolean): string | undefined;
   /** The first text in a well-known format. */
   formed(format: string): string | undefined;
 }
@@ -56,8 +56,8 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
       const at = numbers.findIndex((one) => accept(one.value));
       return at < 0 ? undefined : numbers.splice(at, 1)[0]!.value;
     },
-    text(endpoint, accept) {
-      const found = (endpoint ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
+    text(isPlace, accept) {
+      const found = (isPlace ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
       if (found !== undefined) taken.add(found);
       return found;
     },

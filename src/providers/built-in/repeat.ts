@@ -54,8 +54,8 @@ function orderAt(message: string, start: number): string | undefined {
 
   const adverb = take(plain, message, after);
   const line = message.slice(after + adverb.length).split('\n', 1)[0]!;
-  const asked = /(?:can|could|would|will) you /i.test(found[0]);
-  const rest = (asked ? line.replace(/[?？]\s{0,4}$/, '') : line).replace(howLong, '').trim();
+  const isQuestion = /(?:can|could|would|will) you /i.test(found[0]);
+  const rest = (isQuestion ? line.replace(/[?？]\s{0,4}$/, '') : line).replace(howLong, '').trim();
   if (rest === '' || vague.test(rest)) return undefined;
   if (speaks && !/^[:,.!?)]/.test(rest)) return rest;
   if (!/^ with/i.test(adverb) && !/exactly|verbatim|only|just/i.test(adverb)) return undefined;

@@ -34,9 +34,9 @@ export function sentencesOf(text: string, by: Role): Sentence[] {
     const skipped = open?.[0].length ?? label.exec(line.slice(0, 40))?.[0].length ?? 0;
     for (const [start, stop] of ends(line, skipped)) {
       const raw = line.slice(start, stop);
-      const said = raw.trim().replace(/<\/[a-z]{1,20}>$/i, '');
+      const trimmed = raw.trim().replace(/<\/[a-z]{1,20}>$/i, '');
       const at = from + start + raw.length - raw.trimStart().length;
-      if (/[\p{L}\p{N}]/u.test(said)) sentences.push({ text: said, by, from: at, to: from + stop, ...(passage === undefined ? {} : { passage }) });
+      if (/[\p{L}\p{N}]/u.test(trimmed)) sentences.push({ text: trimmed, by, from: at, to: from + stop, ...(passage === undefined ? {} : { passage }) });
     }
     from = end + 1;
   }

@@ -98,15 +98,15 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
   if (left < 1) return void (yield finished('length'));
 
   const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
-  const said = split(text);
+  const pieces = split(text);
   let from = 0;
-  for (const { text: word, count } of grouped(said.slice(0, left))) {
+  for (const { text: word, count } of grouped(pieces.slice(0, left))) {
     spend(count);
-    const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(said.slice(from, from + count), from, logprobs) };
+    const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(pieces.slice(from, from + count), from, logprobs) };
     from += count;
     yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
   }
-  if (from < said.length) return void (yield finished('length'));
+  if (from < pieces.length) return void (yield finished('length'));
   if (stopped) return void (yield finished('stop'));
   if (answer.cut || answer.text.length > longest) return void (yield finished('length'));
 
@@ -148,6 +148,6 @@ function* grouped(tokens: readonly string[]): Generator<{ text: string; count: n
 
 /** The text before the first stop sequence in it. */
 function untilStop(text: string, stop: readonly string[]): { text: string; stopped: boolean } {
-  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((endpoint) => endpoint >= 0);
+  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((index) => index >= 0);
   return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true };
 }

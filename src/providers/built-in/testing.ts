@@ -17,8 +17,8 @@ export function turn(role: Role, ...parts: (string | Part)[]): Turn {
 }
 
 /** A single message, or a whole conversation. */
-export function callOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
-  const turns = typeof said === 'string' ? [turn('user', said)] : said;
+export function callOf(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
+  const turns = typeof input === 'string' ? [turn('user', input)] : input;
   return { model: 'built-in', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {}, ...over };
 }
 
@@ -43,18 +43,18 @@ export async function eventsOf(call: GenerateCall, context = contextOf()): Promi
   return (await Array.fromAsync(target.generate(call, context))).flat();
 }
 
-export async function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
-  return fold(await eventsOf(callOf(said, over)));
+export async function ask(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
+  return fold(await eventsOf(callOf(input, over)));
 }
 
 /** The text of the first candidate. */
-export async function textOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<string> {
-  return (await ask(said, over)).candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+export async function textOf(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<string> {
+  return (await ask(input, over)).candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** The tools that the first candidate calls, with their arguments. */
-export async function usesOf(said: string | readonly Turn[], over: Partial<GenerateCall>): Promise<[string, unknown][]> {
-  const { parts } = (await ask(said, over)).candidates[0]!;
+export async function usesOf(input: string | readonly Turn[], over: Partial<GenerateCall>): Promise<[string, unknown][]> {
+  const { parts } = (await ask(input, over)).candidates[0]!;
   return parts.flatMap((part): [string, unknown][] => (part.type === 'tool-call' ? [[part.name, part.custom ? part.json : JSON.parse(part.json)]] : []));
 }
 

@@ -110,7 +110,7 @@ function use(tool: Usable, message: string, call: GenerateCall, work: Work): Use
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
     name: tool.name,
-    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field, work)),
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), question: message, prose: () => message }, field, work)),
     custom: false,
   };
 }

@@ -46,7 +46,7 @@ export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, con
   const ignored = call.user === undefined ? [] : ['user: this API has no such field'];
   if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
   const batches = inBatches(textsOf(call), endpoint.embedding.most);
-  const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));
+  const answers = await inParallel(batches, (batch) => embedBatch(endpoint, call, batch, context));
   const counts = answers.map(({ tokens }) => tokens);
   const isCounted = counts.every((tokens) => tokens !== undefined);
   return {
@@ -106,7 +106,7 @@ function inBatches(texts: readonly string[], most: EmbedOperation['most']): read
   return batches;
 }
 
-async function asked(endpoint: EmbedEndpoint, call: EmbedCall, { from, texts }: Batch, context: TargetContext): Promise<Vectors> {
+async function embedBatch(endpoint: EmbedEndpoint, call: EmbedCall, { from, texts }: Batch, context: TargetContext): Promise<Vectors> {
   const { embedding, model } = endpoint;
   const body = JSON.stringify(embedding.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
   const { response } = await attempt(endpoint, { operation: embedding.name, body, ignored: [] }, context);

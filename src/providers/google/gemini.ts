@@ -25,8 +25,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     quirks: knownQuirks<Quirks>(clock),
     embedding: batchEmbed,
   };
-  const asked = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => signedWith(key) }));
+  const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));
   const provider = oneTarget(probes, (model) => {
     const word = inPath(model.replace(/^models\//, ''));
     return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
@@ -36,8 +36,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
 
 /** The API accepts URLs only of its own files and of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
 function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
-  const asked = URL.parse(url);
-  return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));
+  const parsedUrl = URL.parse(url);
+  return parsedUrl !== null && (parsedUrl.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(parsedUrl.hostname));
 }
 
 const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';

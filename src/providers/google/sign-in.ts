@@ -25,7 +25,7 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** One renewal is shared by all callers that wait, and none of them can cancel it for the others. */
 export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
-  let kept: { readonly token: Token; readonly at: number } | undefined;
+  let current: { readonly token: Token; readonly at: number } | undefined;
   let renewing: Promise<Token> | undefined;
 
   const renew = (): Promise<Token> => (renewing ??= renewal());
@@ -34,7 +34,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
     const cancel = clock.after(longestMilliseconds, () => controller.abort(new Fault('upstream-failed', notRenewed)));
     return fetchToken(controller.signal)
       .then((token) => {
-        kept = { token, at: clock.monotonic() };
+        current = { token, at: clock.monotonic() };
         return token;
       })
       .catch((error: unknown) => {
@@ -48,8 +48,8 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
 
   return {
     async headers(signal) {
-      if (kept) {
-        const { token, at } = kept;
+      if (current) {
+        const { token, at } = current;
         const left = token.seconds - (clock.monotonic() - at) / 1000;
         if (left > leastSeconds) {
           if (left < Math.min(renewSeconds, token.seconds / 4)) renew().catch(() => {}); // a failure is reported to the next caller that needs the token
@@ -59,7 +59,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
       return bearer((await orAborted(renew(), signal)).value);
     },
     refused() {
-      kept = undefined; // it may have been revoked
+      current = undefined; // it may have been revoked
     },
   };
 }

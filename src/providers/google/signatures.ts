@@ -16,17 +16,17 @@ const entryBytes = 200;
 const sizeOf = (id: string, signature: string) => 2 * (id.length + signature.length) + entryBytes;
 
 export function openSignatures(dialect: string): Signatures {
-  const kept = new Map<string, string>();
+  const stored = new Map<string, string>();
   let size = 0;
   const keep = (id: string, signature: string) => {
-    const before = kept.get(id);
+    const before = stored.get(id);
     size += sizeOf(id, signature) - (before === undefined ? 0 : sizeOf(id, before));
-    kept.set(id, signature);
+    stored.set(id, signature);
     if (size <= room) return;
     // Evicts a tenth at a time, since iterating over a Map passes over the deleted entries at its front each time.
-    for (const [other, old] of kept) {
+    for (const [other, old] of stored) {
       if (size <= room * 0.9) break;
-      kept.delete(other);
+      stored.delete(other);
       size -= sizeOf(other, old);
     }
   };
@@ -37,7 +37,7 @@ export function openSignatures(dialect: string): Signatures {
         if (event.type === 'tool-call' && typeof signature === 'string' && sizeOf(event.id, signature) <= room / 8) keep(event.id, signature);
       }
     },
-    of: (id) => kept.get(id),
+    of: (id) => stored.get(id),
   };
 }
 

@@ -63,8 +63,8 @@ const seconds = (clock: Clock) => Math.floor(clock.now() / 1000);
 
 /** https://www.rfc-editor.org/rfc/rfc7519 */
 function signed(header: object, claims: object, key: string): string {
-  const said = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-  return `${said}.${createSign('RSA-SHA256').update(said).sign(key, 'base64url')}`;
+  const content = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${content}.${createSign('RSA-SHA256').update(content).sign(key, 'base64url')}`;
 }
 
 async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: TokenDeps): Promise<Token> {
@@ -89,11 +89,11 @@ const mostBytes = 65_536;
 
 function tokenIn(status: number, bytes: Uint8Array): Token {
   if (status !== 200) throw new Error(`The token endpoint answered ${status}.`);
-  const said: unknown = parseJson(bytes);
-  const value = isObject(said) ? textOf(said['access_token']) : '';
+  const reply: unknown = parseJson(bytes);
+  const value = isObject(reply) ? textOf(reply['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
-  const told = isObject(said) ? said['expires_in'] : undefined;
-  return { value, seconds: typeof told === 'number' && told > 0 ? told : 300 };
+  const lifetime = isObject(reply) ? reply['expires_in'] : undefined;
+  return { value, seconds: typeof lifetime === 'number' && lifetime > 0 ? lifetime : 300 };
 }
 
 /** The file in which `gcloud` stores the credentials of a developer. */

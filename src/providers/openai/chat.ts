@@ -32,8 +32,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const quirks = knownQuirks<Quirks>(clock);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
-  const asked = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),

@@ -19,8 +19,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor), quirks: knownQuirks<Quirks>(clock), address: () => address };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
-  const asked = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint = generateEndpoint(responses, { ...shared, model });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });

@@ -35,7 +35,7 @@ export function probe(question: Question): Probe {
     ...(credential === undefined ? {} : { credential }),
     async ask(signal) {
       try {
-        return await asked(question, signal);
+        return await sendProbe(question, signal);
       } catch (error) {
         return { state: 'failed', says: whyNot(error) };
       }
@@ -46,7 +46,7 @@ export function probe(question: Question): Probe {
 /** Failover's deadlines do not apply: the signal ends the probe. */
 const patience = { headSeconds: 60, quietSeconds: 60 };
 
-async function asked({ upstreams, clock, url, path, headers, body, refusal }: Question, signal: AbortSignal): Promise<Probed> {
+async function sendProbe({ upstreams, clock, url, path, headers, body, refusal }: Question, signal: AbortSignal): Promise<Probed> {
   const signedIn = await headers(signal);
   const startedAt = clock.monotonic();
   const request = { url, path, headers: { 'accept-encoding': 'identity', ...signedIn }, signal, ...patience };
@@ -55,8 +55,8 @@ async function asked({ upstreams, clock, url, path, headers, body, refusal }: Qu
     const milliseconds = clock.monotonic() - startedAt;
     const date = Date.parse(response.headers.date ?? '');
     const { status } = response;
-    const said = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
-    return { ...judged(status, said), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
+    const fault = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
+    return { ...judged(status, fault), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
   } finally {
     response.leave();
   }

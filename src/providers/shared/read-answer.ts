@@ -37,13 +37,13 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
 
 /** The events of these lines, yielded together. Events before a malformed line are yielded before its fault is thrown. */
 function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Events> {
-  const said: GenerateEvent[] = [];
+  const events: GenerateEvent[] = [];
   try {
-    for (const line of lines) said.push(...frames.decode(line));
+    for (const line of lines) events.push(...frames.decode(line));
   } finally {
-    if (said.some(speaks)) awaiting.spoke();
+    if (events.some(speaks)) awaiting.spoke();
     awaiting.ends(frames.mayEnd());
-    if (said.length > 0) yield said;
+    if (events.length > 0) yield events;
   }
 }
 

@@ -120,17 +120,17 @@ class Search {
       live.push(0);
       let steps = 1;
       while (live.length > 0) {
-        const endpoint = live.pop()!;
-        if (this.#reached[endpoint] === this.#turn) continue;
-        this.#reached[endpoint] = this.#turn;
-        const state = this.#program[endpoint]!;
+        const index = live.pop()!;
+        if (this.#reached[index] === this.#turn) continue;
+        this.#reached[index] = this.#turn;
+        const state = this.#program[index]!;
         steps++;
         if (state.type === 'match') return true;
         if (state.type === 'fork') live.push(state.a, state.b);
         else if (state.type === 'one') {
           steps += state.weight;
-          if (point !== '' && state.is(point)) next.push(endpoint + 1);
-        } else if (state.type === 'start' ? at === 0 : point === '') live.push(endpoint + 1);
+          if (point !== '' && state.is(point)) next.push(index + 1);
+        } else if (state.type === 'start' ? at === 0 : point === '') live.push(index + 1);
       }
       if (!work.spend(steps / 16)) return false;
       [live, next] = [next, live];

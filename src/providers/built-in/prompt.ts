@@ -3,7 +3,7 @@ import type { MediaPart, Part, ToolResultPart, Turn } from '#core/conversation';
 import { sentencesOf, type Sentence } from './sentences.ts';
 
 /** The input of the rules: the user's last message and its context. */
-export interface Asked {
+export interface Prompt {
   /** The first 64 KB of the text of the user's last turn. */
   readonly message: string;
   /** Whether the text is longer than that. */
@@ -27,7 +27,7 @@ export const most = 1 << 16;
 /** Most parts that are read. */
 const mostParts = 10_000;
 
-export function readAsked(call: GenerateCall): Asked {
+export function readPrompt(call: GenerateCall): Prompt {
   const lastModel = call.turns.findLastIndex((turn) => turn.role === 'model');
   const last = call.turns.findLastIndex((turn) => turn.role === 'user' && turn.parts.some((part) => part.type === 'text' || part.type === 'media'));
   const turn = call.turns[last] ?? call.turns.at(-1);
@@ -76,9 +76,9 @@ function earlier(turns: readonly Turn[], room: number): Sentence[] {
   let left = room;
   let parts = mostParts;
   for (let at = turns.length - 1; at >= 0 && left > 0 && parts > 0; at--) {
-    const { role, parts: said } = turns[at]!;
-    for (let endpoint = said.length - 1; endpoint >= 0 && left > 0 && parts > 0; endpoint--, parts--) {
-      for (const text of texts(said[endpoint]!)) {
+    const { role, parts: turnParts } = turns[at]!;
+    for (let index = turnParts.length - 1; index >= 0 && left > 0 && parts > 0; index--, parts--) {
+      for (const text of texts(turnParts[index]!)) {
         const considered = text.slice(-left);
         left -= considered.length;
         found.push(sentencesOf(considered, role));
@@ -98,8 +98,8 @@ function questionOf(message: string): { question: string; rest: string } {
   let end = 0;
   for (const { index, 0: label } of message.matchAll(/^[ \t]{0,8}(?:question|query|q)[ \t]{0,4}:/gim)) end = index + label.length;
   if (end > 0) return { question: message.slice(end).trim(), rest: message.slice(0, 1 + message.lastIndexOf('\n', end - 1)) };
-  const asked = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
-  if (asked) return { question: asked.text, rest: message.slice(0, asked.from) + '\n' + message.slice(asked.to) };
+  const lastQuestion = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
+  if (lastQuestion) return { question: lastQuestion.text, rest: message.slice(0, lastQuestion.from) + '\n' + message.slice(lastQuestion.to) };
   const paragraph = message.trimEnd().lastIndexOf('\n\n');
   return { question: message.slice(paragraph + 1).trim(), rest: paragraph < 0 ? '' : message.slice(0, paragraph) };
 }
