@@ -1,21 +1,21 @@
-/** Who changes something, as the audit trail names them. */
+/** The actor of a change, as the audit trail names it. */
 export interface Actor {
-  /** 0: whoever works on the machine itself. */
+  /** 0: the operator on the machine itself. */
   readonly userId: number;
   readonly keyId: number;
-  /** Null where it was done without a request, and so from no address. */
+  /** Null for a change made without a request, which has no client address. */
   readonly requestId: string | null;
   readonly address: string | null;
 }
 
-/** A change that an administrator made. */
+/** A change made by an administrator. */
 export interface AuditEvent {
   readonly by: Actor;
-  /** The kind of thing and what was done to it: `user.change`. */
+  /** The kind of object and the action: `user.change`. */
   readonly action: `${string}.${string}`;
   readonly target: { readonly kind: string; readonly id: string | number | null };
-  /** As administrators are shown it, so without secrets; absent: it was not there. */
+  /** The state before the change, as shown to administrators, so without secrets; absent: the object did not exist. */
   readonly before?: object | undefined;
-  /** Absent: it is gone. */
+  /** The state after the change; absent: the object was deleted. */
   readonly after?: object | undefined;
 }

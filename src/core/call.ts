@@ -3,7 +3,7 @@ import type { Extra, JsonObject } from './json.ts';
 import type { Tool, ToolChoice, Turn } from './conversation.ts';
 import type { Passthrough } from './passthrough.ts';
 
-/** A request for text in no dialect: what was asked, as the client asked it. A member the client did not send is absent. */
+/** A request for text in no dialect, with the values the client sent. A member the client did not send is absent. */
 export interface GenerateCall {
   /** Name of the dialect that the client spoke; absent in calls that the gateway makes itself. */
   readonly dialect?: string;
@@ -18,7 +18,7 @@ export interface GenerateCall {
   readonly reasoning?: Reasoning;
   readonly stream: boolean;
   readonly extra: Extra;
-  /** Present where the client's bytes may go through unread, should the target speak the same dialect. */
+  /** Present where the client's bytes may be forwarded unparsed, if the target speaks the same dialect. */
   readonly passthrough?: Passthrough;
 }
 
@@ -28,7 +28,7 @@ export type Output =
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject; readonly name?: string; readonly description?: string; readonly strict?: boolean };
 
-/** Present: the model is to think, as it thinks best where nothing more is said. */
+/** Present: the model is to think; without further members it chooses how much. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 }

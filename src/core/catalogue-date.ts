@@ -1,2 +1,5 @@
-/** As of this day `providers/catalogue.json` says what models can do and what they cost. It stands here for those who only tell it; a test holds it against the file. */
+/**
+ * The date of `providers/catalogue.json`, which lists the abilities and prices of models. A constant for modules that do not load the file; a test compares the
+ * two.
+ */
 export const catalogueDate = '2026-11-18';

@@ -12,86 +12,88 @@ export interface Caller {
   readonly plan: string;
   /** The user's own limits, which override those of the plan. */
   readonly limits?: Plan;
-  /** The teams of the user: what the user spends counts for each of them too. */
+  /** The teams of the user: the user's spending counts for each of them too. */
   readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
-  /** Absent: all that the user may do. */
+  /** Absent: the key has all rights of the user. */
   readonly scopes?: readonly string[];
   /** Names of the models that the key may use. Absent: all. */
   readonly models?: readonly string[];
-  /** The key expires. */
+  /** Whether the key expires. */
   readonly expires?: true;
 }
 
-/** Values by names that the caller chose. */
+/** Values under names chosen by the caller. */
 export type Tags = Readonly<Record<string, string>>;
 
 /** The circumstances of one call. */
 export interface Context {
   readonly requestId: string;
-  /** 0 for the call itself; inner calls of the same request count on. */
+  /** 0 for the call itself; inner calls of the same request have higher numbers. */
   readonly step: number;
   readonly caller: Caller;
   readonly face: string;
-  /** The application of the caller, by which usage is grouped. */
+  /** The caller's application, by which usage is grouped. */
   readonly app: string;
-  /** The balance that the plan tokens are taken from; inference when absent. */
+  /** The balance that is charged the plan tokens; absent: inference. */
   readonly balance?: Balance;
   /** Aborted when the client leaves or the deadline passes. */
   readonly signal: AbortSignal;
-  /** A target that cannot honour a field refuses instead of ignoring it. */
+  /** Strict: a target that cannot honour a field refuses the call instead of ignoring the field. */
   readonly strict: boolean;
-  /** Names of models that the caller chose, to be tried in this order in place of the call's own. */
+  /** Names of models chosen by the caller, tried in this order in place of the call's own model. */
   readonly targets?: readonly string[] | undefined;
-  /** Names of models of one tier, asked one after the other in place of the call's own where the one before is not available. Absent: only the call's own. */
+  /**
+   * Names of models of one tier, tried in this order in place of the call's own model, each if the one before is not available. Absent: only the call's own.
+   */
   readonly tier?: readonly [string, ...string[]] | undefined;
-  /** What the caller groups its usage by. */
+  /** Tags by which the caller groups its usage. */
   readonly tags?: Tags | undefined;
-  /** Client headers that may go upstream to their own dialect, lower-case. */
+  /** Client headers that may be forwarded to targets of their own dialect, lower-case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Seconds for which the client wants its answer cached; 0: not at all. Absent: as the settings say. */
+  /** Seconds for which the client wants its answer cached; 0: not at all. Absent: the settings decide. */
   readonly cacheSeconds?: number | undefined;
   /** The memory budget that buffers of the call count against; absent: none. */
   readonly memory?: { take(bytes: number): boolean } | undefined;
-  /** Where checks read the answer: what they found, for its row in the books. */
+  /** Present where guardrails check the answer: their findings, for the usage row. */
   readonly review?: Review;
   /** Of the request: its steps share them. */
   readonly permits: Permits;
   readonly progress: Progress;
 }
 
-/** The context of a call at one target: with the time that it may be silent. */
+/** The context of a call at one target, with the target's time limits. */
 export interface TargetContext extends Context {
   readonly patience: Patience;
 }
 
-/** Seconds: until the response head, from there to the first event that speaks, and between two reads after it. */
+/** Time limits in seconds: until the response head, from there to the first event with content, and between two reads after it. */
 export interface Patience {
   readonly head: number;
   readonly firstByte: number;
   readonly idle: number;
 }
 
-/** What the wrappers write down on the way, for the answer's headers, the log and the books. One for each request; what is written is not taken back. */
+/** Records of the wrappers for the answer's headers, the log and the usage rows. One per request; append-only. */
 export interface Progress {
-  /** Targets tried, in order; the last one answered, if any did. */
+  /** The attempts in order; the last one answered, if any did. */
   readonly attempts: Attempt[];
-  /** The target of the last of them. */
+  /** The target of the last attempt. */
   target?: AnsweringTarget;
   requests?: Allowance;
   tokens?: Allowance;
-  /** Checks that found something and let it through. */
+  /** Guardrails that found something and allowed it. */
   flags?: string[];
-  /** Did the answer come from the response cache? Absent where the call is not cached. */
+  /** Whether the answer came from the response cache. Absent if the call is not cached. */
   cache?: 'hit' | 'miss';
-  /** The sum of the usage that its calls have been booked with so far. */
+  /** The sum of the usage booked for its calls so far. */
   booked?: Usage;
 }
 
-/** What the checks of an answer made of it. */
+/** The findings of the guardrails on an answer. */
 export interface Review {
-  /** Why they did not let it through. */
+  /** The reason why the guardrails rejected the answer. */
   refusal?: Fault;
 }
 
@@ -99,20 +101,20 @@ export interface Attempt {
   readonly provider: string;
   readonly region?: string;
   readonly model: string;
-  /** Milliseconds until it answered or failed. */
+  /** Milliseconds until the target answered or failed. */
   milliseconds?: number;
-  /** The fault code, where it failed, and the provider's own message about the request, masked. */
+  /** Of a failed attempt: the fault code, and the provider's own message about the request, masked. */
   fault?: string;
   said?: string;
 }
 
-/** What the meter needs to know of the target that answered. */
+/** The properties of the answering target that the meter needs. */
 export interface AnsweringTarget {
   /** How much of its thoughts the target shows. */
   readonly thoughts?: 'all' | 'summary';
 }
 
-/** What is left of a limit; `reset` in seconds. */
+/** The remaining amount of a limit; `reset` in seconds. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;

@@ -1,6 +1,6 @@
 import type { Extra, JsonObject } from './json.ts';
 
-/** Who speaks. Tool results stand in a `user` turn. */
+/** The speaker of a turn. Tool results are in a `user` turn. */
 export type Role = 'system' | 'user' | 'model';
 
 /** One contribution to a conversation. System turns stay where the client put them. */
@@ -19,7 +19,7 @@ export interface TextPart {
   readonly extra?: Extra;
 }
 
-/** What a stretch of a text rests on. `start` and `end` count characters (Unicode code points) from the beginning of its part; the end is not included. */
+/** The source of a stretch of text. `start` and `end` count characters (Unicode code points) from the beginning of the part; the end is exclusive. */
 export interface Citation {
   readonly url: string;
   readonly title: string;
@@ -27,28 +27,28 @@ export interface Citation {
   readonly end: number;
 }
 
-/** The model's own words when it declined. */
+/** The model's own text when it declines. */
 export interface RefusalPart {
   readonly type: 'refusal';
   readonly text: string;
 }
 
-/** An image, sound or document. Exactly one of `base64`, `url` and `fileId` is there; base64 text is never decoded on the way. */
+/** An image, sound or document. Exactly one of `base64`, `url` and `fileId` is present; base64 text is never decoded on the way. */
 export interface MediaPart {
   readonly type: 'media';
   readonly kind: 'image' | 'audio' | 'video' | 'file';
-  /** MIME type, where the client named one. */
+  /** MIME type, if the client gave one. */
   readonly mediaType?: string;
   readonly base64?: string;
   readonly url?: string;
   readonly fileId?: string;
   readonly name?: string;
-  /** How closely an image is to be looked at: `low`, `high`, or a word of the model's; `auto` where nothing is said. */
+  /** The detail level of an image: `low`, `high`, or a level of the model's own; absent means `auto`. */
   readonly detail?: string;
   readonly extra?: Extra;
 }
 
-/** The model asks for a tool. `json` is the JSON text of the arguments as it came, or free text for a custom tool. */
+/** A tool call of the model. `json` is the JSON text of the arguments, unchanged, or free text for a custom tool. */
 export interface ToolCallPart {
   readonly type: 'tool-call';
   readonly id: string;
@@ -59,7 +59,7 @@ export interface ToolCallPart {
   readonly extra?: Extra;
 }
 
-/** What the tool answered, by the id of its call. */
+/** The result of a tool, with the id of its call. */
 export interface ToolResultPart {
   readonly type: 'tool-result';
   readonly id: string;
@@ -75,7 +75,7 @@ export interface ThoughtPart {
   readonly extra?: Extra;
 }
 
-/** The gateway searched the web for the model. Said when it begins, and once more, with the same id, when it is over; models read nothing of it. */
+/** A web search by the gateway for the model. Emitted when the search begins and, with the same id, when it ends; models do not read it. */
 export interface SearchPart {
   readonly type: 'search';
   readonly id: string;
@@ -103,7 +103,7 @@ export interface FunctionTool {
   readonly extra?: Extra;
 }
 
-/** Takes free text, possibly bound to a grammar. */
+/** A tool that takes free text, which may be bound to a grammar. */
 export interface CustomTool {
   readonly type: 'custom';
   readonly name: string;
@@ -114,31 +114,31 @@ export interface CustomTool {
 /** A tool type that only its own dialect knows: carried, not understood. */
 export interface ForeignTool {
   readonly type: 'foreign';
-  /** It is a search of the web: other dialects have one, too. */
+  /** The tool is a web search: other dialects have one, too. */
   readonly search?: WebSearch;
   readonly dialect: string;
   readonly value: JsonObject;
 }
 
-/** `allowed` narrows the declared tools by name; `tool` names the one that must be called. */
+/** `allowed` restricts the declared tools by name; `tool` forces a call of the named one. */
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
   | { readonly type: 'tool'; readonly name: string }
   | { readonly type: 'allowed'; readonly names: readonly string[]; readonly mode: 'auto' | 'required' };
 
-/** What the search of the web is called where a choice of tools names it. */
+/** The name of the web search in a tool choice. */
 export const webSearchName = 'web_search';
 
-/** What a search of the web keeps to. */
+/** The restrictions of a web search. */
 export interface WebSearch {
-  /** Hosts with all below them, perhaps with the beginning of a path: nothing else is found. */
+  /** Hosts with their subdomains, optionally with a path prefix: only these are searched. */
   readonly allowed?: readonly string[];
   readonly blocked?: readonly string[];
-  /** Searches for one answer. */
+  /** Most searches for one answer. */
   readonly most?: number;
-  /** Pages are not to be opened: what the engine knows of them is enough. */
+  /** Pages must not be opened: the engine's own excerpts have to do. */
   readonly unopened?: boolean;
-  /** Names of what the tool says besides, which its own dialect alone understands. */
+  /** Names of further options of the tool, which only its own dialect understands. */
   readonly others: readonly string[];
 }
 

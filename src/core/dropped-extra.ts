@@ -2,10 +2,9 @@ import type { GenerateCall } from './call.ts';
 import { own, type Extra } from './json.ts';
 
 /**
- * The fields that only other dialects would have understood: a target of this dialect ignores them. Those of thoughts are left out: whether a thought
- * itself can be given back decides.
- * A field that a sister dialect has under the same name is carried for both.
- * A name that begins with a dot is a dialect's note to itself and no field of the client.
+ * The extra fields of other dialects, which a target of this dialect ignores. A field that a sister dialect has under the same name is carried for both. The
+ * extra fields of thoughts are not listed: they matter only if the thought itself can be sent back. A name that begins with a dot is a dialect's private note
+ * and not a client field.
  */
 export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
   const names = new Set<string>();
@@ -23,9 +22,9 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
 
 function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>): void {
   if (extra === undefined) return;
-  const heard = own(extra, dialect);
+  const understood = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect) continue;
-    for (const name in extra[other]) if (!name.startsWith('.') && !(name in heard)) names.add(name);
+    for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood)) names.add(name);
   }
 }

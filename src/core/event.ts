@@ -3,11 +3,11 @@ import type { Extra } from './json.ts';
 import type { Counts } from './price.ts';
 
 /**
- * An answer, one piece after the other. A whole answer is the fold of its events, so that streaming and not streaming are one path.
- * Order: `started` once; the content; `finished` once for each candidate; `usage` at most once. Failures are thrown, they are no events.
- * `passed` stands for what was forwarded unparsed since the last one: its tokens (below 0 where the one before had too many), whether thoughts were among it, and
- * what of it is not counted in tokens.
- * `extra` of a text or a thought (its signature) and `citations` belong to the part that is being written, and end it: what follows is another part.
+ * The events of an answer. A whole answer is the fold of its events, so streaming and not streaming share one path.
+ * Order: `started` once; the content; `finished` once for each candidate; `usage` at most once. Failures are thrown, not emitted.
+ * `passed` reports what was forwarded unparsed since the last one: its tokens (negative to correct an earlier overestimate), whether thoughts were among it,
+ * and the amounts that are not counted in tokens.
+ * `extra` of a text or a thought (its signature) and `citations` belong to the current part and end it: later content starts another part.
  */
 export type GenerateEvent =
   | Started
@@ -28,22 +28,24 @@ export type GenerateEvent =
   | { readonly type: 'usage'; readonly usage: Usage };
 
 /**
- * Milliseconds between two `passed` of an answer that is forwarded unparsed, and between two journal entries of a running answer.
+ * Milliseconds between two `passed` events of an answer that is forwarded unparsed, and between two journal entries of a running answer.
  */
 export const noteMilliseconds = 2000;
 
 export interface Started {
   readonly type: 'started';
-  /** The model that answers, as the provider names it; else the target's upstream name. */
+  /** The answering model, as the provider names it; else the target's upstream name. */
   readonly model: string;
-  /** Fields of the call that the target does not honour, as `field: reason`. */
+  /** Fields of the call that the target ignores, as `field: reason`. */
   readonly ignored: readonly string[];
-  /** What the provider had counted when it began to answer. */
+  /** The provider's usage so far when its answer began. */
   readonly usage?: Usage;
   readonly extra?: Extra;
 }
 
-/** A piece of a tool call. The first has its name; the pieces of `json` joined are the arguments. `call` counts the tool calls of a candidate from 0. */
+/**
+ * A piece of a tool call. The first piece has the name; the joined `json` of all pieces is the arguments. `call` counts the tool calls of a candidate from 0.
+ */
 export interface ToolCallPiece {
   readonly type: 'tool-call';
   readonly candidate: number;
@@ -58,14 +60,14 @@ export interface ToolCallPiece {
 export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
 
 /**
- * Tokens. `input` includes those read from the provider's cache and written into it, `output` includes thoughts. `source` is who counted them: a bill is only as good
- * as its source. A `partial` usage of a provider is what it had counted when its answer broke off.
+ * Tokens. `input` includes those read from and written to the provider's cache, `output` includes thoughts. `source` is who counted them: a bill is only as
+ * good as its source. A `partial` usage is the provider's count at the time its answer broke off.
  */
 export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
-  /** Written into the provider's cache for some minutes, and for an hour. */
+  /** Tokens written to the provider's cache with a lifetime of some minutes, and of an hour. */
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
@@ -76,12 +78,12 @@ export interface Usage {
 export interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
-  /** UTF-8 bytes of the token, where the provider gives them. */
+  /** UTF-8 bytes of the token, if the provider reports them. */
   readonly bytes?: readonly number[] | null;
   readonly top?: readonly Omit<TokenLogprob, 'top'>[];
 }
 
-/** Is the event one that a reader would notice? After it a call can no longer be moved to another target. */
+/** Whether the reader would notice the event. After such an event a call can no longer move to another target. */
 export function speaks(event: GenerateEvent): boolean {
   switch (event.type) {
     case 'text':
@@ -100,5 +102,5 @@ export function speaks(event: GenerateEvent): boolean {
   }
 }
 
-/** Events that came at once, in their order: a step through all the wrappers costs more than an event. */
+/** Events that arrived together, in order: passing through all the wrappers costs more than an event. */
 export type Events = readonly GenerateEvent[];

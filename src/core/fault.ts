@@ -1,4 +1,4 @@
-/** The one table of refusals: what a fault is called inside the server and its HTTP status. Each dialect adds its own words for them. */
+/** The table of refusals: the internal code of each fault and its HTTP status. Each dialect adds its own names for them. */
 export const statuses = {
   invalid: 400,
   unauthenticated: 401,
@@ -24,15 +24,15 @@ export type FaultCode = keyof typeof statuses;
 export interface FaultDetails {
   /** The field at fault, as the client spelled it: `messages[0].content`. */
   readonly field?: string;
-  /** Narrows the code where a dialect has a word of its own for the case. */
+  /** Narrows the code, for dialects with an error of their own for the case. */
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */
   readonly retryAfter?: number;
-  /** A limit of the user's kept the call from beginning: it may be made later. */
+  /** A limit of the user kept the call from beginning: it may be made later. */
   readonly unbegun?: true;
-  /** Would another target perhaps say yes? */
+  /** Whether another target might accept the call. */
   readonly elsewhere?: boolean;
-  /** The provider did not take our key: another key of the same target may do. */
+  /** The provider rejected our key: another key of the same target may work. */
   readonly key?: boolean;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
@@ -42,7 +42,7 @@ export interface FaultDetails {
   readonly cause?: unknown;
 }
 
-/** The one way to say no. `message` is for the client: no key, and of an upstream body only what `said` may hold. */
+/** A refusal. `message` is for the client: it contains no key, and of an upstream body only what `said` may contain. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly details: FaultDetails;
@@ -59,23 +59,23 @@ export class Fault extends Error {
   }
 }
 
-/** A queue for something that all users share (a thread) takes no more of the caller's jobs, or of anybody's. */
+/** A full queue for a shared resource (a thread): it has reached its limit for the caller, or its total. */
 export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault {
   return whose === 'owner'
     ? new Fault('rate-limited', 'Too many of your requests wait for the same work: let some of them finish first.', { retryAfter: 1, unbegun: true })
     : new Fault('overloaded', 'The server has too much of this work to do at the moment.', { retryAfter: 1 });
 }
 
-/** Requests hold as much memory as they may. */
+/** The memory budget of requests is used up. */
 export const noRoom = (cause?: unknown) =>
   new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2, cause });
 
-/** What ended the work: the reason of the aborted signal, where a library threw an AbortError of its own in its place. */
+/** The reason of an abort: that of the signal, even if a library threw an AbortError of its own. */
 export function reasonOf(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted && error instanceof Error && error.name === 'AbortError' ? signal.reason : error;
 }
 
-/** Anything thrown, as a fault: what is not one already is our own mistake. */
+/** Converts any error to a fault. An error that is no fault is a bug of ours. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });
 }

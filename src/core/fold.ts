@@ -12,13 +12,13 @@ export interface GenerateResult {
 export interface Candidate {
   readonly parts: readonly Part[];
   readonly reason: FinishReason;
-  /** The provider's own word for the reason. */
+  /** The provider's own finish reason. */
   readonly raw: string;
   readonly logprobs?: readonly TokenLogprob[];
   readonly extra?: Extra;
 }
 
-/** The sum of the events: a whole answer. Pieces of the same kind that follow each other become one part; a candidate that never finished is left as `stop`. */
+/** Folds the events of an answer. Adjacent pieces of the same kind become one part; the reason of a candidate without `finished` is `stop`. */
 export function fold(events: Iterable<GenerateEvent>): GenerateResult {
   let started: Started = { type: 'started', model: '', ignored: [] };
   let usage: Usage | undefined;
@@ -73,7 +73,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
   return { started, candidates, ...(usage ? { usage } : {}) };
 }
 
-/** What the provider counts at the beginning says nothing of a whole answer. */
+/** The usage at the beginning does not hold for a whole answer. */
 const begun = ({ usage: _, ...started }: Started): Started => started;
 
 type Open<Type extends Part['type']> = { -readonly [Key in keyof Extract<Part, { type: Type }>]: Extract<Part, { type: Type }>[Key] };
@@ -100,7 +100,7 @@ function say(draft: Draft, event: Extract<GenerateEvent, { type: 'text' | 'thoug
     draft.parts.push({ type: event.type, text: event.text, ...(citations ? { citations } : {}), ...(extra ? { extra } : {}) });
 }
 
-/** What is said of a search once more takes the place of what was said before. */
+/** The second part of a search replaces the first. */
 function addPart(parts: Draft['parts'], part: MediaPart | SearchPart | ForeignPart): void {
   const before = part.type === 'search' ? parts.findIndex((one) => one.type === 'search' && one.id === part.id) : -1;
   if (before < 0) parts.push(part);

@@ -5,14 +5,14 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Fields that only one dialect understands, under the name of that dialect (`openai-chat`). They are given back to it alone. */
+/** Fields that only one dialect understands, under the name of that dialect (`openai-chat`). They are returned to it alone. */
 export type Extra = Readonly<Record<string, JsonObject>>;
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => value !== null && typeof value === 'object' && !Array.isArray(value);
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 export const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 
-/** The members whose names are not known, without those that are null: what a dialect carries. */
+/** The unknown members that are not null, which a dialect carries. */
 export function rest(object: object, known: ReadonlySet<string>): Record<string, Json> {
   const carried: Record<string, Json> = {};
   for (const name in object) {
@@ -22,5 +22,5 @@ export function rest(object: object, known: ReadonlySet<string>): Record<string,
   return carried;
 }
 
-/** What a dialect carried for itself. */
+/** The carried fields of a dialect. */
 export const own = (extra: Extra | undefined, dialect: string): JsonObject => extra?.[dialect] ?? {};

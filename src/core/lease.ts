@@ -1,85 +1,85 @@
 import type { Account } from './account.ts';
 
 /**
- * What a holder says of an account with every message: what it does not need, and which permits it has used. An answer may get lost, whether its message
- * did what it says or not. So messages are numbered, and each says everything since the last one whose answer came: what later ones did is undone before
- * this one counts. All amounts in the account's unit.
+ * A holder's report on an account, part of every message: the amount it returns and the permits it has used. If an answer is lost, the holder cannot know
+ * whether its message took effect. So messages are numbered, and each reports everything since the last acknowledged one: the effects of the unacknowledged
+ * messages are undone before this one counts. All amounts are in the account's unit.
  */
 export interface LeaseReturn {
   readonly account: Account;
-  /** Greater than those of all earlier messages of this holder. */
+  /** Greater than the numbers of all earlier messages of this holder. */
   readonly turn: number;
-  /** The last message about this account whose answer came, or any before the first. */
+  /** The last message about this account that was acknowledged, or a lower number before the first. */
   readonly heard: number;
-  /** Given back since then. */
+  /** The amount returned since then. */
   readonly amount: number;
-  /** Requests only: permits of earlier grants that were used since then, in the order of their use, with their ages in seconds. */
+  /** Requests only: permits of earlier grants that were used since then, in order of use, with their ages in seconds. */
   readonly used?: readonly { readonly count: number; readonly ageSeconds: number }[];
 }
 
-/** A holder's wish for more of an account. */
+/** A holder's request for more of an account. */
 export interface LeaseRequest extends LeaseReturn {
-  /** What the account may spend in all. */
+  /** The limit of the account. */
   readonly limit: number;
-  /** What the first call that waits needs to go on. */
+  /** The minimum: what the first waiting call needs. */
   readonly least: number;
-  /** What all calls that wait would like. */
+  /** The sum of what all waiting calls want. */
   readonly waiting: number;
-  /** The same with a stock for calls to come. */
+  /** The same with a reserve for future calls. */
   readonly wish: number;
-  /** The part of these that pays for what was settled beyond what was granted: it is spent already. */
+  /** The part of these amounts that is spent already: it covers what was settled beyond the grants. */
   readonly debt?: number;
 }
 
 export interface LeaseGrant {
-  /** 0, or at least what was needed. */
+  /** 0, or at least the minimum. */
   readonly granted: number;
-  /** What is booked for good, as far as it is known where the grant was made. */
+  /** The amount booked for good, as known to the grantor. */
   readonly spent: number;
-  /** What is neither spent nor leased, after this grant. */
+  /** The amount neither spent nor leased, after this grant. */
   readonly left: number;
 }
 
-/** Accounts without a period: what is leased of them is a permit to begin. */
+/** Accounts without a period: a lease of them is a permit to start. */
 export type PermitKind = 'requests' | 'streams';
 
 /**
- * The permits of a holder that is not heard of end by themselves: it may be gone for good, and nobody would ever get them back. It uses none later than
- * `useMilliseconds` after it was heard of last; so what it has used counts for a minute more, and a stream that it began has ended after the time a stream
- * may take. A margin comes on top.
+ * The permits of a silent holder expire: it may be gone for good, and nothing else would ever return them. A holder uses no permit later than
+ * `useMilliseconds` after its last contact. So its used requests count for one more minute, and a stream that it started has ended after the maximum duration
+ * of a stream. A margin is added.
  */
 export const permits = { useMilliseconds: 30_000, requestsSilentSeconds: 100, streamsSilentSeconds: 60 } as const;
 
-/** Whether the source knows that its holder lives. */
+/** Whether the source knows that its holder is alive. */
 export interface Contact {
   /** Monotonic milliseconds until which permits may be used. */
   readonly goodUntil: number;
-  /** Has the source itself taken back what has lapsed? Else it may have, and is told once more. */
+  /** Whether the source itself has revoked the lapsed permits. If not, it may have, and the holder reports them once more. */
   readonly isSourcesWord: boolean;
-  /** Calls back each time the source was reached, with the kinds of permits that have lapsed meanwhile: those of before are this holder's no more. */
+  /** Calls back on each contact with the source, with the kinds of permits that have lapsed in between: the holder no longer has those. */
   onReached(listen: (lapsed: readonly PermitKind[]) => void): void;
 }
 
-/** Where leases come from: the database, or the parent process of a worker. */
+/** A source of leases: the database, or the parent process of a worker. */
 export interface LeaseSource {
   /**
-   * One grant for each ask, in order.
+   * One grant for each request, in order.
    *
-   * @throws Fault `overloaded` while the source is away; `conflict` when the holder was closed: its journal belongs to somebody else now
+   * @throws Fault `overloaded` while the source is unreachable; `conflict` when the holder was closed: its journal then belongs to another holder
    */
   lease(asks: readonly LeaseRequest[]): Promise<readonly LeaseGrant[]>;
-  /** @throws as `lease` does; whether it was taken is then not known */
+  /** @throws as `lease` does; whether the return took effect is then unknown */
   giveBack(returns: readonly LeaseReturn[]): Promise<void>;
-  /** Absent where nobody else ends what is held. */
+  /** Absent if the source never revokes leases. */
   readonly contact?: Contact;
-  /** Calls back when another holder stands before an empty account: what is free of it should be given back. */
+  /** Calls back when another holder needs an account that is empty: this holder should return what is free of it. */
   onRecall(listen: (account: Account) => void): void;
 }
 
-/** Holders share what is left by this part, and near the edge take no more than they need. */
+/** The divisor by which holders share the remainder; near its end they take no more than they need. */
 const share = 8;
 
-/** What an ask is granted of what is left. The one rule, wherever a grant is made. */
+/** The grant for a request, given the remainder. Every grantor uses this rule. */
 export function grantOf({ least, waiting, wish }: LeaseRequest, left: number, holders: number): number {
   if (left < least) return 0;
   if (left < share * holders * least) return Math.min(left, Math.max(least, waiting));

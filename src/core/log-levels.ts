@@ -1,4 +1,4 @@
-/** What may be asked of the log, from all to little: a level is logged with all that are worse. */
+/** Log levels, from the most to the least verbose: each includes all that are more severe. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 export type LogLevel = (typeof logLevels)[number];

@@ -4,29 +4,29 @@ import type { Caller } from './context.ts';
 import { tokensOfCounts } from './price.ts';
 import { isTextType } from './text-types.ts';
 
-/** What a prompt costs beside its text, in tokens: the marks around each turn, the opening of the answer, and what is neither text nor counted by anybody here. */
+/** The tokens of a prompt beside its text: the marks around each turn, the opening of the answer, and media, which we do not count exactly. */
 const fixed = { call: 3, turn: 4, tool: 4, media: { image: 765, audio: 1000, video: 5000, file: 2000 } } as const satisfies Record<
   string,
   number | Record<MediaPart['kind'], number>
 >;
 
-/** The sum of the tokens of some texts. What counts serves its users in turn: it is told for whom, and ends when the signal is aborted. */
+/** The sum of the tokens of some texts. The counter serves its users in turn, so it takes the owner, and stops when the signal is aborted. */
 export type CountTokens = (texts: readonly string[], asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<number>;
 
-/** Of a context, whom the work is for and until when. */
+/** The part of a context that counting needs: the owner and the signal. */
 interface Asking {
   readonly caller: Pick<Caller, 'userId'>;
   readonly signal: AbortSignal;
 }
 
-/** The tokens of a call's prompt. One function for the built-in model's usage and for the ledger near the edge of a balance, so that the two agree. */
+/** The tokens of a call's prompt. The built-in model's usage and the ledger near the end of a balance share this function, so the two agree. */
 export async function promptTokens(call: Call, count: CountTokens, { caller, signal }: Asking): Promise<number> {
   return fixedTokens(call) + (await count(callTexts(call), { owner: String(caller.userId), signal }));
 }
 
 /**
- * What is known of a prompt without counting its tokens: those beside the text, and the text's bytes of UTF-8. A token has at least one byte, so that
- * the sum is never less than `promptTokens`.
+ * The size of a prompt as known without counting tokens: the tokens beside the text, and the text's bytes of UTF-8. A token has at least one byte, so the sum
+ * is never less than `promptTokens`.
  */
 export function promptSize(call: Call): { readonly fixed: number; readonly bytes: number } {
   return { fixed: fixedTokens(call), bytes: textBytes(call) };
@@ -38,7 +38,7 @@ function textBytes(call: Call): number {
   return bytes;
 }
 
-/** Everything of a call that a model reads as text: what was said, the tools and the schema of the answer, as JSON. */
+/** All texts of a call that a model reads: the turns, the tools, and the schema of the answer as JSON. */
 export function callTexts(call: Call): readonly string[] {
   const texts: string[] = [];
   eachText(call, (text) => texts.push(text));
@@ -47,7 +47,7 @@ export function callTexts(call: Call): readonly string[] {
 
 type Take = (text: string) => void;
 
-/** Calls back, and is no generator: each call has its bytes counted, and generators in generators took 4 µs for it. */
+/** Uses a callback instead of a generator: the bytes of every call are counted, and nested generators took 4 µs for it. */
 function eachText(call: Call, take: Take): void {
   if (!isConversation(call)) return call.texts.forEach((text) => take(text));
   for (const turn of call.turns) eachOfParts(turn.parts, take);
@@ -116,10 +116,10 @@ function fixedTokens(call: Call): number {
   return tokens;
 }
 
-/** Characters of base64 that make a token of text: three bytes are four characters, and a token has about four bytes. */
+/** Characters of base64 per token of text: three bytes are four characters, and a token has about four bytes. */
 const base64PerToken = 5;
 
-/** Nobody counts what a model makes of media. A text file that comes in base64 costs by its length. */
+/** Fixed estimates, since we cannot count a model's tokens of media. A text file in base64 counts by its length. */
 function mediaTokens({ kind, mediaType = '', base64 = '' }: MediaPart): number {
   const least = fixed.media[kind];
   return kind === 'file' && isTextType(mediaType.split(';', 1)[0]!.trim().toLowerCase()) ? Math.max(least, Math.ceil(base64.length / base64PerToken)) : least;

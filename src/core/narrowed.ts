@@ -1,8 +1,8 @@
 import type { Caller } from './context.ts';
 
 /**
- * Is the credential a narrowed one, by scopes, models or an expiry? Such a credential gives nobody what it does not have itself: it makes no keys, sets no
- * passwords and makes nobody an administrator.
+ * Whether the credential is restricted by scopes, models or an expiry. Such a credential cannot grant rights that it lacks itself: it creates no keys, sets no
+ * passwords and makes no user an administrator.
  */
 export function isNarrowed({ scopes, models, expires }: Pick<Caller, 'scopes' | 'models' | 'expires'>): boolean {
   return scopes !== undefined || models !== undefined || expires === true;

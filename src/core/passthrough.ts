@@ -1,23 +1,23 @@
 /**
- * Passthrough: frames in the client's own dialect that are forwarded unparsed. A target that uses it yields `started`, one `passed` before its first byte (when the
- * head has been sent) and more of them on the way, then `finished` and `usage` as for any answer. What the client reads goes through `write`.
+ * Passthrough: frames in the client's own dialect that are forwarded unparsed. A target that uses it yields `started`, one `passed` before its first byte
+ * (when the head has been sent) and more of them on the way, then `finished` and `usage` as for any answer. The frames are sent to the client by `write`.
  */
 export interface Passthrough {
   /** The dialect of both sides. */
   readonly dialect: string;
-  /** The request as the client sent it: one JSON object, no key twice; `places` says where its members stand (kit/json/scan). */
+  /** The request as the client sent it: one JSON object without duplicate keys; `places` are the places of its members (kit/json/scan). */
   readonly body: Uint8Array;
   readonly places: readonly number[];
-  /** Was the usage chunk of a stream asked for? If not, it is kept back. */
+  /** Whether the client asked for the usage chunk of a stream. If not, the chunk is held back. */
   readonly usageWanted: boolean;
-  /** Output tokens a candidate at most, where the gateway and not the client says so: to be put into the request. */
+  /** Maximum output tokens per candidate, if the gateway and not the client sets it: to be inserted into the request. */
   readonly bound?: number;
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
   drained(): Promise<void>;
 }
 
-/** The call for a rule that must read the answer, or that changed the request: it is encoded, and its answer comes as decoded events. */
+/** The call for a rule that must read the answer or that changed the request: the request is encoded, and the answer is decoded to events. */
 export function withoutPassthrough<Asked extends { readonly passthrough?: unknown }>(call: Asked): Omit<Asked, 'passthrough'> {
   if (call.passthrough === undefined) return call;
   const { passthrough: _, ...rest } = call;

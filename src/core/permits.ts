@@ -1,22 +1,22 @@
 import type { Owner } from './account.ts';
 import type { Events } from './event.ts';
 
-/** A permit that a request gives back at its end. */
+/** A permit that a request returns at its end. */
 export interface Permit {
   readonly owner: Owner;
   giveBack(): void;
 }
 
 /**
- * The permits that a request takes of the limits of requests a minute and of streams at a time: once, however many steps it has. Checks, rounds of a
- * search, repairs and other models that are asked for it take none of their own.
+ * The permits that a request takes from the limits of requests per minute and of concurrent streams: once, however many steps it has. Guardrail checks, rounds
+ * of a search, repairs and alternative models take none of their own.
  */
 export class Permits {
   readonly #counted: Owner[] = [];
   readonly #streams: Permit[] = [];
   #holders = 0;
 
-  /** The request has been counted in this owner's requests a minute. */
+  /** Records that this owner's requests per minute include the request. */
   count(owner: Owner): void {
     this.#counted.push(owner);
   }
@@ -25,7 +25,7 @@ export class Permits {
     return this.#counted.includes(owner);
   }
 
-  /** More steps may come: what a stream has is kept until `release`. */
+  /** More steps may follow: the request keeps its streams until `release`. */
   hold(): void {
     this.#holders++;
   }
@@ -34,7 +34,7 @@ export class Permits {
     if (--this.#holders === 0) for (const permit of this.#streams.splice(0)) permit.giveBack();
   }
 
-  /** Does the request go on when a step ends? */
+  /** Whether the request continues when a step ends. */
   get isHeld(): boolean {
     return this.#holders > 0;
   }
@@ -43,13 +43,13 @@ export class Permits {
     this.#streams.push(permit);
   }
 
-  /** Has it a stream of this owner's that no step uses just now? */
+  /** Whether the request holds a stream of this owner that no step is using. */
   hasStream(owner: Owner): boolean {
     return this.#streams.some((permit) => permit.owner === owner);
   }
 }
 
-/** An answer that takes several steps: between them the request keeps its stream. */
+/** An answer that takes several steps: the request keeps its stream between them. */
 export async function* inSteps(permits: Permits, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   permits.hold();
   try {

@@ -1,9 +1,9 @@
 import { Fault } from './fault.ts';
 
-/** Which plans there are, for those who choose one by its name. */
+/** The existing plans, for callers that choose one by name. */
 export interface PlanNames {
   readonly hasPlan: (name: string) => Promise<boolean>;
-  /** Names those that there are. */
+  /** The names of all plans. */
   readonly unknownPlan: (name: string) => Fault;
 }
 

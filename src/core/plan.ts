@@ -1,16 +1,16 @@
-/** What a user may spend. A member left out is no limit of that kind, 0 allows nothing. */
+/** The limits of a user. An absent member means no limit of that kind; 0 allows nothing. */
 export interface Plan {
-  /** Plan tokens a calendar month, UTC. */
+  /** Plan tokens per calendar month, UTC. */
   readonly monthlyTokens?: number;
   readonly monthlyTrainTokens?: number;
   readonly monthlyUsd?: number;
   readonly requestsPerMinute?: number;
   readonly concurrentStreams?: number;
-  /** The list of regions that its users' calls never leave. No limit of spending: the resolving of a model heeds it. */
+  /** The list of regions that its users' calls never leave. Not a spending limit: model resolution applies it. */
   readonly residency?: string;
 }
 
-/** Is it what limits are kept as? What a database holds may be anything, and what is no limits must not count as none. */
+/** Whether a stored value has the form of limits. A database may contain anything, and a malformed value must not count as "no limits". */
 export function areLimits(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -25,7 +25,7 @@ export function monthOf(milliseconds: number): string {
   return month.text;
 }
 
-/** The last month asked for: nearly always the next one too, and every call asks. */
+/** The month of the last call: nearly always that of the next one too, and every call needs it. */
 let month = { from: 0, to: 0, text: '' };
 
 /** Seconds until the first of the next month, UTC. */

@@ -1,38 +1,38 @@
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
-  /** Of the prompt, what the provider had read before; absent: as the rest of the prompt. */
+  /** Prompt tokens read from the provider's cache; absent: the rate of the prompt. */
   readonly cached?: number;
-  /** Of the prompt, what the provider wrote into its cache for some minutes; absent: as the rest of the prompt. */
+  /** Prompt tokens written to the provider's cache for some minutes; absent: the rate of the prompt. */
   readonly cacheWrite?: number;
-  /** The same for an hour; absent: as for some minutes. */
+  /** The same for an hour; absent: the rate for some minutes. */
   readonly cacheWrite1h?: number;
 }
 
-/** What a model costs. */
+/** The price of a model. */
 export interface Price extends Rates {
-  /** For calls whose prompt has more than `above` tokens, all of their tokens. */
+  /** Rates for all tokens of a call whose prompt has more than `above` tokens. */
   readonly long?: Rates & { readonly above: number };
-  /** US dollars for one picture that is made, for one second of sound that is read or made, and for one character that is spoken: beside the tokens. */
+  /** US dollars per generated picture, per second of sound read or generated, and per character spoken, in addition to tokens. */
   readonly picture?: number;
   readonly second?: number;
   readonly character?: number;
 }
 
-/** What a call has made or read that is not counted in tokens. */
+/** The amounts of a call that are not counted in tokens. */
 export interface Counts {
-  /** Pictures that were made. */
+  /** Generated pictures. */
   readonly pictures?: number;
-  /** Seconds of sound that were read: a transcript's. */
+  /** Seconds of sound read, for a transcript. */
   readonly heardSeconds?: number;
-  /** Seconds of sound that were made: speech. */
+  /** Seconds of sound generated (speech). */
   readonly spokenSeconds?: number;
-  /** Characters that were spoken. */
+  /** Characters spoken. */
   readonly characters?: number;
 }
 
-/** Tokens of a call: `input` includes what was cached and what was written into the cache. */
+/** The tokens of a call: `input` includes those read from the cache and written to it. */
 export interface Spent {
   readonly input: number;
   readonly output: number;
@@ -43,7 +43,7 @@ export interface Spent {
 
 export const ratesOf = (price: Price, promptTokens: number): Rates => (price.long && promptTokens > price.long.above ? price.long : price);
 
-/** US dollars for so many tokens, and for what was made or read that they do not stand for. */
+/** US dollars for these tokens, and for amounts that no tokens represent. */
 export function costOf(price: Price, spent: Spent, counts?: Counts): number {
   const rates = ratesOf(price, spent.input);
   const { input, output, cached = 0, cacheWrite: write = 0, cacheWrite1h: write1h = 0 } = spent;
@@ -61,20 +61,20 @@ export function costOf(price: Price, spent: Spent, counts?: Counts): number {
   return counts ? cost + costOfCounts(price, counts) : cost;
 }
 
-/** US dollars for a million tokens of a prompt at most: nobody knows before how much of it is going to be written into the provider's cache. */
+/** Upper bound in US dollars per million prompt tokens: how many of them will be written to the provider's cache is not known in advance. */
 export const dearestInput = ({ input, cacheWrite = input, cacheWrite1h = cacheWrite }: Rates): number => Math.max(input, cacheWrite, cacheWrite1h);
 
-/** US dollars that so many tokens cost at most. */
+/** Upper bound in US dollars for a number of tokens. */
 export function mostOf(price: Price, input: number, output: number): number {
   const rates = ratesOf(price, input);
   return (input * dearestInput(rates) + output * rates.output) / 1e6;
 }
 
-/** Are there rates for what is not counted in tokens? */
+/** Whether the price has rates for amounts that are not counted in tokens. */
 export const hasCountRates = ({ picture, second, character }: Pick<Price, 'picture' | 'second' | 'character'>): boolean =>
   picture !== undefined || second !== undefined || character !== undefined;
 
-/** US dollars for pictures, seconds and characters: by their own rates, or, where the price has none, by the tokens that stand for them. */
+/** US dollars for pictures, seconds and characters: by their own rates or, if the price has none, by the tokens that represent them. */
 export function costOfCounts(price: Price, counts: Counts): number {
   if (!hasCountRates(price)) return costOf(price, tokensOfCounts(counts));
   const { picture = 0, second = 0, character = 0 } = price;
@@ -83,8 +83,8 @@ export function costOfCounts(price: Price, counts: Counts): number {
 }
 
 /**
- * Model tokens that stand for what is not counted in tokens, where a provider reports none: 1,000 for a picture, 20 for a second of sound. What is read counts
- * as input, what is made as output.
+ * Model tokens that represent amounts not counted in tokens, if a provider reports none: 1,000 per picture, 20 per second of sound. Amounts read count as
+ * input, generated ones as output.
  */
 export function tokensOfCounts({ pictures = 0, heardSeconds = 0, spokenSeconds = 0 }: Counts): { readonly input: number; readonly output: number } {
   return { input: Math.ceil(heardSeconds * tokensPer.second), output: Math.ceil(pictures * tokensPer.picture + spokenSeconds * tokensPer.second) };
@@ -92,7 +92,7 @@ export function tokensOfCounts({ pictures = 0, heardSeconds = 0, spokenSeconds =
 
 const tokensPer = { picture: 1000, second: 20 };
 
-/** A price that none of these is above: what a call may cost before it is known which of them counts. Each has at least one. */
+/** The maximum of these prices, rate by rate: an upper bound while it is not known which of them applies. Each price has at least one rate. */
 export function dearestOf([first, ...others]: readonly [Price, ...Price[]]): Price {
   return others.reduce(dearer, first);
 }
@@ -110,7 +110,7 @@ function dearer(a: Price, b: Price): Price {
   };
 }
 
-/** Each rate the dearer one; a rate that either of them lacks is as its input. */
+/** The higher of the two for each rate; a rate that one of them lacks counts as its input rate. */
 function dearerRates(a: Rates, b: Rates): Rates {
   const rate = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h') =>
     a[name] === undefined && b[name] === undefined ? {} : { [name]: Math.max(rateOf(a, name), rateOf(b, name)) };

@@ -1,28 +1,28 @@
-/** What the settings know of a kind of provider: data that its module declares (`providers/modules`), and that is handed to whoever reads settings. */
+/** The declaration of a kind of provider for the settings: data from its module (`providers/modules`), passed to the readers of settings. */
 export interface ProviderKind {
-  /** The wire format that it speaks. */
+  /** The wire format of its providers. */
   readonly dialect: string;
-  /** Its name, where its addresses differ from the usual ones of the dialect. */
+  /** The name of the kind, if its addresses differ from the usual ones of the dialect. */
   readonly kind?: string;
   /** The servers that speak the dialect, for the description of the settings: `any server of the Gemini API`. */
   readonly serves?: string;
-  /** Settings of a provider that go with this kind alone. */
+  /** Settings that only providers of this kind have. */
   readonly takes?: readonly string[];
-  /** Those of them that it cannot do without. */
+  /** The required ones among them. */
   readonly needs?: readonly string[];
-  /** Entries for a settings file, by the names of the providers. */
+  /** Example entries for a settings file, by provider name. */
   readonly examples?: Readonly<Record<string, object>>;
-  /** The provider that an environment variable switches on, where no file names it. */
+  /** The provider that an environment variable enables if no settings file names it. */
   readonly fromEnvironment?: EnvironmentProvider;
 }
 
 export interface EnvironmentProvider {
-  /** Of the provider. */
+  /** The name of the provider. */
   readonly name: string;
-  /** The variable of its key. */
+  /** The environment variable of its key. */
   readonly key?: string;
-  /** The variable of its address. */
+  /** The environment variable of its address. */
   readonly address?: string;
-  /** Its address where no variable says another. */
+  /** Its address if that variable is not set. */
   readonly baseUrl: string;
 }

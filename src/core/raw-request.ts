@@ -1,24 +1,24 @@
 import type { Context } from './context.ts';
 import type { Counts } from './price.ts';
 
-/** A request that goes to a provider of the same interface as it came, and whose answer comes back as it came: speech, pictures, transcripts. */
+/** A request that is forwarded unparsed to a provider of the same interface, and whose answer is forwarded unparsed too: speech, pictures, transcripts. */
 export interface RawRequest {
   readonly model: string;
   /** The rest of the address: `audio/speech`. */
   readonly operation: string;
   readonly body: RawBody;
-  /** The answer comes in pieces. */
+  /** Whether the answer is streamed. */
   readonly stream: boolean;
-  /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
+  /** The texts that the model reads, and the tokens of its other input: the cost if the provider reports no usage. */
   readonly texts: readonly string[];
   readonly tokens: number;
-  /** What it asks for, or gives to read, that is not counted in tokens. */
+  /** The requested amounts, and those of its input, that are not counted in tokens. */
   readonly counts: Counts;
-  /** What it may cost at most, in tokens beside its texts: so much is set aside. */
+  /** Upper bound of its cost, in tokens beside its texts: this amount is reserved. */
   readonly most: { readonly input: number; readonly output: number };
-  /** The answer is text that a model made, and costs so. */
+  /** The answer is text that a model wrote, and is charged as such. */
   readonly saysText: boolean;
-  /** The answer begins: its content type and the fields of the request that were not honoured. */
+  /** Called when the answer begins, with its content type and the ignored fields of the request. */
   open(contentType: string, ignored: readonly string[]): void;
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
@@ -30,5 +30,5 @@ export type RawBody =
   | { readonly type: 'json'; readonly bytes: Uint8Array; readonly places: readonly number[] }
   | { readonly type: 'form'; readonly form: FormData };
 
-/** Resolves when the answer is out. @throws Fault */
+/** Resolves when the answer has been sent. @throws Fault */
 export type SendRaw = (call: RawRequest, context: Context) => Promise<void>;

@@ -8,7 +8,7 @@ import type { RawRequest } from './raw-request.ts';
 import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
-/** One place that can answer a call: a provider, one of its models, perhaps in one region. */
+/** A place that can answer a call: one model of a provider, possibly in one region. */
 export interface Target {
   /** Unique: `platform/us-east1/gemini-2.5-flash`. */
   readonly name: string;
@@ -16,56 +16,54 @@ export interface Target {
   readonly region?: string;
   /** The model's name upstream. */
   readonly model: string;
-  /** The lists of regions in which it lies, by their names; `here`: what it is asked does not leave this process. Absent: nobody vouches for where it is. */
+  /** The names of the region lists that contain the target; `here`: calls do not leave this process. Absent: its location is not known. */
   readonly residency?: readonly string[] | 'here';
-  /**
-   * What is seen of its thoughts: `all` of them, or a `summary` if anything. Absent: all of them or nothing, as its model does.
-   */
+  /** The thoughts that the target shows: `all` of them, or at most a `summary`. Absent: all or none, depending on the model. */
   readonly thoughts?: 'all' | 'summary';
-  /** What it has words for, as far as is known now; absent where nobody has said so. */
+  /** The fields that the target supports, as far as is known now; absent: unknown. */
   readonly supports?: FieldSupport | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Events>;
-  /** Does its model search the web by itself, for this call? Absent: it never does. */
+  /** Whether its model searches the web by itself for this call. Absent: never. */
   readonly searches?: (call: GenerateCall) => boolean;
-  /** Absent where it makes no vectors. */
+  /** Absent if the target does not support embeddings. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
-  /** Absent where requests cannot go through as they came. */
+  /** Absent if requests cannot be forwarded unparsed. */
   readonly sendRaw?: (call: RawRequest, context: TargetContext) => AsyncIterable<Events>;
 }
 
-/** A model name of the configuration and what stands behind it. */
+/** A configured model name and its targets. */
 export interface Model {
   readonly name: string;
   readonly kind: 'chat' | 'embedding' | 'speech' | 'moderation';
   readonly targets: readonly WeightedTarget[];
-  /** Tokens of prompt and answer together, and of the answer alone. */
+  /** Maximum tokens of prompt and answer together, and of the answer alone. */
   readonly limits: { readonly context?: number; readonly output?: number };
-  /** Tokens that the target can answer with which can say most, where others can say less. Absent: as `limits`. */
+  /** The largest output limit of any target in tokens, if others have a smaller one. Absent: as `limits`. */
   readonly longestOutput?: number;
-  /** Plan tokens for one model token. */
+  /** Plan tokens per model token. */
   readonly rate: { readonly input: number; readonly output: number };
-  /** What a call costs at most, whichever of its targets answers. Absent where that is unknown: that is not free. */
+  /** The maximum price, whichever target answers. Absent: unknown, which does not mean free. */
   readonly price?: Price;
   /** Absent where unknown. */
   readonly abilities?: readonly Ability[];
   readonly tier?: Tier;
-  /** Name of the model that is asked where the conversation is longer than this one's context. */
+  /** The model to use for a conversation that exceeds this one's context. */
   readonly larger?: string;
-  /** The list of regions that it never leaves. */
+  /** The list of regions that its calls never leave. */
   readonly residency?: string;
-  /** Unix seconds; stands in the model lists. */
+  /** Unix seconds; shown in the model lists. */
   readonly created: number;
   readonly ownedBy: string;
 }
 
-/** What a model can do beside reading and writing text. */
+/** The abilities of a model beyond reading and writing text. */
 export const abilities = ['tools', 'vision', 'audio', 'video', 'documents', 'json-schema', 'reasoning', 'embeddings', 'speech'] as const;
 export type Ability = (typeof abilities)[number];
 
-/** A target, perhaps with other places that answer the same. */
+/** A target, possibly with equivalent places. */
 export interface TargetGroup {
   readonly target: Target;
-  /** Tried after it, as listed; where the order is `fastest` the quickest of all comes first. */
+  /** Places to try after it, as listed; with the order `fastest` the quickest of all comes first. */
   readonly others?: readonly Target[];
   readonly order?: 'listed' | 'fastest';
 }
@@ -73,18 +71,18 @@ export interface TargetGroup {
 export interface WeightedTarget extends TargetGroup {
   /** Share of the calls; absent: a fallback in the listed order. */
   readonly weight?: number;
-  /** What it costs, where that differs from target to target: null where it is unknown. Absent: as the model. */
+  /** The target's price, if targets differ: null if unknown. Absent: that of the model. */
   readonly price?: Price | null;
 }
 
-/** The model where only these of its targets can be asked. */
+/** The model restricted to these of its targets. */
 export function narrowedTo(model: Model, targets: readonly WeightedTarget[]): Model {
   if (targets.length === 0 || targets.length === model.targets.length || targets.every(({ price }) => price === undefined)) return { ...model, targets };
   const { price: _, ...rest } = model;
   return { ...rest, ...priced(targets.map(({ price = model.price, ...group }) => ({ ...group, ...(price ? { price } : {}) }))) };
 }
 
-/** Targets, each with its price if that is known → what a model has of them: one price for all, or each its own and the dearest. */
+/** Computes the prices of a model from targets, each with its price if that is known: one price for all, or one per target and the maximum. */
 export function priced(groups: readonly (Omit<WeightedTarget, 'price'> & { readonly price?: Price | undefined })[]): Pick<Model, 'targets' | 'price'> {
   const [first, ...others] = groups.map(({ price }) => price);
   const text = JSON.stringify(first);
@@ -96,18 +94,18 @@ export function priced(groups: readonly (Omit<WeightedTarget, 'price'> & { reado
   return { targets, ...(first && others.every(isKnown) ? { price: dearestOf([first, ...others]) } : {}) };
 }
 
-/** What a call costs at the target that answered it; as it may cost at most where that is not known. */
+/** The price of a call at the target that answered it; the maximum if that is unknown. */
 export function priceAt({ targets, price }: Model, target: AnsweringTarget | undefined): Price | undefined {
   if (target === undefined) return price;
   const group = targets.find((one) => one.target === target || one.others?.some((other) => other === target) === true);
   return group?.price === undefined ? price : (group.price ?? undefined);
 }
 
-/** Those of a group that lie within a list of regions: all others are never asked. */
+/** The places of a group within a list of regions: no others are ever asked. */
 export function within<Group extends TargetGroup>(group: Group, list: string): Group | undefined {
   const [target, ...others] = placesOf([group]).filter(({ residency }) => residency === 'here' || residency?.includes(list));
   return target && { ...group, target, others };
 }
 
-/** Every single place of these. */
+/** All places of these targets. */
 export const placesOf = (groups: readonly TargetGroup[]): readonly Target[] => groups.flatMap(({ target, others = [] }) => [target, ...others]);

@@ -5,35 +5,34 @@ import type { Counts } from './price.ts';
 import type { Target } from './target.ts';
 
 /**
- * A call that is no conversation: embeddings, speech, a picture. It goes the way of every call, under the same rules; what it asks of a target is its own
- * matter, and so is the answer, which goes past the events. These only say who answers (`started`), that the answer is there (`passed`) and what it cost
- * (`usage`).
+ * A call other than a conversation: embeddings, speech, a picture. It passes through the same rules as every call, but has its own request to the target, and
+ * its answer bypasses the events. The events report only the answering target (`started`), that the answer is there (`passed`) and its cost (`usage`).
  */
 export interface Task {
   /** As the client wrote it. */
   readonly model: string;
-  /** `embedding`: a name nobody knows falls back to the default engine. */
+  /** `embedding`: an unknown model name falls back to the default engine. */
   readonly kind: 'embedding' | 'other';
   readonly stream: boolean;
-  /** Its `maxTokens` is 0 where no text is made. */
+  /** Its `maxTokens` is 0 if no text is generated. */
   readonly sampling: Sampling;
-  /** What is read, and the tokens of what is read besides: what it costs where the provider does not count. */
+  /** The texts that the model reads, and the tokens of its other input: the cost if the provider reports no usage. */
   readonly texts: readonly string[];
   readonly tokens: number;
-  /** What it asks for, or gives to read, that is not counted in tokens. */
+  /** The requested amounts, and those of its input, that are not counted in tokens. */
   readonly counts?: Counts;
-  /** The client's field with what is read but is no text, such as token ids: no check can look at it. */
+  /** The client's field with input that is not text, such as token ids: guardrails cannot read it. */
   readonly unread?: string;
-  /** What it may cost at most, in tokens beside its texts, where `sampling` does not say so. */
+  /** Upper bound of its cost, in tokens beside its texts, if `sampling` has none. */
   readonly most?: { readonly input: number; readonly output: number };
-  /** Errands of which this one is the sum: each is asked for by itself, one after the other. */
+  /** The parts that make up this task: each is a request of its own, one after the other. */
   readonly parts?: readonly Task[];
-  /** The same task with other texts in their place; absent where what is sent cannot be changed. */
+  /** The same task with its texts replaced; absent if the request cannot be changed. */
   withTexts?(texts: readonly string[]): Task;
-  /** Can this target do it? */
+  /** Whether this target supports the task. */
   able(target: Target): boolean;
-  /** What is said where no target can. */
+  /** The message if no target supports it. */
   readonly unable: string;
-  /** Has it done. @throws Fault */
+  /** Runs the task. @throws Fault */
   ask(target: Target, context: TargetContext): AsyncIterable<Events>;
 }

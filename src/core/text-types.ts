@@ -1,4 +1,4 @@
-/** Does a file of this MIME type, in lower case and without parameters, hold text? */
+/** Whether a MIME type, in lower case and without parameters, is of text files. */
 export const isTextType = (type: string): boolean => textType.test(type);
 
 const textType =

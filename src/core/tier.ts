@@ -4,13 +4,13 @@ export type Tier = 'flash' | 'pro';
 /** `<family>-<version>-<tier>`, perhaps followed by `-preview-<date part>`. */
 const standard = /^[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*-(\d+(?:\.\d+)*)-(flash|pro)(-preview-\d[\d-]*)?$/i;
 
-/** The tier that a model's name says: a simple name, a standard one or a preview. */
+/** The tier in a model's name: a simple name, a standard one or a preview. */
 export function tierOf(name: string): Tier | undefined {
   const word = /^(flash|pro)$/i.exec(name)?.[1] ?? standard.exec(name)?.[2];
   return word?.toLowerCase() as Tier | undefined;
 }
 
-/** Sorts names of one tier, the best first: by their version, a preview behind what it previews; names that say neither come last. */
+/** Sorts names of one tier, best first: by version, a preview after its release; names without either come last. */
 export function betterName(a: string, b: string): number {
   const [first, second] = [rankOf(a), rankOf(b)];
   for (let at = 0; at < Math.max(first.length, second.length); at++) {

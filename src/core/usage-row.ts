@@ -15,11 +15,11 @@ export type End =
   | 'gateway-died'
   | 'cancelled';
 
-/** One line of the books: what one step of one request cost and how it went. */
+/** A usage row: the cost and the outcome of one step of a request. */
 export interface UsageRow {
   readonly requestId: string;
   readonly step: number;
-  /** When it was admitted, milliseconds since 1970. */
+  /** The time of admission, milliseconds since 1970. */
   readonly at: number;
   readonly userId: number;
   /** Teams whose plans were charged as well. */

@@ -1,6 +1,6 @@
 import type { Usage } from './event.ts';
 
-/** The sum of two usages, each field by itself; `extra` is that of the second. What one of them estimates, the sum does. */
+/** The sum of two usages, field by field; `extra` is that of the second. If one is estimated, so is the sum. */
 export function sumOf(a: Usage, b: Usage): Usage {
   return {
     ...b,

@@ -50,16 +50,18 @@ export interface Pipeline {
   readonly sendRaw: SendRaw;
   /** Calls that the gateway makes itself in the course of another, without checks and cache. */
   readonly own: { readonly generate: Generate<Call>; readonly sendRaw: SendRaw };
-  /** Could this call be made and paid for now? For one that is made later. @throws Fault as the pipeline does before any provider is asked */
+  /**
+   * Checks that the call could be made and paid for now: for a call that will be made later. @throws Fault as the pipeline does before any provider is asked
+   */
   affords(call: Call, context: Context): Promise<void>;
 }
 
 /**
- * Every rule about a call in its order, for each face: the outermost is first on its line, and the innermost line comes first. A rule that does not apply to a call
- * hands it on untouched. What only one provider needs, it wraps around its own targets.
+ * The rules about a call in order, for each face: the outermost is first on its line, and the innermost line comes first. A rule that does not apply to a call
+ * passes it on unchanged. A provider wraps its own targets in the rules that only it needs.
  *
- * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts. `guarded`
- * and `cached` are outside of both: what they answer themselves reserves nothing.
+ * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
+ * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
 export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
@@ -86,14 +88,14 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   };
 }
 
-/** Asks whether a call can be paid for, in place of making it. */
+/** Checks whether a call can be paid for, without making it. */
 const affording = (ledger: Ledger): Generate<RoutedCall> =>
   async function* (call, context) {
     await ledger.affords(call, context);
     yield [];
   };
 
-/** Answers with the events of an earlier answer, which is booked as a call without a provider. */
+/** Replays the events of an earlier answer, which is booked as a call without a provider. */
 const replaying =
   (ledger: Ledger, clock: Clock): CachedDeps['replayed'] =>
   (answer) => {

@@ -63,12 +63,12 @@ export interface Started {
 
 /** Faults cross the channel without their cause, which stays in the log of the process that threw them. */
 export const refusals: Refusals = {
-  said(error) {
+  encode(error) {
     const { code, message, details } = faultOf(error);
     const { cause: _, ...sent } = details;
     return { code, message, details: sent } satisfies SentFault;
   },
-  heard(sent) {
+  decode(sent) {
     const { code, message, details } = sent as SentFault;
     return new Fault(code, message, details);
   },

@@ -3,9 +3,9 @@ import type { Price, Rates } from '#core/price';
 import catalogue from './catalogue.json' with { type: 'json' };
 
 /**
- * What is publicly known of models, in `catalogue.json`: limits in tokens, prices in US dollars for a million tokens, abilities. A null is unknown, never nothing.
- * A vendor's entries count for its own addresses only: elsewhere the same name may have another window and another price. Open models (`hosts` null) are the same
- * everywhere, but for their price. The settings stand above all of it.
+ * Published facts about models, in `catalogue.json`: limits in tokens, prices in US dollars per million tokens, abilities. Null means unknown, not none. A
+ * vendor's entries apply to its own addresses only: elsewhere the same name may have another context window and another price. Open models (`hosts` null) are
+ * the same everywhere, except for their price. The settings override all of it.
  */
 export interface CatalogueEntry {
   readonly limits: Model['limits'];
@@ -13,7 +13,7 @@ export interface CatalogueEntry {
   readonly abilities: readonly Ability[];
 }
 
-/** What a written entry is: what is unknown is null. */
+/** The stored form of an entry; unknown values are null. */
 interface Written {
   readonly limits: { readonly context: number | null; readonly output: number | null };
   readonly price: Price | null;
@@ -22,7 +22,7 @@ interface Written {
 
 interface Vendor {
   readonly hosts: readonly string[] | null;
-  /** What writing into its cache costs, as multiples of the price of a prompt: where that is the same for all of its models. */
+  /** The prices of cache writes as multiples of the prompt price, if all models of the vendor share them. */
   readonly cacheWrites?: CacheWrites;
   readonly models: Readonly<Record<string, Written>>;
 }
@@ -40,7 +40,7 @@ const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendo
   ),
 }));
 
-/** @param address of the provider, which may have `{region}` in its host; @param model its name there, perhaps with a date behind it */
+/** @param address of the provider, which may have `{region}` in its host; @param model its name there, optionally with a date suffix */
 export function catalogued(address: string, model: string): CatalogueEntry | undefined {
   const host = hostOf(address);
   for (const { serves, models } of vendors) {
@@ -52,7 +52,7 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
 
 const hostOf = (address: string): string => /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';
 
-/** A price with the rates for writing into the cache that it does not name, where the vendor at this address has the same multiples for all of its models. */
+/** Adds the missing rates for cache writes to a price, if the vendor at this address uses the same multiples for all of its models. */
 export function withCacheWrites(price: Price, address: string): Price {
   const host = hostOf(address);
   const writes = vendors.find(({ cacheWrites, serves }) => cacheWrites && serves(host))?.cacheWrites;
@@ -65,10 +65,10 @@ export function withCacheWrites(price: Price, address: string): Price {
   return { ...filled(price), ...(price.long ? { long: filled(price.long) } : {}) };
 }
 
-/** Without what is lost in binary fractions. */
+/** Removes the rounding errors of binary fractions. */
 const rounded = (usd: number) => Number(usd.toPrecision(12));
 
-/** What holds for whichever of several targets answers: the smallest limits, and what all of them can do. `longestOutput` where they differ in it. */
+/** Facts that hold whichever of several targets answers: the smallest limits, and the common abilities. `longestOutput` if their output limits differ. */
 export function common(entries: readonly (CatalogueEntry | undefined)[]): (Omit<CatalogueEntry, 'price'> & Pick<Model, 'longestOutput'>) | undefined {
   const all = entries.filter((entry) => entry !== undefined);
   const [first] = all;
@@ -90,7 +90,7 @@ function patternOf(hosts: readonly string[]): (host: string) => boolean {
   return (host) => hosts.some((one) => (one.startsWith('*') ? host.endsWith(one.slice(1)) : host === one));
 }
 
-/** Without what is unknown. */
+/** Removes the unknown values. */
 function known({ context, output }: Written['limits']): Model['limits'] {
   return { ...(context === null ? {} : { context }), ...(output === null ? {} : { output }) };
 }

@@ -11,25 +11,25 @@ export type { Probe, Probed } from './shared/provider.ts';
 const nameOf = ({ dialect, kind }: Pick<ProviderSettings, 'dialect' | 'kind'>) => (kind === undefined ? dialect : `${dialect} ${kind}`);
 const factories: ReadonlyMap<string, ProviderFactory> = new Map(providerModules.map((module) => [nameOf(module), module.make]));
 
-/** A kind that the dialect does not have changes nothing. */
+/** An unknown kind of the dialect is ignored. */
 const factoryOf = (settings: ProviderSettings): ProviderFactory | undefined => factories.get(nameOf(settings)) ?? factories.get(settings.dialect);
 
 export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
-  /** The questions that spend nothing, by which a provider is checked. */
+  /** The free requests by which a provider is probed. */
   probes(provider: string, model: string | undefined): readonly Probe[];
-  /** Names of the providers whose dialect is not spoken here. */
+  /** Names of the providers whose dialect is not supported. */
   readonly unspoken: readonly string[];
 }
 
 export interface ProvidersDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
-  /** For media that a provider cannot be given by address. */
+  /** For media whose URL a provider does not accept. */
   readonly fetcher: GuardedFetch;
 }
 
-/** Each provider of the settings, by its name. */
+/** The configured providers, by name. */
 export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher }: ProvidersDeps): Providers {
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock)]));
   return {

@@ -6,7 +6,7 @@ import { azureResponses, openaiResponses } from './openai/responses.ts';
 import type { ProviderModule } from './shared/provider.ts';
 
 /**
- * Every kind of provider. The settings read here what they take and which providers the environment switches on, and `index.ts` makes providers of it. Where a
- * dialect has several kinds, the one without a name stands before the others; where the environment switches on several providers, the first one comes first.
+ * All kinds of provider. The settings read from this table which fields they accept and which providers environment variables enable, and `index.ts` creates
+ * providers from it. If a dialect has several kinds, the one without a name comes first; if the environment enables several providers, they keep this order.
  */
 export const providerModules: readonly ProviderModule[] = [openaiChat, openaiResponses, azureChat, azureResponses, anthropic, gemini, vertex];

@@ -74,8 +74,8 @@ async function open(yaml = ''): Promise<Booked> {
 
 const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three four five six seven eight' }] };
 
-describe.skipIf(!address)('the books', () => {
-  test('each answered request has one row with what the provider counted, and the counter is their sum', async () => {
+describe.skipIf(!address)('accounting', () => {
+  test('each answered request has one row with the usage that the provider reported, and the counter is their sum', async () => {
     const { server, upstream, rows, spent } = await open();
     upstream.script(always(ok()));
     const answers = await Promise.all([false, true, false, true].map((stream) => server.ask(chat, { ...request, stream })));
@@ -95,7 +95,7 @@ describe.skipIf(!address)('the books', () => {
     ['answered with usage in words', () => usage({ input: 'many', output: 'few' }), 'completed', 'estimated'],
     ['answered with usage of 1e308', () => usage({ input: 1e308, output: 1e308 }), 'completed', 'estimated'],
     ['answered with usage of null', () => usage('null'), 'completed', 'estimated'],
-  ])(proves('F-12', 'a stream %s is booked once, for at least what was said'), async (_how, behaviour, end, provenance) => {
+  ])(proves('F-12', 'a stream %s is booked once, for at least the text that was sent'), async (_how, behaviour, end, provenance) => {
     const { server, upstream, rows } = await open();
     upstream.script(behaviour());
     await (await server.ask(chat, { ...request, stream: true })).text();
@@ -111,7 +111,7 @@ describe.skipIf(!address)('the books', () => {
     ['429', () => tooMany({ retryAfter: 1 }), 429],
     ['500', () => failing(500), 502],
     ['503', () => failing(503), 503],
-  ])('a request that the provider refuses with %s costs nothing', async (_what, behaviour, status) => {
+  ])('a request that the provider rejects with %s costs nothing', async (_what, behaviour, status) => {
     const { server, upstream, rows, spent } = await open();
     upstream.script(behaviour());
     await (await server.ask(chat, request)).text();
@@ -120,7 +120,7 @@ describe.skipIf(!address)('the books', () => {
     expect(await spent()).toBe(0);
   });
 
-  test(proves('S-04', 'a client that leaves in the middle of a stream is booked within a second for what was said'), async () => {
+  test(proves('S-04', 'a client that disconnects in the middle of a stream is booked within a second for the text that was sent'), async () => {
     const { server, upstream, rows } = await open();
     upstream.script(headersThenHang({ afterEvents: 6 }));
     const leaving = new AbortController();
@@ -134,7 +134,7 @@ describe.skipIf(!address)('the books', () => {
     expect(Number(row!.output_tokens)).toBeGreaterThanOrEqual(3);
   });
 
-  test(proves('S-06', 'clients that leave in the tick of completion are booked once each'), async () => {
+  test(proves('S-06', 'clients that disconnect in the tick of completion are booked once each'), async () => {
     const { server, upstream, rows } = await open();
     upstream.script(always(ok()));
     const ids = new Set<string>();
@@ -151,7 +151,7 @@ describe.skipIf(!address)('the books', () => {
     expect(booked.map(({ request_id }) => request_id).toSorted()).toEqual([...ids].toSorted());
   });
 
-  test('a label that the database cannot take holds up nobody', async () => {
+  test('a label that the database cannot store does not hold up any other row', async () => {
     const { server, rows } = await open();
     const said = ['a\u0000b', `${'a'.repeat(99)}😀`, '\ud800', 'fine'];
     for (const app_name of said) expect((await server.ask(chat, { ...request, model: 'built-in', app_name })).status).toBe(200);

@@ -105,7 +105,7 @@ describe('one process, embedded', () => {
   };
 
   test.each(faces)(
-    proves('Q-02', '120 whole answers at once without a maximum stay within the plan, however much their provider says: %s'),
+    proves('Q-02', '120 concurrent whole answers without a maximum stay within the plan, however many tokens their provider generates: %s'),
     async (_, request) => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { counts, refusals, rows, planTokens } = await atOnce([server], member, 120, request('talker'), talks());
@@ -119,7 +119,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'also where nobody knows how much the model can say, and with several answers asked of it'),
+    proves('Q-02', 'the same holds if the output limit of the model is unknown, and with several candidates'),
     async () => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { planTokens, rows, counts } = await atOnce([server], member, 120, chat('unknown', { n: 2 }), talks(1_000_000));
@@ -130,7 +130,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'also of a plan in US dollars'),
+    proves('Q-02', 'the same holds for a plan in US dollars'),
     async () => {
       const member = await newMember(server, { monthlyUsd: plan / 1e6 });
       const { planTokens, rows, refusals } = await atOnce([server], member, 120, chat('talker'), talks());
@@ -142,7 +142,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'also where a larger model stands in'),
+    proves('Q-02', 'the same holds if a larger model takes over'),
     async () => {
       upstream.script(always(on({ model: 'small-up' }, refusal(400, { code: 'context_length_exceeded', message: 'The context length is exceeded.' }))));
       const member = await newMember(server, { monthlyTokens: plan });
@@ -154,7 +154,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'also where a model is asked about each of them first'),
+    proves('Q-02', 'the same holds if a moderation model is asked about each of them first'),
     async () => {
       const member = await newMember(server, { monthlyTokens: plan });
       const { planTokens, rows } = await atOnce([server], member, 60, chat('guarded'), talks());
@@ -165,7 +165,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'pictures are set aside by their number: many at once stay within the plan'),
+    proves('Q-02', 'the reservation for pictures depends on their number: many at once stay within the plan'),
     async () => {
       upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":24960}}')));
       const member = await newMember(server, { monthlyTokens: plan });
@@ -180,7 +180,7 @@ describe('one process, embedded', () => {
   );
 
   test(
-    proves('Q-02', 'speech and transcriptions are set aside by how much is read'),
+    proves('Q-02', 'the reservation for speech and transcriptions depends on the size of the input'),
     async () => {
       upstream.script(always(says(/audio/, 'application/json', '{"text":"…","usage":{"input_tokens":3000,"output_tokens":900}}')));
       const form = new FormData();
@@ -201,7 +201,7 @@ describe('one process, embedded', () => {
     minute,
   );
 
-  test('a call alone is given what its model can say, unasked, or what is left', async () => {
+  test('a single call without a maximum may use the output limit of its model, or the remaining quota', async () => {
     upstream.script(always(talkative(100)));
     const sent = async (member: Member, model: string, more: object = {}) => {
       const at = upstream.requests.length;

@@ -24,7 +24,7 @@ async function dragoman({ place }: TestDatabase): Promise<readonly Served[]> {
   return [open];
 }
 
-test(proves('Q-01', 'one process, embedded: ten of 200, fifty times, and no stream goes over by more than a step'), async () =>
+test(proves('Q-01', 'one process, embedded: ten of 200, fifty times, and no stream exceeds the quota by more than a step'), async () =>
   fifty(await dragoman(embedded)),
 );
 

@@ -28,11 +28,11 @@ describe('one process, embedded', () => {
     await upstream.close();
   });
 
-  test(proves(['Q-01', 'Q-10'], 'of 200 calls at once over two keys against what ten need, ten are answered'), () => tenOf200([server], rounds), minute);
-  test('a team and its user are held to both at once', () => tenOfATeam([server], 1), minute);
-  test(proves(['Q-02', 'Q-04'], 'streams without a maximum go over by a step each at most'), () => stepOver([server], step), minute);
+  test(proves(['Q-01', 'Q-10'], 'of 200 concurrent calls over two keys with quota for ten, ten are answered'), () => tenOf200([server], rounds), minute);
+  test('the limits of a team and of its user apply together', () => tenOfATeam([server], 1), minute);
+  test(proves(['Q-02', 'Q-04'], 'each stream without a maximum exceeds the quota by a step at most'), () => stepOver([server], step), minute);
 
-  test(proves('Q-04', 'what a provider bills above the reservation is booked in full, and then nothing more is let in'), async () => {
+  test(proves('Q-04', 'an amount that a provider bills above the reservation is booked in full, and then no further call is admitted'), async () => {
     const member = await newMember(server, { monthlyTokens: 60 });
     upstream.script(usage({ input: 10, output: 100 }));
     const body = { ...fixed, model: 'gpt-4o-mini', max_tokens: 20, stream: true };
@@ -43,7 +43,7 @@ describe('one process, embedded', () => {
   });
 
   test(
-    proves('Q-05', '1,000 failed and left calls hold nothing back: all that was left can be spent'),
+    proves('Q-05', '1,000 failed and abandoned calls hold nothing back: all of the remaining quota can be spent'),
     async () => {
       const cost = await fixedCost(server);
       const member = await newMember(server, { monthlyTokens: 1_000_000 });
@@ -69,7 +69,7 @@ describe('one process, embedded', () => {
     minute,
   );
 
-  test(proves('Q-13', 'a call that failed elsewhere first is booked once, for the attempt that answered'), async () => {
+  test(proves('Q-13', 'a call that first failed elsewhere is booked once, for the attempt that answered'), async () => {
     const member = await newMember(server, { monthlyTokens: 1_000_000 });
     upstream.script(failing(503), ok(), tooMany({ retryAfter: 0 }), cut({ afterEvents: 0 }), ok());
     for (let turn = 0; turn < 6; turn++) await (await member.ask({ ...fixed, model: 'gpt-4o-mini', stream: turn % 2 === 0 })).text();
@@ -81,7 +81,7 @@ describe('one process, embedded', () => {
 
 describe.skipIf(!address)('on PostgreSQL', () => {
   test(
-    proves('Q-01', 'one process: of 200 calls at once against what ten need, ten are answered'),
+    proves('Q-01', 'one process: of 200 concurrent calls with quota for ten, ten are answered'),
     async () => {
       const dragoman = await startTestServer({ ...(await server.place()), yaml });
       onTestFinished(dragoman.close);
@@ -91,7 +91,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   );
 
   test(
-    proves('Q-02', 'two workers: the same, for teams too, and streams without a maximum go over by a step each at most'),
+    proves('Q-02', 'two workers: the same, for teams too, and each stream without a maximum exceeds the quota by a step at most'),
     async () => {
       const workers = [await startCluster(await server.place(), yaml)];
       await tenOf200(workers, rounds);
@@ -102,7 +102,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
   );
 
   test(
-    proves('Q-02', 'two machines: the same, for teams too, and streams without a maximum go over by a step each at most'),
+    proves('Q-02', 'two machines: the same, for teams too, and each stream without a maximum exceeds the quota by a step at most'),
     async () => {
       const machines = await twoMachines(await server.place(), yaml);
       await tenOf200(machines, rounds);

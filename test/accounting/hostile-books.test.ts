@@ -58,13 +58,13 @@ const body = (app: string, stream: boolean) => ({
   ...(app ? { app_name: app } : {}),
 });
 
-describe.skipIf(!server)('the books', () => {
+describe.skipIf(!server)('accounting', () => {
   test.each([
     ['an application named with NUL', 'poison\0a', ok()],
     ['an application named with half a character', `${'x'.repeat(99)}🐉`, ok()],
     ['a provider that names its model with NUL', 'poison-b', ok({ model: 'm\0' })],
     ['a provider that names its model at length', 'poison-c', ok({ model: 'm'.repeat(1_000_000) })],
-  ])('take the row of %s, and the rows behind it', async (_what, app, behaviour) => {
+  ])('stores the row of %s, and the rows after it', async (_what, app, behaviour) => {
     upstream.script(behaviour);
     for (const one of [app, `after ${app.slice(0, 8)}`]) await (await dragoman.ask(chat, body(one, false))).text();
     const [row] = await rows(`app = 'after ${app.slice(0, 8).replaceAll('\0', '\ufffd')}'`, 1);
@@ -79,7 +79,7 @@ describe.skipIf(!server)('the books', () => {
     ['1e308', { input: 1e308, output: 1e308 }],
     ['fractions', { input: 1.5, output: 2.5 }],
     ['absurd', { input: 1e12, output: 1 }],
-  ])(proves('F-12', 'take an estimate that says so where the usage is %s'), async (what, told) => {
+  ])(proves('F-12', 'stores an estimate, marked as such, if the usage is %s'), async (what, told) => {
     for (const stream of [false, true]) {
       upstream.script(usage(told));
       await (await dragoman.ask(chat, body(`usage ${what}`, stream))).text();
@@ -93,7 +93,7 @@ describe.skipIf(!server)('the books', () => {
     }
   });
 
-  test(proves('F-12', 'count usage that is told twice once, and usage in the last chunk as well'), async () => {
+  test(proves('F-12', 'counts usage that is reported twice only once, and also usage in the last chunk'), async () => {
     for (const told of ['twice', 'with-finish'] as const) {
       upstream.script(usage(told));
       await (await dragoman.ask(chat, body('usage told', true))).text();
@@ -105,9 +105,9 @@ describe.skipIf(!server)('the books', () => {
   });
 
   test.each([
-    ['the short way', ''],
-    ['the long way', 'left early'],
-  ])(proves('S-04', 'have a client who left in mid-stream within a second, for what was generated, on %s'), async (_way, app) => {
+    ['the passthrough', ''],
+    ['the decoded path', 'left early'],
+  ])(proves('S-04', 'books a client that disconnects in mid-stream within a second, for the generated text, on %s'), async (_way, app) => {
     upstream.script(headersThenHang({ afterEvents: 4 }));
     const leaving = new AbortController();
     const answer = await dragoman.ask(chat, body(app, true), { signal: leaving.signal });
@@ -123,7 +123,7 @@ describe.skipIf(!server)('the books', () => {
     expect(Number(row!.input_tokens)).toBeGreaterThan(0);
   });
 
-  test(proves('S-06', 'have each request once whose client left in the tick of completion'), async () => {
+  test(proves('S-06', 'books each request once whose client disconnects in the tick of completion'), async () => {
     upstream.script(always(ok()));
     const before = await books.query<{ count: string; requests: string }>(
       'select (select count(*) from usage) as count, (select sum(requests) from spent) as requests',

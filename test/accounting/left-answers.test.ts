@@ -80,15 +80,15 @@ const candidate = (text: string, usageMetadata: object, more: object = {}) => ({
   responseId: 'g',
 });
 
-describe.each(faces)('a client of %s that leaves', (face) => {
-  test('when the answer has come to its end pays what the provider says of it then', async () => {
+describe.each(faces)('a client of %s that disconnects', (face) => {
+  test('at the end of the answer pays the usage that the provider reports afterwards', async () => {
     const { behaviour, goOn } = held([...spoken, chunk({}, 'stop'), 'hold', chatUsage(dear), '[DONE]']);
     upstream.script(behaviour);
     const row = await leaves(face, 'chat', { pieces: 3, afterwards: goOn });
     expect(row).toMatchObject({ end: 'client-left', status: 499, provenance: 'provider', inputTokens: 61_000, outputTokens: 9005, planTokens: 70_005 });
   });
 
-  test('in the middle pays what the provider had counted when it began', async () => {
+  test('in the middle pays the usage that the provider reported at the beginning', async () => {
     const { behaviour } = held([begun, ...said, 'hold']);
     upstream.script(behaviour);
     const row = await leaves(face, 'messages', { pieces: 3 });
@@ -99,7 +99,7 @@ describe.each(faces)('a client of %s that leaves', (face) => {
     expect((await upstream.closed(0)).closedEarlyAt).toBeDefined();
   });
 
-  test('pays for its prompt where the provider begins with a count of nothing', async () => {
+  test('pays for its prompt even if the provider begins with a usage of 0', async () => {
     const { behaviour } = held([{ ...begun, message: { ...begun.message, usage: { input_tokens: 0, output_tokens: 0 } } }, ...said, 'hold']);
     upstream.script(behaviour);
     const row = await leaves(face, 'messages', { pieces: 3 });
@@ -107,7 +107,7 @@ describe.each(faces)('a client of %s that leaves', (face) => {
     expect(row.inputTokens).toBeGreaterThan(0);
   });
 
-  test('when the stop reason is there, and nothing after it, pays what came with it', async () => {
+  test('after the stop reason, and before anything else, pays the usage that came with it', async () => {
     const stop = { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5000 } };
     const { behaviour, goOn } = held([begun, ...said, { type: 'content_block_stop', index: 0 }, stop, 'hold', { type: 'message_stop' }]);
     upstream.script(behaviour);
@@ -142,14 +142,14 @@ describe.each(faces)('a client of %s that leaves', (face) => {
         },
       },
     ],
-  ])('when all is said, before the end is, pays what the provider says of it then: %s', async (model, frames, end) => {
+  ])('after the last text, before the end, pays the usage that the provider reports afterwards: %s', async (model, frames, end) => {
     const { behaviour, goOn } = held([...frames, 'hold', end]);
     upstream.script(behaviour);
     const row = await leaves(face, model, { pieces: frames.length, afterwards: goOn });
     expect(row).toMatchObject({ end: 'client-left', provenance: 'provider', inputTokens: 23_100, outputTokens: 5000 });
   });
 
-  test('in the middle pays the sums that the provider tells with each piece', async () => {
+  test('in the middle pays the running totals that the provider reports with each piece', async () => {
     const sums = (candidates: number) => ({ promptTokenCount: 400, cachedContentTokenCount: 300, candidatesTokenCount: candidates, thoughtsTokenCount: 7000 });
     const { behaviour } = held([candidate('Well', sums(1)), candidate(', yes.', sums(40)), 'hold']);
     upstream.script(behaviour);
@@ -158,7 +158,7 @@ describe.each(faces)('a client of %s that leaves', (face) => {
   });
 });
 
-test('the end of an answer is waited for two seconds, and then the upstream is left', async () => {
+test('the gateway waits two seconds for the end of an answer, and then closes the upstream connection', async () => {
   const { behaviour } = held([...spoken, chunk({}, 'stop'), 'hold']);
   upstream.script(behaviour);
   const leftAt = performance.now();
@@ -167,7 +167,7 @@ test('the end of an answer is waited for two seconds, and then the upstream is l
   expect((await upstream.closed(0)).closedAt! - leftAt).toBeLessThan(4000);
 });
 
-test('a background response that is cancelled before a word was said pays for what its provider had been asked', async () => {
+test('a background response that is cancelled before its first word pays for the request to its provider', async () => {
   const { behaviour } = held(['hold']);
   upstream.script(behaviour);
   const asked = await server.ask('/server/chatcompat/v1/responses', { model: 'chat', input: 'hello '.repeat(1000), background: true });
@@ -183,7 +183,7 @@ test('a background response that is cancelled before a word was said pays for wh
   expect(items.map(({ errors }) => errors)).toEqual(items.map(() => 0));
 });
 
-describe('thoughts that nobody counts', () => {
+describe('thoughts without a reported count', () => {
   const high = { reasoning_effort: 'high' };
 
   test.each<[string, object, number, number]>([
@@ -191,7 +191,7 @@ describe('thoughts that nobody counts', () => {
     ['a low effort', { reasoning_effort: 'low' }, 1024, 1100],
     ['no effort', { reasoning_effort: 'none' }, 0, 20],
     ['a high effort and few tokens', { ...high, max_completion_tokens: 500 }, 490, 500],
-  ])('are paid by what was asked for when a client leaves: %s', async (_, more, least, most) => {
+  ])('are paid by the requested effort when a client disconnects: %s', async (_, more, least, most) => {
     for (const app of ['', 'decoded']) {
       const { behaviour } = held([...spoken, 'hold']);
       upstream.reset();
@@ -203,7 +203,7 @@ describe('thoughts that nobody counts', () => {
     }
   });
 
-  test('are those that were shown where a model shows them', async () => {
+  test('are counted from the visible ones if the model shows them', async () => {
     for (const app of ['', 'decoded']) {
       const { behaviour } = held([chunk({ role: 'assistant', reasoning_content: 'So they ask' }), ...spoken.slice(1), 'hold']);
       upstream.reset();
@@ -213,7 +213,7 @@ describe('thoughts that nobody counts', () => {
     }
   });
 
-  test('are paid too while nothing else was said, as far as the time allows', async () => {
+  test('are paid even before the first visible text, as far as the elapsed time allows', async () => {
     const { behaviour } = held([begun, 'hold']);
     upstream.script(behaviour);
     const leaving = new AbortController();

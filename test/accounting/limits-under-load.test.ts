@@ -14,7 +14,7 @@ const address = inject('postgres');
 const { place } = onServer(address ?? '');
 const minute = 60_000;
 
-describe.skipIf(!address)('while calls run', () => {
+describe.skipIf(!address)('under load', () => {
   let upstream: Upstream;
   let server: TestServer;
   let database: pg.Client;
@@ -49,11 +49,11 @@ describe.skipIf(!address)('while calls run', () => {
   }
 
   test.each([
-    ['whose limit is lowered to what was spent', 'PATCH', { monthlyTokens: 0 }, { refusal: 429, last: /data: \[DONE\]\n\n$/, end: 'completed' }],
+    ['whose limit is lowered to the spent amount', 'PATCH', { monthlyTokens: 0 }, { refusal: 429, last: /data: \[DONE\]\n\n$/, end: 'completed' }],
     ['who is suspended', 'PATCH', { status: 'suspended' }, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
     ['who is deleted', 'DELETE', undefined, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],
   ] as const)(
-    proves('Q-08', 'a user %s is refused within a second, and the 100 streams that run are ended as they should be and booked'),
+    proves('Q-08', 'a user %s is refused within a second, and the 100 running streams end properly and are booked'),
     async (_what, method, change, { refusal, last, end }) => {
       const member = await newMember(server, { monthlyTokens: 1_000_000 });
       const running = await streams(member, 100);
@@ -81,7 +81,7 @@ describe.skipIf(!address)('while calls run', () => {
     ['an own limit that is negative', `update users set limits = '{"monthlyTokens":-5}' where plan = $1`],
     ['own limits that are null', `update users set limits = 'null' where plan = $1`],
     ['own limits that are text', `update users set limits = '"all"' where plan = $1`],
-  ])(proves('Q-14', 'a plan damaged to %s stops those who have it, and nobody else'), async (_how, damage) => {
+  ])(proves('Q-14', 'a plan damaged to %s blocks its own users and no others'), async (_how, damage) => {
     const [harmed, other] = [await newMember(server, { monthlyTokens: 1_000_000 }), await newMember(server, { monthlyTokens: 1_000_000 })];
     expect(await tally([harmed.ask(fixed), other.ask(fixed)])).toEqual({ 200: 2 });
     const { plan } = await administrate<{ plan: string }>(server, 'GET', `/users/${harmed.id}`);
@@ -93,7 +93,7 @@ describe.skipIf(!address)('while calls run', () => {
   });
 });
 
-describe.skipIf(!address)('made on another machine a moment ago', () => {
+describe.skipIf(!address)('created on another machine a moment ago', () => {
   async function opened() {
     const where = await place();
     const server = await startTestServer({ ...where, yaml: calm });
@@ -112,7 +112,7 @@ describe.skipIf(!address)('made on another machine a moment ago', () => {
     return { server, database, member, tell, team };
   }
 
-  test('a team and its plan hold for a member whose key is looked up before the change feed has told of them', async () => {
+  test('a team and its plan apply to a member whose key is looked up before the change feed has reported them', async () => {
     const { database, member, tell, team } = await opened();
     await database.query(`insert into plans (name, limits) values ('brand-new', '{"requestsPerMinute":1}')`);
     await team('new', 'brand-new');
@@ -123,7 +123,7 @@ describe.skipIf(!address)('made on another machine a moment ago', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
-  test("a plan that a user or a team was given is 503 with Retry-After 1 until the database has said what it is, and never a month's 429", async () => {
+  test("a newly assigned plan of a user or a team is 503 with Retry-After 1 until it is read from the database, and never a month's 429", async () => {
     const { database, member, tell, team } = await opened();
     const id = await team('old', 'unlimited');
     await tell('users');
@@ -151,7 +151,7 @@ describe.skipIf(!address)('made on another machine a moment ago', () => {
 });
 
 test.skipIf(!address)(
-  proves('Q-07', 'a month that ends under load: each call is in one month, the months add up to the rows, and the new one begins with a whole balance'),
+  proves('Q-07', 'a month that ends under load: each call is in one month, the months add up to the rows, and the new month begins with a full balance'),
   async () => {
     const where = await place();
     let shift = 0;

@@ -35,7 +35,7 @@ async function asked(face: Face, model: string, stream = false): Promise<{ reado
   return { text: await answer.text(), row: await rowOf(answer) };
 }
 
-describe('what is written into the cache of a provider', () => {
+describe('prompt tokens written to the cache of a provider', () => {
   const claude = {
     input_tokens: 100,
     cache_read_input_tokens: 1000,
@@ -54,7 +54,7 @@ describe('what is written into the cache of a provider', () => {
     ['messages', /"cache_creation_input_tokens":100500.*"ephemeral_1h_input_tokens":100000/],
     ['chat', /"cache_write_tokens":100500/],
     ['responses', /"cache_write_tokens":100500/],
-  ])('costs its own price and is shown to a client of %s', async (face, shown) => {
+  ])('have their own price and are shown to a client of %s', async (face, shown) => {
     upstream.script(replay(frames.map((frame) => JSON.stringify(frame))));
     const { text, row } = await asked(face, 'claude', true);
     expect(text).toMatch(shown);
@@ -62,7 +62,7 @@ describe('what is written into the cache of a provider', () => {
     expect(row.costUsd! * 1e6).toBeCloseTo(100 * 2 + 1000 * 0.2 + 500 * 2.5 + 100_000 * 4 + 5 * 10);
   });
 
-  test('counts where an answer passes in its own wire, too', async () => {
+  test('are counted in forwarded answers too', async () => {
     const chunk = (choices: readonly object[], more: object) =>
       JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more });
     const told = { prompt_tokens: 5000, completion_tokens: 1, total_tokens: 5001, prompt_tokens_details: { cached_tokens: 1000, cache_write_tokens: 3000 } };
@@ -74,15 +74,15 @@ describe('what is written into the cache of a provider', () => {
   });
 });
 
-describe('a model whose targets differ in price', () => {
-  test('costs what the target costs that answered', async () => {
+describe('a model whose targets have different prices', () => {
+  test('costs the price of the target that answered', async () => {
     upstream.script(usage({ input: 1000, output: 100 }));
     expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(1200);
     upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, usage({ input: 1000, output: 100 })));
     expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(12_000);
   });
 
-  test('is open to who may spend US dollars, by the dearest of them', async () => {
+  test('is available to users with a limit in US dollars, at the highest of its prices', async () => {
     const body = { model: 'both', messages: [{ role: 'user', content: 'hello' }], max_tokens: 100 };
     upstream.script(usage({ input: 10, output: 1 }));
     expect((await (await newMember(server, { monthlyUsd: 1 })).ask(body)).status).toBe(200);
@@ -90,7 +90,7 @@ describe('a model whose targets differ in price', () => {
     expect((await (await newMember(server, { monthlyUsd: 0.001 })).ask(body)).status).toBe(429);
   });
 
-  test('has no price where that of one is not known, and the row that of the other', async () => {
+  test('has no price if that of one target is unknown, but the row has the price of the other', async () => {
     const body = { model: 'half-known', messages: [{ role: 'user', content: 'hello' }] };
     expect((await (await newMember(server, { monthlyUsd: 1 })).ask(body)).status).toBe(403);
     upstream.script(usage({ input: 1000, output: 100 }));
@@ -100,7 +100,7 @@ describe('a model whose targets differ in price', () => {
   });
 });
 
-describe('what is not counted in tokens', () => {
+describe('amounts that are not counted in tokens', () => {
   const root = '/server/chatcompat/v1';
 
   test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
@@ -112,14 +112,14 @@ describe('what is not counted in tokens', () => {
     expect([row.costUsd, row.planTokens >= 10_000]).toEqual([0.4, true]);
   });
 
-  test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing, and give nothing back: %s', async (model) => {
+  test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing and leave the quota unchanged: %s', async (model) => {
     upstream.script(always(failing(500)));
     const answer = await server.ask(`${root}/images/generations`, { model, prompt: 'a cat', n: 10 });
     expect(answer.status).toBe(502);
     expect(await rowOf(answer)).toMatchObject({ end: 'upstream-failed', planTokens: 0, costUsd: 0 });
   });
 
-  test('speech costs by its characters, and twenty plan tokens for a second of fifteen of them', async () => {
+  test('speech costs by its characters, and twenty plan tokens per second, at fifteen characters per second', async () => {
     upstream.script(says(/speech/, 'audio/mpeg', Buffer.alloc(100)));
     const answer = await server.ask(`${root}/audio/speech`, { model: 'speaking', input: 'x'.repeat(1500), voice: 'alloy' });
     await answer.arrayBuffer();
@@ -128,7 +128,7 @@ describe('what is not counted in tokens', () => {
     expect(row.costUsd).toBeCloseTo(0.015);
   });
 
-  test('a transcript costs by the seconds that the provider tells, or by those of the recording', async () => {
+  test('a transcript costs by the seconds that the provider reports, or by those of the recording', async () => {
     const form = new FormData();
     form.set('model', 'hearing');
     form.set('file', new File([Buffer.alloc(80_000)], 'a.mp3'));

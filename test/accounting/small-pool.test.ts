@@ -14,7 +14,7 @@ const minute = 60_000;
 
 describe.skipIf(!address)('three machines on a database of 16 connections', () => {
   test(
-    proves('D-07', 'answer every call under load, with changes to users at the same time, without a connection too many or a deadlock'),
+    proves('D-07', 'answer every call under load, with concurrent changes to users, without exceeding the connection limit and without a deadlock'),
     async () => {
       const { folder, databaseUrl } = await onServer(address!).place();
       const name = new URL(databaseUrl!).pathname.slice(1);

@@ -76,7 +76,7 @@ test.each([
   ['plan tokens', { monthlyTokens: 0 }],
   ['US dollars', { monthlyUsd: 0 }],
   ['requests a minute', { requestsPerMinute: 0 }],
-])(proves('Q-03', 'with no %s left every address that spends refuses, and nothing goes upstream'), async (what, limits) => {
+])(proves('Q-03', 'with no %s left every address that spends quota refuses, and nothing goes upstream'), async (what, limits) => {
   const { keys } = await newMember(server, limits);
   const paths = await spending();
   expect(paths.length).toBeGreaterThanOrEqual(11);
@@ -90,7 +90,7 @@ test.each([
   expect(upstream.requests).toHaveLength(0);
 });
 
-test('every one of them is a good request to who may spend', async () => {
+test('every one of them is valid for a user with quota', async () => {
   for (const path of await spending()) {
     const { status, text } = await send(server.key, path, requests.find(([end]) => end.test(path))![1]);
     expect([200, 501, 502], `${path} ${text}`).toContain(status); // the scripted provider speaks, draws and transcribes nothing
@@ -124,7 +124,7 @@ describe('absurd numbers', () => {
     member = await newMember(server, { monthlyTokens: 1_000_000, monthlyUsd: 1000, requestsPerMinute: 1000 });
   });
 
-  test.each(cases)(proves('Q-09', '%s %s: refused with the name of the field, nothing is reserved, booked or asked'), async (path, field, body) => {
+  test.each(cases)(proves('Q-09', '%s %s: refused with the name of the field, and nothing is reserved, booked or sent upstream'), async (path, field, body) => {
     for (const value of absurd) {
       if (value === '0' && mayBeNothing.has(field)) continue;
       const answer = await fetch(server.url + path, {
@@ -140,7 +140,7 @@ describe('absurd numbers', () => {
     expect(await loggedBy(server, member.id)).toEqual([]);
   });
 
-  test('the largest numbers that are taken are more than any plan has: refused without an overflow, and the plan is as it was', async () => {
+  test('the largest accepted numbers exceed any plan: refused without an overflow, and the plan is unchanged', async () => {
     const most = Number.MAX_SAFE_INTEGER;
     const poor = await newMember(server, { monthlyTokens: 1_000_000 });
     for (const more of [{ max_tokens: most }, { max_tokens: most, n: 128 }, { max_completion_tokens: most, n: 128, stream: true }]) {

@@ -44,13 +44,13 @@ const files: Readonly<Record<Face, { readonly field: string; readonly body: (typ
   gencompat: { field: 'contents', body: (type, data) => ({ contents: [{ role: 'user', parts: [{ inlineData: { mimeType: type, data } }] }] }) },
 };
 
-describe.each(faces)('of a file in a request of %s', (face) => {
+describe.each(faces)('a file in a request of %s', (face) => {
   const send = (type: string, data: string, model = 'gpt-4o-mini') => {
     const { path, body } = requestOf(face, { model, content: '', stream: false, more: files[face].body(type, data) });
     return server.ask(path, body);
   };
 
-  test.each(['text/plain', 'text/csv', 'application/json', 'application/vnd.api+json'])('a text (%s) is looked at by the checks that hold', async (type) => {
+  test.each(['text/plain', 'text/csv', 'application/json', 'application/vnd.api+json'])('is read by the applicable checks if it is text (%s)', async (type) => {
     const denied = await send(type, base64(`{"a":"${key}"}`));
     expect(await denied.text()).toContain('secrets');
     expect(denied.status).toBe(400);
@@ -61,7 +61,7 @@ describe.each(faces)('of a file in a request of %s', (face) => {
     expect(sent).not.toContain(base64('write to ann@example.com'));
   });
 
-  test('a text that cannot be read is refused, and goes up where no check holds', async () => {
+  test('is refused if it is unreadable text, and forwarded if no check applies', async () => {
     for (const data of [base64(Uint8Array.of(0xff, 0xfe, 0x41, 0)), `QUJD*${base64(key)}`]) {
       const refused = await send('text/plain', data);
       const text = await refused.text();
@@ -75,7 +75,7 @@ describe.each(faces)('of a file in a request of %s', (face) => {
     expect(upstream.requests[0]?.body.toString()).toContain(base64(key));
   });
 
-  test('what is no text goes up as it came', async () => {
+  test('is forwarded unchanged if it is not text', async () => {
     const data = base64(Uint8Array.of(0x25, 0x50, 0x44, 0x46, 0xff, 0xfe));
     await (await send('application/pdf', data)).text();
     expect(upstream.requests[0]?.body.toString()).toContain(data);
@@ -87,7 +87,7 @@ test.each([
   ['a character set', `data:text/plain;charset=utf-8;base64,${base64(key)}`],
   ['capital letters', `DATA:Text/Plain;BASE64,${base64(key)}`],
   ['no type', `data:,${key}`],
-])('a data: URL with %s is looked at as well', async (_, url) => {
+])('a file in a data: URL with %s is checked too', async (_, url) => {
   const { path, body } = requestOf('chat', {
     model: 'gpt-4o-mini',
     content: '',

@@ -4,8 +4,8 @@ import { look, messagesHouse, request } from '../support/messages-server.ts';
 
 const here = messagesHouse();
 
-describe('a provider of the chat wire', () => {
-  test('gets system, tools, images and results of tools in its own words, and what it cannot get is said', async () => {
+describe('a provider of the chat completions API', () => {
+  test('receives system, tools, images and tool results in its own form, and the answer names the ignored fields', async () => {
     here.upstream.script(ok());
     const { headers } = await here.whole({
       model: 'gpt-x',
@@ -69,7 +69,7 @@ describe('a provider of the chat wire', () => {
   });
 });
 
-test('a model of the chat wire that knows no effort is asked without, and that is said', async () => {
+test('a chat model without effort is asked without one, with a warning', async () => {
   here.upstream.script(badRequest({ message: 'Unrecognized request argument supplied: reasoning_effort' }), ok());
   const { status, headers } = await here.whole(request(undefined, { model: 'gpt-y', thinking: { type: 'disabled' } }));
   expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning_effort: this model does not take it.']);

@@ -21,8 +21,8 @@ import { recordingOf } from '../support/recordings.ts';
 
 const here = messagesHouse();
 
-describe('a provider of this wire', () => {
-  test('is asked with its key, the version and the betas of the client, and gets the request as it came', async () => {
+describe('a provider of the Messages API', () => {
+  test('is asked with its key, the version and the betas of the client, and receives the request unchanged', async () => {
     here.upstream.script(ok());
     const asked = request([{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }], {
       metadata: { user_id: 'u' },
@@ -43,7 +43,7 @@ describe('a provider of this wire', () => {
     expect(headers.get('x-dragoman-warnings')).toBeNull();
   });
 
-  test('is asked with its next key when one is refused', async () => {
+  test('is asked with its next key when one is rejected', async () => {
     here.upstream.script(always(on({ key: secondKey }, badKey())), always(on({ key: providerKey }, ok())));
     for (let at = 0; at < 4; at++) expect((await here.whole(request())).status).toBe(200);
     expect(new Set(here.upstream.requests.map(({ key }) => key))).toEqual(new Set([providerKey, secondKey]));
@@ -54,7 +54,7 @@ describe('a provider of this wire', () => {
     ['529', () => failing(529)],
     ['overload inside a 200', () => errorEvent({ status: 529 })],
     ['overload after message_start', () => errorEvent({ status: 529, afterEvents: 2 })],
-  ])('that answers %s is left for the next one before it has spoken', async (_, behaviour) => {
+  ])('that answers %s is replaced by the next one before its first content', async (_, behaviour) => {
     for (const stream of [true, false]) {
       here.upstream.reset();
       here.upstream.script(behaviour(), on({ fake: 'spare' }, ok()));
@@ -66,7 +66,7 @@ describe('a provider of this wire', () => {
     }
   });
 
-  test('is asked without a temperature where the model takes none, and that is remembered', async () => {
+  test('is asked without a temperature if the model accepts none, and that is remembered', async () => {
     here.upstream.script(badRequest({ message: '`temperature` is deprecated for this model.' }), always(ok()));
     const { headers, status } = await here.whole(request(undefined, { temperature: 0.5, model: 'claude-y' }));
     expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'temperature: this model does not take it.']);
@@ -76,14 +76,14 @@ describe('a provider of this wire', () => {
     expect(here.upstream.requests.map(({ json }) => 'temperature' in (json as object))).toEqual([true, false, false]);
   });
 
-  test('that is silent for long has the client hear a comment', async () => {
+  test('that is silent for long makes the gateway send a comment to the client', async () => {
     here.upstream.script(slowThinker(1.5));
     const { text, types } = await here.streamed(request());
     expect(text.startsWith(': ')).toBe(true);
     expect(types.at(-1)).toBe('message_stop');
   });
 
-  test('is left at once when the client leaves', async () => {
+  test('is disconnected as soon as the client disconnects', async () => {
     here.upstream.script(pace(200));
     const leaving = new AbortController();
     const answer = await here.server.ask(messages, request('one two three four five six', { stream: true }), { signal: leaving.signal });
@@ -93,7 +93,7 @@ describe('a provider of this wire', () => {
   });
 
   test.each(['text', 'tool-no-args', 'web-search-tool.1', 'clear-thinking.1', 'refusal', 'json-tool.1'])(
-    '%s, as it was recorded, reaches the client event for event',
+    '%s, as recorded, reaches the client event by event',
     async (name) => {
       const lines = readFileSync(recordingOf('anthropic-messages', `vercel/${name}.chunks.txt`), 'utf8')
         .trim()
@@ -111,7 +111,7 @@ describe('a provider of this wire', () => {
   );
 });
 
-describe('a chat completion of a provider of this wire', () => {
+describe('a chat completion by a provider of the Messages API', () => {
   const ask = (more: object = {}) => here.server.ask(chat, { model: 'claude-x', messages: [{ role: 'user', content: 'one two three' }], ...more });
   interface Completion {
     readonly choices: readonly {
@@ -149,7 +149,7 @@ describe('a chat completion of a provider of this wire', () => {
     });
   });
 
-  test('streams tool calls piece by piece, and usage where it was asked for', async () => {
+  test('streams tool calls piece by piece, and usage if requested', async () => {
     here.upstream.script(
       toolCalls([
         { name: 'look', json: '{"at":"the cat"}' },
@@ -172,7 +172,7 @@ describe('a chat completion of a provider of this wire', () => {
     readonly usage?: object;
   }
 
-  test('asks with the limit of the model, and in the words of the wire', async () => {
+  test('sends the output limit of the model, in the form of the API', async () => {
     here.upstream.script(ok());
     const answer = await ask({
       messages: [
@@ -230,7 +230,7 @@ describe('a chat completion of a provider of this wire', () => {
     expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*seed: .*system: /);
   });
 
-  test('is refused where it is strict and something would be lost', async () => {
+  test('is refused if it is strict and a field would be lost', async () => {
     const answer = await here.server.ask(
       chat,
       { model: 'claude-x', messages: [{ role: 'user', content: 'x' }], seed: 7 },
@@ -249,7 +249,7 @@ describe('a chat completion of a provider of this wire', () => {
     expect((await completion()).choices[0]?.finish_reason).toBe(word);
   });
 
-  test('thinks by budget, or by effort where the model takes no budget', async () => {
+  test('thinks by budget, or by effort if the model accepts no budget', async () => {
     here.upstream.script(ok(), badRequest({ message: '"thinking.type.enabled" is not supported for this model.' }), always(ok()));
     for (let at = 0; at < 3; at++)
       expect((await ask({ model: at === 0 ? 'claude-x' : 'claude-y', reasoning_effort: 'low', max_tokens: 3000 })).status).toBe(200);

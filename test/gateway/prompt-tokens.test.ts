@@ -37,7 +37,7 @@ const calls = fc
   );
 
 describe('the tokens of a prompt', () => {
-  test('are those of its texts and 4 for each turn, 3 for the answer', async () => {
+  test('are those of its texts, 4 per turn and 3 for the answer', async () => {
     const turns = [turn({ type: 'text', text: 'hello world' }), turn({ type: 'text', text: 'again' })];
     expect(await tokensOf(call({ turns }))).toBe(tokens.count('hello world') + tokens.count('again') + 2 * 4 + 3);
   });

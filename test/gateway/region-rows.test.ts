@@ -80,7 +80,7 @@ async function ask(server: TestServer, { model = 'gemini-2.5-flash', text = 'hi'
 const regionsAsked = () => upstream.requests.map(({ region }) => region);
 
 test(
-  proves('R-02', 'whichever regions are out, each in its own way: an answer whenever one is up, each asked at most once, and a hang costs one timeout'),
+  proves('R-02', 'whichever regions fail, and however: the answer comes if one is up, each is asked at most once, and a hang costs one timeout'),
   async () => {
     const hangSeconds = 0.2;
     const ways = ['busy', 'failing', 'hanging', 'refused', 'failing', 'busy', 'hanging'] as const;
@@ -125,7 +125,7 @@ describe('exactly one attempt', () => {
   test.each([
     ['FIN', cut({ afterEvents: 1 })],
     ['RST', cut({ afterEvents: 1, how: 'reset' })],
-  ])(proves('R-04', 'a stream that breaks (%s) after its first words ends with an error, and no second region is asked'), async (_, behaviour) => {
+  ])(proves('R-04', 'a stream that breaks off (%s) after its first words ends with an error, and no second region is asked'), async (_, behaviour) => {
     upstream.script(behaviour);
     const answer = await steady.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said('one two three'));
     const frames = (await answer.text()).split('\r\n\r\n').filter((frame) => frame.trim() !== '');
@@ -137,7 +137,7 @@ describe('exactly one attempt', () => {
 });
 
 test(
-  proves('R-05', 'a region that is always busy is asked once a cooldown, the others answer everything'),
+  proves('R-05', 'a region that is always busy is asked once per cooldown, and the others answer everything'),
   async () => {
     const server = await houseOf(seven);
     upstream.script(always(on({ region: 'us-central1' }, tooMany({ retryAfter: 2 }))));
@@ -157,7 +157,7 @@ test(
   30_000,
 );
 
-test('where half of all answers are 503 a request takes two tries, not seven', async () => {
+test('if half of all answers are 503, a request takes two attempts, not seven', async () => {
   const server = await houseOf(seven);
   upstream.script(always(coin(ok(), failing(503))));
   const begun = performance.now();
@@ -172,7 +172,7 @@ test('where half of all answers are 503 a request takes two tries, not seven', a
 }, 30_000);
 
 test(
-  proves('R-09', '500 requests at once, some regions out: each is answered with its own words, and what the books say of each region is what it was asked'),
+  proves('R-09', '500 concurrent requests, some regions down: each gets its own answer, and the rows of each region match the requests it received'),
   async () => {
     const server = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
     const down = ['us-central1', 'us-east4', 'us-east5'];
@@ -206,7 +206,7 @@ test(
 );
 
 describe('a model that is missing', () => {
-  test(proves('R-10', 'in some regions is answered where it is; in all of them by the next of its tier, and modelVersion says by whom'), async () => {
+  test(proves('R-10', 'in some regions is answered in another; if missing in all, by the next of its tier, and modelVersion names it'), async () => {
     const server = await houseOf(seven.slice(0, 3));
     upstream.script(...seven.slice(0, 2).map((region) => always(on({ region, model: 'gemini-2.0-flash' }, notFound('model')))));
     const some = await ask(server, { model: 'gemini-2.0-flash' });
@@ -264,7 +264,7 @@ test(
   120_000,
 );
 
-test.each(['gencompat', 'chatcompat'])(proves('R-14', 'a model that says the same 300 times over is heard 300 times, by %s'), async (face) => {
+test.each(['gencompat', 'chatcompat'])(proves('R-14', 'a model that repeats the same text 300 times is forwarded 300 times, by %s'), async (face) => {
   upstream.script(ok({ text: 'again '.repeat(300) }));
   const answer = await (face === 'gencompat'
     ? steady.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said('go on'))

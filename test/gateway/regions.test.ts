@@ -119,7 +119,7 @@ describe('seven regions', () => {
     60_000,
   );
 
-  test(proves('gencompat.to-platform', 'are asked at their own addresses of the platform, with the token of the account'), async () => {
+  test(proves('gencompat.to-platform', 'are asked at their own addresses of the platform, with the access token of the account'), async () => {
     upstream.script(tooMany());
     await ask('flash-listed');
     expect(upstream.requests.map((request) => [request.path, request.headers['authorization']])).toEqual(
@@ -141,7 +141,7 @@ describe('seven regions', () => {
     expect([status, attempts, headers.get('x-dragoman-region')]).toEqual([200, 7, 'us-west4']);
   });
 
-  test('one that hangs is left for the next', async () => {
+  test('one that hangs is replaced by the next', async () => {
     upstream.script(on({ region: 'us-central1' }, hang()));
     const { status, attempts } = await ask('flash-listed');
     expect([status, attempts]).toEqual([200, 2]);
@@ -152,12 +152,12 @@ describe('seven regions', () => {
     ['a refused account', badKey(), 502, 1],
     ['another failure, once', times(1, failing(500)), 200, 2],
     ['another failure, again and again', always(failing(500)), 502, 2],
-  ])('%s is tried elsewhere no more often than it may help', async (_, behaviour, status, attempts) => {
+  ])('%s is retried elsewhere only as often as that may help', async (_, behaviour, status, attempts) => {
     upstream.script(behaviour);
     expect(await ask('flash-listed')).toMatchObject({ status, attempts });
   });
 
-  test('once one has spoken no other is asked', async () => {
+  test('after the first content no other region is asked', async () => {
     upstream.script(cut({ afterEvents: 1 }));
     const answer = await server.ask('/server/gencompat/v1beta/models/flash-listed:streamGenerateContent?alt=sse', said('one two three'));
     expect(await answer.text()).toContain('"error"');
@@ -184,8 +184,8 @@ describe('seven regions', () => {
   });
 });
 
-describe('a region that is cooling down', () => {
-  test('is left alone, shown as such, and used again when it is well', async () => {
+describe('a region in cooldown', () => {
+  test('is skipped, shown as such, and used again once it recovers', async () => {
     const own = await startTestServer({
       yaml: `
 providers:
@@ -268,7 +268,7 @@ routing: { cooldownSeconds: 0 }
 `,
     });
 
-  test('as a service account takes one token for all who wait, signed with its key', async () => {
+  test('a service account fetches one token for all waiting requests, signed with its key', async () => {
     asked = [];
     answer = { status: 200, body: { access_token: 'ya29.fresh', expires_in: 3599, token_type: 'Bearer' } };
     const own = await withAccount();
@@ -284,7 +284,7 @@ routing: { cooldownSeconds: 0 }
     expect([iss, scope, (exp as number) - (iat as number)]).toEqual(['us@my-project.example', 'https://www.googleapis.com/auth/cloud-platform', 3600]);
   });
 
-  test('a token that was refused is taken anew for the next request', async () => {
+  test('a rejected token is replaced for the next request', async () => {
     asked = [];
     const own = await withAccount();
     upstream.script(badKey());
@@ -294,7 +294,7 @@ routing: { cooldownSeconds: 0 }
     expect(asked).toHaveLength(2);
   });
 
-  test('where no token is given nobody is asked, and the client hears nothing of why', async () => {
+  test('without a token no region is asked, and the client does not learn the reason', async () => {
     asked = [];
     answer = { status: 401, body: { error: 'invalid_grant', error_description: 'secret detail' } };
     const own = await withAccount();
@@ -305,7 +305,7 @@ routing: { cooldownSeconds: 0 }
   });
 });
 
-test('with the order `fastest` the quickest region is asked first once all are known', async () => {
+test('with the order `fastest` the fastest region is asked first once all latencies are known', async () => {
   const own = await startTestServer({
     yaml: `
 providers:

@@ -92,12 +92,12 @@ describe.each(['of the settings file', 'of the database'])('a plan %s with a res
     expect(places()).toEqual([]);
   });
 
-  test('falls back within a tier to who lies in the list alone', async () => {
+  test('falls back within a tier only to models within the list', async () => {
     expect((await ask(key, generate('gemini-1.5-flash'))).status).toBe(200);
     expect(places()).toEqual(['us-south1']);
   });
 
-  test('shows no model that cannot be had', async () => {
+  test('shows no model that is unavailable', async () => {
     const list = async (headers: Record<string, string>) =>
       ((await (await fetch(`${server.url}/server/chatcompat/v1/models`, { headers })).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
     const all = await list({ 'x-access-tokens': server.key });
@@ -106,12 +106,12 @@ describe.each(['of the settings file', 'of the database'])('a plan %s with a res
   });
 });
 
-test('who is on a plan without one is answered from everywhere', async () => {
+test('a user of a plan without residency is answered from everywhere', async () => {
   expect((await ask(await memberOn('free'), generate('gemini-2.5-flash'))).status).toBe(200);
   expect(places()).toEqual(['/v1/chat/completions']);
 });
 
-test('a plan that changes changes the very next call', async () => {
+test('a change of the plan applies to the very next call', async () => {
   await administrate(server, 'PUT', '/plans/moving', {});
   const key = await memberOn('moving');
   await ask(key, generate('gemini-2.5-flash'));
@@ -120,7 +120,7 @@ test('a plan that changes changes the very next call', async () => {
   expect(places()).toEqual(['/v1/chat/completions', 'us-east1']);
 });
 
-test('the plan of a team binds its members as their own does: only what lies in both lists is asked', async () => {
+test('the plan of a team binds its members like their own: only regions in both lists are asked', async () => {
   await administrate(server, 'PUT', '/plans/west', { residency: 'west' });
   const member = await newMember(server);
   await administrate(server, 'PATCH', `/users/${member.id}`, { plan: 'south' });
@@ -129,7 +129,7 @@ test('the plan of a team binds its members as their own does: only what lies in 
   expect(places()).toEqual(['us-west1']);
 });
 
-test('the list of plans says it', async () => {
+test('the list of plans shows the residency', async () => {
   await administrate(server, 'PUT', '/plans/told', { residency: 'west' });
   const { items } = await administrate<{ items: object[] }>(server, 'GET', '/plans');
   expect(items).toEqual(
@@ -140,7 +140,7 @@ test('the list of plans says it', async () => {
   );
 });
 
-test.each(['nowhere', '__proto__', '', 5, null])('the list %j that no provider has is refused, naming the field', async (residency) => {
+test.each(['nowhere', '__proto__', '', 5, null])('a list %j that no provider has is refused, naming the field', async (residency) => {
   const answer = await server.ask('/server/admin/plans/x', { residency }, { method: 'PUT' });
   expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('residency')]);
 });

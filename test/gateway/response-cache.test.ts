@@ -41,7 +41,7 @@ const ask = (content: string, more: object = {}, headers: Record<string, string>
   member.ask({ model, messages: [{ role: 'user', content }], ...more }, { headers });
 
 describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
-  test('the same request of the same user is answered again without asking anybody', async () => {
+  test('an equal request of the same user is answered again without a provider', async () => {
     const content = fresh();
     const first = await face(one, { content, stream });
     const second = await face(one, { content, stream });
@@ -52,7 +52,7 @@ describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
     expect(second.headers.get('x-dragoman-provider')).toBeNull();
   });
 
-  test('what is kept whole can be streamed, and the other way round', async () => {
+  test('a cached whole answer can be streamed, and vice versa', async () => {
     const content = fresh();
     const first = await face(one, { content, stream });
     const second = await face(one, { content, stream: !stream });
@@ -61,7 +61,7 @@ describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('an answer that failed is not kept', async () => {
+  test('a failed answer is not cached', async () => {
     const content = fresh();
     upstream.script(failing(500), ok({ text: 'good' }));
     expect((await face(one, { content, stream })).status).toBe(502);
@@ -70,7 +70,7 @@ describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
 });
 
 describe.each(faces)('%s', (one) => {
-  test(proves('T-09', "another user's identical request is asked for by itself"), async () => {
+  test(proves('T-09', "another user's equal request goes to the provider"), async () => {
     const content = fresh();
     const other = await newMember(server);
     const [mine, theirs] = [await face(one, { content }), await face(one, { content }, other.keys[0])];
@@ -78,7 +78,7 @@ describe.each(faces)('%s', (one) => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('a stream that was cut is not kept', async () => {
+  test('a truncated stream is not cached', async () => {
     const content = fresh();
     upstream.script(cut({ afterEvents: 3 }), errorEvent({ afterEvents: 3 }), ok({ text: 'all of it' }));
     expect((await face(one, { content, stream: true })).complete).toBe(false);
@@ -88,7 +88,7 @@ describe.each(faces)('%s', (one) => {
   });
 });
 
-test('a chat completion comes again exactly as the provider said it', async () => {
+test('a cached chat completion is exactly the one that the provider sent', async () => {
   const content = fresh();
   const [first, second] = [await face('chat', { content }), await face('chat', { content })];
   expect(cacheOf(second)).toBe('hit');
@@ -117,15 +117,15 @@ describe('equal', () => {
     expect(cacheOf(await ask(`${content} `))).toBe('miss');
   });
 
-  test('are not requests of which one must be honoured in full', async () => {
+  test('are not requests of which one is strict', async () => {
     const content = fresh();
     await (await ask(content)).text();
     expect(cacheOf(await ask(content, {}, { 'x-dragoman-strict': 'true' }))).toBe('miss');
   });
 });
 
-describe('kept are', () => {
-  test('thoughts and tool calls with their ids', async () => {
+describe('the cache stores', () => {
+  test('thoughts and tool calls with their IDs', async () => {
     const content = fresh();
     upstream.script(thinking('let me see', 'seen'), toolCalls([{ name: 'f', json: '{"a":1}' }]));
     const thought = [await ask(content), await ask(content)];
@@ -146,7 +146,7 @@ describe('kept are', () => {
     expect([cacheOf(await ask(content)), cacheOf(await ask(content))]).toEqual(['miss', 'miss']);
   });
 
-  test('no answers whose reader left before the end', async () => {
+  test('no answers whose client disconnected before the end', async () => {
     const content = fresh();
     upstream.script(pace(50, ok({ text: 'one two three four five six seven eight nine ten' })));
     const leaving = new AbortController();
@@ -174,7 +174,7 @@ describe('kept are', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('stored responses under an id of their own each', async () => {
+  test('stored responses with an ID of their own each', async () => {
     const content = fresh();
     const respond = async () => {
       const answer = await server.ask('/server/chatcompat/v1/responses', { model, input: content, store: true });
@@ -187,29 +187,29 @@ describe('kept are', () => {
   });
 });
 
-describe('how long', () => {
-  test('is off where neither settings nor request say so', async () => {
+describe('the lifetime of a cached answer', () => {
+  test('is 0 if neither the settings nor the request give one', async () => {
     const content = fresh();
     const answer = async () => cacheOf(await ask(content, { model: 'gpt-4o-mini' }));
     expect([await answer(), await answer()]).toEqual([null, null]);
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('is up to a request where the settings say nothing', async () => {
+  test('can be set by a request if the settings give none', async () => {
     const content = fresh();
     const answer = async (seconds: string) => cacheOf(await ask(content, { model: 'gpt-4o-mini' }, { 'x-dragoman-cache': seconds }));
     expect([await answer('60'), await answer('60'), await answer('no-store'), await answer('0')]).toEqual(['miss', 'hit', null, null]);
     expect(upstream.requests).toHaveLength(3);
   });
 
-  test('is up to a request where the settings say something', async () => {
+  test('can be set by a request if the settings give one', async () => {
     const content = fresh();
     for (const header of ['no-store', '0']) expect(cacheOf(await ask(content, {}, { 'x-dragoman-cache': header }))).toBeNull();
     expect(cacheOf(await ask(content))).toBe('miss');
     expect(cacheOf(await ask(content))).toBe('hit');
   });
 
-  test('is up to a request in the background too', async () => {
+  test('can be set by a background request too', async () => {
     const path = '/server/chatcompat/v1/responses';
     const content = fresh();
     const answer = async (headers: Record<string, string>) => {
@@ -222,7 +222,7 @@ describe('how long', () => {
     expect([await answer(none), await answer(none), await answer({}), await answer({})]).toEqual([1, 2, 3, 3]);
   });
 
-  test('is up to the model that answers, by whichever of its names the settings have it', async () => {
+  test('depends on the model that answers, under any of its names in the settings', async () => {
     const answer = async (asked: string, headers: Record<string, string> = {}) => cacheOf(await ask(fresh(), { model: asked }, headers));
     expect([await answer('held'), await answer('named'), await answer('called')]).toEqual(['miss', 'miss', 'miss']);
     const choosing = (targets: string) => ({ 'x-dragoman-targets': targets });
@@ -230,7 +230,7 @@ describe('how long', () => {
     expect(await answer('gpt-4o-mini', choosing('kept'))).toBe('miss');
   });
 
-  test('has an end', async () => {
+  test('expires', async () => {
     const content = fresh();
     const answer = async () => cacheOf(await ask(content, { model: 'brief' }));
     expect(await answer()).toBe('miss');
@@ -247,7 +247,7 @@ describe('how long', () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test('ends with new settings, behind which another model may stand', async () => {
+  test('ends with new settings, in which a name may mean another model', async () => {
     const own = await startTestServer({ upstream: upstream.url, yaml: 'cache: { "*": { ttlSeconds: 600 } }\n' });
     onTestFinished(own.close);
     const answer = async () => cacheOf(await askWith(own, own.key, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] }));
@@ -258,7 +258,7 @@ describe('how long', () => {
     expect(await answer()).toBeNull();
   });
 
-  test('ends with new settings for an answer that was under way then', async () => {
+  test('ends with new settings even for an answer that was in progress then', async () => {
     const yaml = 'cache: { "*": { ttlSeconds: 600 } }\n';
     const own = await startTestServer({ upstream: upstream.url, yaml });
     onTestFinished(own.close);
@@ -273,8 +273,8 @@ describe('how long', () => {
   });
 });
 
-describe('the books', () => {
-  test(proves('Q-13', 'have a row for a cached answer, which costs nothing and says so'), async () => {
+describe('accounting', () => {
+  test(proves('Q-13', 'has a row for a cached answer, which costs nothing and is marked as cached'), async () => {
     const someone = await newMember(server, { monthlyTokens: 1_000_000, requestsPerMinute: 1000 });
     const content = fresh();
     const body = { model, messages: [{ role: 'user', content }] };
@@ -290,7 +290,7 @@ describe('the books', () => {
     for (const hit of hits) expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
   });
 
-  test('ask no quota of a cached answer', async () => {
+  test('requires no quota for a cached answer', async () => {
     const someone = await newMember(server, { monthlyTokens: 1_000_000 });
     const content = fresh();
     const body = { model, messages: [{ role: 'user', content }] };
@@ -302,7 +302,7 @@ describe('the books', () => {
   });
 });
 
-test('a key that is narrowed to other models is not given what its user has kept', async () => {
+test('a key that is restricted to other models does not get the cached answers of its user', async () => {
   const content = fresh();
   const { key: narrow } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'narrow', models: ['gpt-4o-mini'] });
   const { key: fitting } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'fitting', models: [model] });
@@ -312,7 +312,7 @@ test('a key that is narrowed to other models is not given what its user has kept
   expect(cacheOf(await with_(fitting))).toBe('hit');
 });
 
-test('checks see a cached answer as they see every other, and what they mask is asked for masked', async () => {
+test('checks apply to a cached answer as to any other, and a masked request is cached in its masked form', async () => {
   const checks = (action: string) =>
     `cache: { "*": { ttlSeconds: 600 } }\nguard: { checks: [{ name: mail, when: [before, after], kind: pii, entities: [email], action: ${action} }] }\n`;
   const own = await startTestServer({ upstream: upstream.url, yaml: checks('mask') });
@@ -326,7 +326,7 @@ test('checks see a cached answer as they see every other, and what they mask is 
   expect(await answer('whose is b@example.com?')).toEqual(['hit', 'It is [EMAIL].']);
 });
 
-test('the same requests at the same time may each go up, and all are answered', async () => {
+test('equal concurrent requests may each go upstream, and all are answered', async () => {
   const content = fresh();
   const answers = await Promise.all(Array.from({ length: 8 }, () => ask(content)));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));

@@ -51,7 +51,7 @@ async function asked(path: string, body: object) {
   return { status: answer.status, text, warnings: answer.headers.get('x-dragoman-warnings') };
 }
 
-test('a chat completion is answered, and asks for no more than it said', async () => {
+test('a chat completion is answered, with only the requested fields sent upstream', async () => {
   upstream.script(ok());
   const { status, text, warnings } = await asked(chat, say('one two three', { max_tokens: 100, user: 'u', verbosity: 'low' }));
   expect(status).toBe(200);
@@ -69,7 +69,7 @@ test('a chat completion is answered, and asks for no more than it said', async (
   });
 });
 
-test('tool calls come down as those of chat, and their results go up', async () => {
+test('tool calls arrive in chat form, and their results are sent upstream', async () => {
   upstream.script(toolCalls([{ name: 'look', json: '{"at":"left"}' }]), ok());
   const first = JSON.parse((await asked(chat, say('look', { tools: [look], tool_choice: 'required' }))).text) as {
     choices: readonly [{ message: { tool_calls: readonly [{ id: string; function: object }] }; finish_reason: string }];
@@ -86,12 +86,12 @@ test('tool calls come down as those of chat, and their results go up', async () 
   ]);
 });
 
-test('thoughts are shown as those of chat', async () => {
+test('thoughts appear in chat form', async () => {
   upstream.script(thinking('Hm, three words.'));
   expect(JSON.parse((await asked(chat, say('x'))).text)).toMatchObject({ choices: [{ message: { reasoning_content: 'Hm, three words.' } }] });
 });
 
-test('a stream of chat says the same', async () => {
+test('a chat stream has the same content', async () => {
   upstream.script(ok());
   const { text } = await asked(chat, say('one two three', { stream: true }));
   const said = text.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g);
@@ -99,7 +99,7 @@ test('a stream of chat says the same', async () => {
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
 });
 
-test('what this wire has no words for is said, and refused where the client is strict', async () => {
+test('fields that the Responses API lacks are named, and refused if the client is strict', async () => {
   upstream.script(ok());
   const more = { n: 2, seed: 7, stop: ['x'], logit_bias: { 1: 1 }, frequency_penalty: 1 };
   const { warnings } = await asked(chat, say('x', more));
@@ -122,18 +122,18 @@ test('messages are answered too', async () => {
   expect(sent()['input']).toMatchObject([{ role: 'system' }, { role: 'user' }]);
 });
 
-test('a key that is refused is set aside for the next', async () => {
+test('a rejected key is skipped for the next one', async () => {
   upstream.script(badKey(), ok());
   expect((await asked(chat, say('x'))).status).toBe(200);
   expect(new Set(upstream.requests.map(({ key }) => key)).size).toBe(2);
 });
 
-describe('what goes wrong there', () => {
+describe('failures of the provider', () => {
   test.each([
     ['429', tooMany(), 429],
     ['500', failing(500), 502],
     ['503', failing(503), 503],
-  ])('%s is told in its class, without the words of the provider', async (_name, behaviour, status) => {
+  ])('%s is reported by its class, without the message of the provider', async (_name, behaviour, status) => {
     upstream.script(behaviour);
     const answer = await asked(chat, say('x'));
     expect(answer.status).toBe(status);

@@ -80,7 +80,7 @@ describe('a conversation that is too long for a model', () => {
     ['small-claude', 'small-3', { message: 'prompt is too long: 210000 tokens > 200000 maximum' }],
     ['small-claude', 'small-3', { message: 'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000' }],
     ['small-gemini', 'small-4', { message: 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).' }],
-  ])('is answered by the larger one that the settings name, and the answer says so: %s', async (model, upstreamName, words) => {
+  ])('is answered by the larger model of the settings, and the answer names it: %s', async (model, upstreamName, words) => {
     upstream.script(on({ model: upstreamName }, refusal(400, words)));
     const { status, headers, json } = await ask(said('a long story', { model }));
     expect(status).toBe(200);
@@ -91,7 +91,7 @@ describe('a conversation that is too long for a model', () => {
     expect(headers.get('x-dragoman-attempts')).toBe('2');
   });
 
-  test('also as a stream, whose bytes pass unread', async () => {
+  test('is answered so in a stream too, whose bytes are forwarded unparsed', async () => {
     upstream.script(tooLong('small-1'));
     const { status, headers, text } = await ask(said('a long story', { stream: true }));
     expect(status).toBe(200);
@@ -101,7 +101,7 @@ describe('a conversation that is too long for a model', () => {
     expect((upstream.requests[1]!.json as { model: string }).model).toBe('big-1');
   });
 
-  test('also where a stream began well and says so in its first words', async () => {
+  test('is answered so even if a stream begins and fails with its first event', async () => {
     upstream.script(on({ model: 'small-1' }, errorEvent({ status: 400, type: 'invalid_request_error', code: 'context_length_exceeded', message: 'too long' })));
     const { status, text } = await ask(said('a long story', { stream: true }));
     expect(status).toBe(200);
@@ -109,7 +109,7 @@ describe('a conversation that is too long for a model', () => {
     expect(text).toContain('"model":"big-1"');
   });
 
-  test('goes on to the next larger one, and each is booked by itself, at its own price', async () => {
+  test('moves on to the next larger one, and each is booked separately, at its own price', async () => {
     upstream.script(tooLong('small-1'), on({ model: 'big-1' }, refusal(400, { code: 'context_length_exceeded' })));
     const { status, headers } = await ask(said('a very long story'));
     expect(status).toBe(200);
@@ -126,7 +126,7 @@ describe('a conversation that is too long for a model', () => {
     });
   });
 
-  test('is refused as before where the largest is too small, where the caller may not use the larger one, or is strict', async () => {
+  test('is refused as before if the largest is too small, if the caller may not use the larger one, or if the caller is strict', async () => {
     upstream.script(always(tooLong('small-1')), always(tooLong('big-1')), on({ model: 'huge-1' }, refusal(400, { message: 'prompt is too long' })));
     const refused = { status: 400, json: { error: { code: 'context_length_exceeded' } } };
     expect(await ask(said('a story'))).toMatchObject(refused);
@@ -151,7 +151,7 @@ describe('a conversation that is too long for a model', () => {
 describe('x-dragoman-targets', () => {
   const choose = (names: string) => ({ 'x-dragoman-targets': names });
 
-  test('names models that are tried in that order in place of the one that was asked for', async () => {
+  test('names models that are tried in that order in place of the requested one', async () => {
     upstream.script(on({ model: 'big-1' }, failing(503)));
     const { status, json, headers } = await ask(said('hello'), choose('big, huge,small'));
     expect(status).toBe(200);
@@ -165,7 +165,7 @@ describe('x-dragoman-targets', () => {
     });
   });
 
-  test('in every interface, embeddings too', async () => {
+  test('works in every interface, embeddings too', async () => {
     await ask({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }, choose('big'), '/server/gencompat/v1beta/models/small:generateContent');
     await ask({ model: 'small', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }, choose('big'), '/server/messages/v1/messages');
     await ask({ model: 'small', input: 'hi' }, choose('big'), '/server/chatcompat/v1/responses');
@@ -173,26 +173,26 @@ describe('x-dragoman-targets', () => {
     expect(asked()).toEqual(['big-1', 'big-1', 'big-1', 'vectors-2']);
   });
 
-  test('an alias of a model that was named already is no second try', async () => {
+  test('an alias of a model that is already named is not tried again', async () => {
     upstream.script(always(failing(503)));
     expect((await ask(said('hello'), choose('big,grand,huge'))).status).toBe(503);
     expect(asked()).toEqual(['big-1', 'huge-1']);
   });
 
-  test('when all are out the shortest wait is told', async () => {
+  test('when all fail, the shortest wait is returned', async () => {
     upstream.script(on({ model: 'big-1' }, tooMany({ retryAfter: 7 })), on({ model: 'secret-1' }, failing(503)));
     const { status, headers } = await ask(said('hello'), choose('big,secret'));
     expect(status).toBe(429);
     expect(headers.get('retry-after')).toBe('7');
   });
 
-  test("what a model says of the caller's own mistake is told at once", async () => {
+  test("a model's fault about the caller's own mistake is returned at once", async () => {
     upstream.script(refusal(400));
     expect((await ask(said('hello'), choose('big,huge'))).status).toBe(400);
     expect(asked()).toEqual(['big-1']);
   });
 
-  test('a key that is narrowed to some models chooses among these only', async () => {
+  test('a key that is restricted to some models chooses among these only', async () => {
     const { id } = await newMember(server);
     const { key } = await administrate<{ key: string }>(server, 'POST', `/users/${id}/keys`, { name: 'narrow', models: ['small', 'big'] });
     const answer = await askWith(server, key, said('hello'), { headers: choose('big,secret') });
@@ -205,7 +205,7 @@ describe('x-dragoman-targets', () => {
   });
 
   test.each(['', ',', 'big,', 'nobody', 'vectors', '__proto__', 'constructor', 'a,b,c,d,e,f,g,h,i', 'n'.repeat(201)])(
-    'what cannot be meant is refused with its name: %j',
+    'an invalid choice is refused by name: %j',
     async (names) => {
       const { status, json } = await ask(said('hello'), choose(names));
       expect(status).toBe(400);
@@ -218,7 +218,7 @@ describe('x-dragoman-targets', () => {
 describe('x-dragoman-tags', () => {
   const tagged = (tags: string) => ({ 'x-dragoman-tags': tags });
 
-  test('stand in the log, and usage is grouped by them', async () => {
+  test('are logged, and usage is grouped by them', async () => {
     const requests = [
       await ask(said('one'), tagged('team=search, env=prod')),
       await ask(said('two words'), tagged('env=prod,team=search')),
@@ -262,7 +262,7 @@ describe('x-dragoman-tags', () => {
     `n=${'v'.repeat(65)}`,
     'a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9',
     `a=1,${' '.repeat(600)}b=2`,
-  ])('what is no tag is refused with its name: %j', async (tags) => {
+  ])('an invalid tag is refused by name: %j', async (tags) => {
     const { status, json } = await ask(said('hello'), tagged(tags));
     expect(status).toBe(400);
     expect(json).toMatchObject({ error: { param: 'x-dragoman-tags' } });
@@ -276,7 +276,7 @@ describe('x-dragoman-tags', () => {
   });
 });
 
-test('a conversation stays with its provider turn after turn, others go elsewhere, and a busy one is left all the same', async () => {
+test('a conversation stays with its provider turn after turn, others use other providers, and a busy provider is left nevertheless', async () => {
   const turns = (opening: string, more: object[] = []) => ({
     model: 'spread',
     messages: [{ role: 'system', content: 'Be kind.' }, { role: 'user', content: opening }, ...more],

@@ -89,7 +89,7 @@ describe.each(ways)('a request with %s', (_, calls, script, request) => {
   test.each([
     ['whole', false],
     ['streamed', true],
-  ])('is one of the requests a minute, and a second one is refused: %s', async (__, stream) => {
+  ])('counts as one request per minute, and a second one is refused: %s', async (__, stream) => {
     const member = await newMember(server, { requestsPerMinute: 1, monthlyTokens: 1_000_000 });
     script();
     const answer = await post(member, request(stream));
@@ -103,7 +103,7 @@ describe.each(ways)('a request with %s', (_, calls, script, request) => {
     expect(upstream.requests).toEqual([]);
   });
 
-  test('keeps its stream until it has ended, and no longer', async () => {
+  test('keeps its stream until its end, and no longer', async () => {
     const member = await newMember(server, { concurrentStreams: 1 });
     for (let turn = 0; turn < 2; turn++) {
       upstream.reset();
@@ -115,7 +115,7 @@ describe.each(ways)('a request with %s', (_, calls, script, request) => {
   });
 });
 
-test('between two rounds of a search nobody else gets its stream', async () => {
+test('keeps its stream between two rounds of a search', async () => {
   const member = await newMember(server, { concurrentStreams: 1 });
   let found: () => void = () => {};
   const asked = new Promise<void>((resolve) =>
@@ -134,7 +134,7 @@ test('between two rounds of a search nobody else gets its stream', async () => {
   expect((await post(member, [chat, { model: 'gpt-4o-mini', messages, stream: true }])).status).toBe(200);
 });
 
-test('vectors that are made in parts are one request', async () => {
+test('embeddings that are made in parts count as one request', async () => {
   const member = await newMember(server, { requestsPerMinute: 1 });
   const answer = await post(member, [
     '/server/chatcompat/v1/embeddings',

@@ -89,7 +89,7 @@ const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Fra
 const lines = (frames: readonly Frame[]) => frames.map((frame) => JSON.stringify(frame));
 
 describe.each(faces)('a client of %s', (face) => {
-  test.each(broken)('is told of %s that a provider of %s sends, and never that the answer is complete', async (_, model, frames) => {
+  test.each(broken)('is informed of %s from a provider of %s, and never told that the answer is complete', async (_, model, frames) => {
     upstream.script(replay(lines(frames)));
     const { complete, error, status, headers } = await askFace(server, face, { model, content: 'hello', stream: true });
     expect(complete).toBe(false);
@@ -101,19 +101,19 @@ describe.each(faces)('a client of %s', (face) => {
     ['messages', [begun(), ...text, block(1, tool), piece(1, half), stopped(1), ...over('max_tokens')]],
     ['chat', [chunk({ role: 'assistant', content: 'Well. ' }), chunk(calling), chunk(args(half)), chunk({}, 'length')]],
   ];
-  test.each(cutShort)('gets what a provider of %s had said of a call when its maximum of tokens ended it', async (model, frames) => {
+  test.each(cutShort)('gets the part of a call that a provider of %s sent before its maximum of tokens ended it', async (model, frames) => {
     upstream.script(replay(lines(frames)));
     const { headers } = await askFace(server, face, { model, content: 'hello', stream: true });
     expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'length', status: 200 });
   });
 });
 
-test('a message_start that is said twice at the beginning does no harm', async () => {
+test('a repeated message_start at the beginning does no harm', async () => {
   upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
   expect(await askFace(server, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
 });
 
-test('ids and roles that come with each piece of an answer do no harm', async () => {
+test('IDs and roles in each piece of an answer do no harm', async () => {
   const spoken = ['Well', '. Yes'].map((content, at) => chunk({ role: 'assistant', content }, null, at === 0 ? 'c1' : 'c1'));
   const numbered = ['Well', '. Yes'].map((content, at) => chunk({ content }, null, `c${at}`));
   for (const frames of [spoken, numbered]) {
@@ -122,7 +122,7 @@ test('ids and roles that come with each piece of an answer do no harm', async ()
   }
 });
 
-test.each(faces)('a whole answer with half a call does not go to a client of %s', async (face) => {
+test.each(faces)('a whole answer with an incomplete call is not sent to a client of %s', async (face) => {
   const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: half } }] };
   const body = JSON.stringify({ id: 'c1', object: 'chat.completion', model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
   upstream.script(whole(body));

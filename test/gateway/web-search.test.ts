@@ -101,7 +101,7 @@ async function asked(body: object, { at = server, headers = {} }: { at?: TestSer
 }
 
 describe('the gateway searches', () => {
-  test(proves('responses.tool-web-search', 'the model looks something up, reads the pages, and what rests on them is cited'), async () => {
+  test(proves('responses.tool-web-search', 'the model searches, reads the pages, and cites its sources'), async () => {
     finds();
     shows('<html><head><title>x</title></head><body><script>evil()</script><h1>Moon</h1><p>384,400&nbsp;km &amp; more</p></body></html>');
     const text = 'It is 384,400 km away [1]. 🌙 Tides [2, 1] and [9] follow, see ';
@@ -127,7 +127,7 @@ describe('the gateway searches', () => {
     expect(told.content).not.toContain('ftp:');
   });
 
-  test('a stream says the same, the search with its own events', async () => {
+  test('a stream has the same content, with events of the search', async () => {
     finds();
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
@@ -162,7 +162,7 @@ describe('the gateway searches', () => {
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  test('each round is booked by itself, under the same request and a step number; the answer counts all of them', async () => {
+  test('each round is booked separately, under the same request and a step number, and the answer has the sum of all', async () => {
     finds();
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }));
@@ -182,7 +182,7 @@ describe('the gateway searches', () => {
     expect(said.usage).toMatchObject({ input_tokens: total('inputTokens'), output_tokens: total('outputTokens') });
   });
 
-  test('the next turn goes on from it, whether it is kept here or sent back', async () => {
+  test('the next turn continues from it, whether it is stored here or sent back', async () => {
     finds();
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }), always(ok()));
@@ -197,7 +197,7 @@ describe('the gateway searches', () => {
     expect(JSON.stringify(upstream.requests[4]!.json)).not.toContain('web_search_call');
   });
 
-  test('a function of the client is called by the client, though the model searched before', async () => {
+  test('a function of the client is called by the client, although the model searched before', async () => {
     finds();
     shows('<p>far</p>');
     const tools = [{ type: 'web_search' }, { type: 'function', name: 'web_search', parameters: {} }, { type: 'function', name: 'look', parameters: {} }];
@@ -213,7 +213,7 @@ describe('the gateway searches', () => {
     expect(engine.requests).toHaveLength(1);
   });
 
-  test('a choice of the tool holds for the first round, and a search without end is ended', async () => {
+  test('a forced tool choice applies to the first round, and an endless search is ended', async () => {
     finds();
     shows('<p>far</p>');
     upstream.script(always(looksFor('again')));
@@ -227,10 +227,10 @@ describe('the gateway searches', () => {
   });
 
   test.each<[string, Parameters<Site['answer']>[0]]>([
-    ['is away', (request) => void request.socket.destroy()],
-    ['refuses', (_, response) => void response.writeHead(403).end()],
-    ['says nonsense', (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[')],
-    ['leads elsewhere', (_, response) => void response.writeHead(302, { location: `${upstream.url}/v1/models` }).end()],
+    ['is unreachable', (request) => void request.socket.destroy()],
+    ['rejects the request', (_, response) => void response.writeHead(403).end()],
+    ['returns invalid JSON', (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[')],
+    ['redirects', (_, response) => void response.writeHead(302, { location: `${upstream.url}/v1/models` }).end()],
   ])('an engine that %s fails the search, not the answer', async (_name, how) => {
     engine.answer(how);
     upstream.script(looksFor('moon'), ok({ text: 'I cannot look [1].' }));
@@ -242,7 +242,7 @@ describe('the gateway searches', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('is done for the models that the caller chose, not for the one that it named', async () => {
+  test('search is provided to the models that the caller chose, not to the requested one', async () => {
     const choosing = (targets: string) => asked(request({ model: 'resp-x' }), { headers: { 'x-dragoman-targets': targets } });
     finds();
     shows('<p>It is far.</p>');
@@ -255,7 +255,7 @@ describe('the gateway searches', () => {
     expect(engine.requests).toHaveLength(1);
   });
 
-  test(proves('N-03', 'pages are read through the guard: an engine cannot lead inside'), async () => {
+  test(proves('N-03', 'pages are fetched through the guard: an engine cannot lead to internal addresses'), async () => {
     const inner = [`http://127.0.0.1:${engine.port}/secret`, `http://inner.example:${engine.port}/secret`, 'http://169.254.169.254/'];
     finds(inner.map((url) => ({ url, title: 'Inside', content: 'shown' })));
     upstream.script(looksFor('moon'), ok({ text: 'ok' }));
@@ -263,7 +263,7 @@ describe('the gateway searches', () => {
     expect(engine.requests.map(({ url }) => url!.split('?')[0])).toEqual(['/search']);
   });
 
-  test('what is cut short is never cut within a character: providers refuse half of one', async () => {
+  test('shortened texts are never cut within a character, since providers reject half of one', async () => {
     finds([{ url: page('/a'), title: `${'x'.repeat(199)}🌙`, content: `${'y'.repeat(1999)}🌙` }]);
     web.answer((_, response) => void response.writeHead(404).end());
     upstream.script(looksFor('moon'), ok({ text: 'Far.' }));
@@ -273,7 +273,7 @@ describe('the gateway searches', () => {
     expect(told.isWellFormed()).toBe(true);
   });
 
-  test('a client that leaves ends the search, and no further round is asked for', async () => {
+  test('a client that disconnects ends the search, and no further round starts', async () => {
     engine.answer(() => {}); // it never answers
     upstream.script(looksFor('moon'), always(ok()));
     const leaving = new AbortController();
@@ -286,10 +286,10 @@ describe('the gateway searches', () => {
   });
 });
 
-describe('what a search keeps to', () => {
+describe('the restrictions of a search', () => {
   const tool = { type: 'web_search', filters: { allowed_domains: ['news.example'] }, external_web_access: false, search_context_size: 'low' };
 
-  test('hosts, the number of searches and closed pages are honoured; the rest is named', async () => {
+  test('hosts, the number of searches and closed pages are honoured; the others are named', async () => {
     finds([
       ...results(),
       { url: 'http://news.example.evil.example/', title: 'Evil', content: '' },
@@ -308,7 +308,7 @@ describe('what a search keeps to', () => {
     expect((await asked(request({ tools: [tool] }), { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(400);
   });
 
-  test('a client of messages may search once where it says so, and not on hosts that it blocks', async () => {
+  test('a client of the Messages API may limit the searches to one, and blocked hosts are not found', async () => {
     finds();
     upstream.script(looksFor('moon'), looksFor('more'), ok());
     const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1, blocked_domains: ['news.example/b'] }];
@@ -320,7 +320,7 @@ describe('what a search keeps to', () => {
     expect(second).toContain('No more searches');
   });
 
-  test('a provider of another wire is told as far as it has words', async () => {
+  test('a provider of another API receives the restrictions that it supports', async () => {
     upstream.script(always(ok()));
     const claude = await asked(request({ model: 'claude-x', tools: [tool] }));
     expect((upstream.requests[0]!.json as { tools: unknown }).tools).toEqual([
@@ -359,7 +359,7 @@ describe('engines', () => {
       },
     ],
   ])(
-    '%s is asked in its own words, and what it found is told',
+    '%s is queried in its own form, and its results are passed on',
     async (name, found, check) => {
       const outside = outsideOf(() => [publicAddress], '127.0.0.3'); // where nobody listens: the page cannot be read
       const other = await startTestServer({
@@ -382,8 +382,8 @@ describe('engines', () => {
   );
 });
 
-describe('who searches', () => {
-  test('a provider that has a search of its own is given the tool, in its own words', async () => {
+describe('the choice of the search', () => {
+  test('a provider with a search of its own receives the tool, in its own form', async () => {
     upstream.script(always(ok()));
     for (const model of ['resp-x', 'claude-x', 'gemini-x']) expect([model, (await asked(request({ model }), { at: bare })).status]).toEqual([model, 200]);
     expect(upstream.requests.map(({ json }) => (json as { tools: unknown }).tools)).toEqual([
@@ -395,7 +395,7 @@ describe('who searches', () => {
     expect(sent(3)['tool_choice']).toEqual({ type: 'web_search' });
   });
 
-  test('without an engine the tool is left out with a warning, beside functions that the provider does not take it with, too', async () => {
+  test('without an engine the tool is dropped with a warning, also beside functions that the provider does not accept with it', async () => {
     upstream.script(always(ok()));
     for (const model of ['gpt-x', 'gemini-x']) {
       const { status, warnings } = await asked(request({ model, tools: [{ type: 'web_search' }, { type: 'function', name: 'look', parameters: {} }] }), {
@@ -411,7 +411,7 @@ describe('who searches', () => {
     ['tool_choice names it', request({ tool_choice: { type: 'web_search' } }), {}, 'tool_choice'],
     ['tool_choice asks for a tool, and there is no other', request({ tool_choice: 'required' }), {}, 'tool_choice'],
     ['the client is strict', request(), { 'x-dragoman-strict': 'true' }, 'tools'],
-  ])('without an engine it is 400 where %s', async (_why, body, headers, param) => {
+  ])('without an engine it is 400 if %s', async (_why, body, headers, param) => {
     const { status, said } = await asked(body, { at: bare, headers });
     expect(status).toBe(400);
     expect(said.error).toMatchObject({ param, message: expect.stringContaining('no search engine is configured') as string });
@@ -425,7 +425,7 @@ describe('who searches', () => {
     expect((await asked(request(), { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(200);
   });
 
-  test('a client that wants no tool is searched nothing for', async () => {
+  test('for a client that forbids tools nothing is searched', async () => {
     upstream.script(ok());
     expect((await asked(request({ tool_choice: 'none' }))).status).toBe(200);
     expect(engine.requests).toHaveLength(0);
@@ -433,7 +433,7 @@ describe('who searches', () => {
 });
 
 describe('other interfaces', () => {
-  test('messages have blocks of the search, and citations', async () => {
+  test('messages have search blocks and citations', async () => {
     finds();
     shows('<p>far</p>');
     const body = {
@@ -458,7 +458,7 @@ describe('other interfaces', () => {
     expect((upstream.requests[4]!.json as { messages: readonly unknown[] }).messages[1]).toEqual({ role: 'assistant', content: 'Far [1].' });
   });
 
-  test.each([':generateContent', ':streamGenerateContent?alt=sse'])('content generation has grounding (%s)', async (verb) => {
+  test.each([':generateContent', ':streamGenerateContent?alt=sse'])('content generation has grounding metadata (%s)', async (verb) => {
     finds();
     shows('<p>far</p>');
     upstream.script(looksFor('moon'), ok({ text: '🌙 is far [1].' }));

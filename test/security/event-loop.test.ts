@@ -4,7 +4,7 @@ import { underAttack } from './under-attack.ts';
 
 const named = (...names: readonly string[]) => attacks.filter(({ name }) => names.some((one) => name.startsWith(one)));
 
-test('a schema, an answer or a body that is made to keep the server busy holds its event loop for 50 ms at most', { timeout: 300_000 }, async () => {
+test('a schema, an answer or a body designed to keep the server busy holds its event loop for 50 ms at most', { timeout: 300_000 }, async () => {
   const some = named(
     'a pattern of 2,000 states',
     'a chain that forks,',

@@ -46,7 +46,7 @@ function race() {
 
 const object = { type: 'object', required: ['a'] };
 
-test('an answer of 5,000 line feeds behind a code fence is looked at and asked for anew, and others are answered meanwhile', async () => {
+test('an answer of 5,000 line feeds after a code fence is validated and repaired, and others are answered meanwhile', async () => {
   const [one, other] = [await newMember(server), await newMember(server)];
   const gate = Promise.withResolvers<void>();
   const fence = `\`\`\`json${'\n'.repeat(5000)}x`;
@@ -74,7 +74,7 @@ test.each<[string, object]>([
       properties: { a: { $ref: '#/$defs/b' } },
     },
   ],
-])('a schema of 250 bytes with %s does not keep the answer of another user from being looked at', { timeout: 120_000 }, async (_name, schema) => {
+])('a schema of 250 bytes with %s does not delay the validation of answers for other users', { timeout: 120_000 }, async (_name, schema) => {
   expect(JSON.stringify(schema).length).toBeLessThanOrEqual(250);
   const [one, other] = [await newMember(server), await newMember(server)];
   const gate = Promise.withResolvers<void>();
@@ -93,7 +93,7 @@ test.each<[string, object]>([
 
 const figure = async (name: string) => Number(new RegExp(`^dragoman_${name} (\\d+)$`, 'm').exec(await (await fetch(`${server.url}/metrics`)).text())![1]);
 
-test('large texts of a user without quota are counted in turn with the small ones of others', { timeout: 120_000 }, async () => {
+test('large texts of a user without quota are counted in turn with small ones of other users', { timeout: 120_000 }, async () => {
   const [one, other] = [await newMember(server, { monthlyTokens: 0 }), await newMember(server)];
   const { order, run } = race();
   const counted = (member: Member, words: number) =>
@@ -105,7 +105,7 @@ test('large texts of a user without quota are counted in turn with the small one
   expect(order.indexOf('small')).toBeLessThan(3);
 });
 
-test('large texts are embedded in turn with the small ones of others', { timeout: 120_000 }, async () => {
+test('large texts are embedded in turn with small ones of other users', { timeout: 120_000 }, async () => {
   const [one, other] = [await newMember(server), await newMember(server)];
   const { order, run } = race();
   const embedded = (member: Member, count: number) =>

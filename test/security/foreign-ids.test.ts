@@ -71,7 +71,7 @@ const bodies: Readonly<Record<string, object>> = {
   '/conversations/{id}/items': { items: [{ role: 'user', content: 'stolen' }] },
 };
 
-describe('of what another user keeps', () => {
+describe('of the stored objects of another user', () => {
   test('nothing is found at any address, and nothing is changed', async () => {
     const before = await shown();
     const all = await endpoints();
@@ -108,7 +108,7 @@ describe('of what another user keeps', () => {
         ],
       }),
     ],
-  ])('nothing can be gone on from by %s, whole, streamed or in the background', async (_name, more) => {
+  ])('nothing can be continued by %s, whole, streamed or in the background', async (_name, more) => {
     const before = await shown();
     for (const way of [{}, { stream: true }, { background: true }]) {
       const answer = await ask(other, 'POST', '/responses', { model: 'built-in', ...more(), ...way });

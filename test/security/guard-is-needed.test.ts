@@ -29,7 +29,7 @@ afterAll(async () => {
   await Promise.all([upstream.close(), canary.close()]);
 });
 
-test(proves('N-12', 'without the guard an inner address is reached, so that tests of the guard can fail'), async () => {
+test(proves('N-12', 'without the guard an internal address is reached, so tests of the guard can fail'), async () => {
   const url = `http://127.0.0.1:${canary.port}/x.png`;
   const answer = await server.ask(chat, { model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
   expect(answer.status).toBe(200);

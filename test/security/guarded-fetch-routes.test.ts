@@ -33,7 +33,7 @@ outbound: { ${outbound} }
 `;
 const image = (url: string) => ({ model: 'gem', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
 
-test('a proxy is asked for the address that was checked, and never for an inner one', async () => {
+test('a proxy receives the checked address, and never an internal one', async () => {
   const asked: string[] = [];
   const proxy = createHttp();
   proxy.on('connect', (request, socket, head) => {
@@ -70,7 +70,7 @@ test('a proxy is asked for the address that was checked, and never for an inner 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 test.skipIf(!hasOpenssl)(
-  proves('N-05', 'over TLS the name of the host is checked, whatever address was dialled'),
+  proves('N-05', 'over TLS the name of the host is verified, whichever address was dialled'),
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dragoman-guard-'));
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });

@@ -66,26 +66,26 @@ async function look(url: string, model = 'gem') {
 const uniform = (url: string) => `The image at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`;
 const at = (host: string, path = '/x.png') => `http://${host}:${canary.port}${path}`;
 
-describe('who is given what', () => {
-  test('a provider of the content generation wire is given the content of an image by address', async () => {
+describe('image URLs', () => {
+  test('a provider of the content generation API receives the content of an image URL', async () => {
     expect((await look(at('pictures.example'))).status).toBe(200);
     expect(JSON.stringify(upstream.requests[0]!.json)).toContain(JSON.stringify({ inlineData: { mimeType: 'image/png', data: png.toString('base64') } }));
     expect(evil.requests[0]!.headers).toMatchObject({ host: `pictures.example:${canary.port}`, 'accept-encoding': 'identity' });
     for (const name of ['authorization', 'cookie', 'x-goog-api-key']) expect(evil.requests[0]!.headers[name]).toBeUndefined();
   });
 
-  test('a provider that is said to take no addresses is given the content, though it speaks the same dialect', async () => {
+  test('a provider that is configured to accept no URLs receives the content, even in the same dialect', async () => {
     expect((await look(at('pictures.example'), 'llava')).status).toBe(200);
     expect(JSON.stringify(upstream.requests[0]!.json)).toContain(`data:image/png;base64,${png.toString('base64')}`);
   });
 
-  test.each(['gpt', 'claude-x'])('a provider that opens addresses is given the address (%s)', async (model) => {
+  test.each(['gpt', 'claude-x'])('a provider that opens URLs receives the URL (%s)', async (model) => {
     expect((await look(at('pictures.example'), model)).status).toBe(200);
     expect(JSON.stringify(upstream.requests[0]!.json)).toContain(at('pictures.example'));
     expect(evil.hits).toBe(0);
   });
 
-  test('an image in the result of a tool, and one that is named twice, is fetched once', async () => {
+  test('an image in a tool result, and one that occurs twice, is fetched once', async () => {
     const url = at('pictures.example');
     const body = {
       model: 'gem',
@@ -101,7 +101,7 @@ describe('who is given what', () => {
     expect(evil.requests).toHaveLength(1);
   });
 
-  test('the own files of the provider, and videos that it knows, are not fetched', async () => {
+  test("the provider's own files, and videos that it can open, are not fetched", async () => {
     const own = `${upstream.url}/v1beta/files/abc`;
     const contents = [{ role: 'user', parts: [own, 'https://youtu.be/x'].map((fileUri) => ({ fileData: { fileUri } })) }];
     expect((await server.ask('/server/gencompat/v1beta/models/gem:generateContent', { contents })).status).toBe(200);
@@ -109,14 +109,14 @@ describe('who is given what', () => {
     for (const url of [own, 'https://youtu.be/x']) expect(JSON.stringify(upstream.requests[0]!.json)).toContain(`"fileUri":"${url}"`);
   });
 
-  test('more addresses than 64 are refused before one is asked', async () => {
+  test('more than 64 URLs are refused before any is fetched', async () => {
     const urls = Array.from({ length: 65 }, (_, number) => at('pictures.example', `/${number}.png`));
     expect((await server.ask(chat, seen('gem', ...urls))).status).toBe(400);
     expect(evil.hits).toBe(0);
   });
 });
 
-describe('inner addresses', () => {
+describe('internal addresses', () => {
   const spellings = [
     '127.0.0.1', '127.1', '127.0.1', '127.000.000.001', '0177.0.0.1', '0177.0.0.01', '0x7f.0.0.1', '0x7f.1', '0x7f000001', '2130706433', '017700000001',
     '127.0.0.1.', '127.1.', '0', '0.0.0.0', '0x0', '00000000', 'localhost', 'LOCALHOST', 'localhost.', 'x.localhost', '127.255.255.254', '127.0.0.2',
@@ -127,7 +127,7 @@ describe('inner addresses', () => {
     '127.0.0.1\t', '127.0\n.0.1', ' 127.0.0.1',
   ]; // prettier-ignore
 
-  test(proves(['N-02', 'N-03'], 'no spelling of an inner address is reached, and each is refused with the same words'), async () => {
+  test(proves(['N-02', 'N-03'], 'no spelling of an internal address is reached, and all are refused with the same message'), async () => {
     names = { localhost: () => ['127.0.0.1'], 'localhost.': () => ['127.0.0.1'], 'x.localhost': () => ['::1', '127.0.0.1'] };
     expect(spellings.length).toBeGreaterThanOrEqual(48);
     for (const spelling of spellings) {
@@ -140,7 +140,7 @@ describe('inner addresses', () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test(proves('N-06', 'what is checked is what is dialled, however an address is written'), async () => {
+  test(proves('N-06', 'the checked address is the dialled one, however it is written'), async () => {
     const { port } = canary;
     const tricks = [
       `http://a@127.0.0.1:${port}@pictures.example/`, `http://127.0.0.1:${port}\\@pictures.example/`, `http:///127.0.0.1:${port}/`, `http:127.0.0.1:${port}/`,
@@ -156,7 +156,7 @@ describe('inner addresses', () => {
     for (const request of evil.requests) expect(request.headers.host).toBe(`pictures.example:${port}`);
   });
 
-  test(proves('N-09', 'own and metadata addresses are refused, and an exception is for one host'), async () => {
+  test(proves('N-09', 'own and metadata addresses are refused, and an exception applies to one host'), async () => {
     const own = new URL(server.url);
     const refused = [
       `${server.url}/metrics`, `http://127.0.0.1:${own.port}/healthz`, `http://169.254.169.254/latest/meta-data/`, 'http://168.63.129.16/', 'http://100.100.100.200/',
@@ -170,7 +170,7 @@ describe('inner addresses', () => {
       await expect(startTestServer({ yaml: `outbound: { allow: ["${origin}"] }\n` })).rejects.toThrow(/outbound\.allow/);
   });
 
-  test('what is excepted is fetched at that scheme, host and port alone, and never where a name leads to metadata', async () => {
+  test('an exception applies only to its scheme, host and port, and never if a name leads to metadata', async () => {
     const excepted = await startTestServer({
       outside,
       yaml: `
@@ -197,7 +197,7 @@ models:
   }, 60_000);
 
   test(
-    proves('N-05', 'a name is found once, and dialled where it was found: rebinding a thousand times leads nowhere'),
+    proves('N-05', 'a name is resolved once, and the result is dialled: rebinding a thousand times leads nowhere'),
     async () => {
       let turn = 0;
       names = { 'rebind.example': () => (turn++ % 2 === 0 ? [publicAddress] : ['127.0.0.1']) };
@@ -236,7 +236,7 @@ describe('redirects', () => {
     'gopher://127.0.0.1:6379/', 'data:image/png;base64,AAAA', 'ftp://pictures.example/', `//127.0.0.1:${canary.port}/`, `http://user@pictures.example:${canary.port}/`, '', 'http://',
   ]; // prettier-ignore
 
-  test.each([301, 302, 303, 307, 308])(proves('N-04', 'a %d that leads inside is refused at that hop'), async (status) => {
+  test.each([301, 302, 303, 307, 308])(proves('N-04', 'a %d to an internal address is refused at that hop'), async (status) => {
     names = { 'inner.example': () => ['127.0.0.1'] };
     for (const location of inside()) {
       evil.answer((request, response) => {
@@ -264,7 +264,7 @@ describe('redirects', () => {
   });
 });
 
-describe('what comes back', () => {
+describe('responses', () => {
   const mebibyte = Buffer.alloc(1_048_576, 'a');
 
   test.each<[string, Parameters<Site['answer']>[0]]>([
@@ -291,14 +291,14 @@ describe('what comes back', () => {
     ['is a secret', (_, response) => void response.writeHead(401, { 'www-authenticate': 'Basic' }).end()],
     ['is cut', (_, response) => void response.writeHead(200, { 'content-type': 'image/png', 'content-length': 5000 }).write(png, () => response.destroy())],
     ['is no HTTP', (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n')],
-  ])(proves('N-08', 'an answer that %s is not taken'), async (_name, how) => {
+  ])(proves('N-08', 'an answer that %s is rejected'), async (_name, how) => {
     evil.answer(how);
     expect(await look(at('pictures.example'))).toEqual({ status: 400, message: uniform(at('pictures.example')) });
     expect(upstream.requests).toHaveLength(0);
   });
 
   test(
-    proves('N-08', 'a host that says a byte a second is left after ten, and of one user four are asked at a time'),
+    proves('N-08', 'a host that sends a byte per second is dropped after ten seconds, and one user has at most four fetches at a time'),
     async () => {
       let open = 0;
       let most = 0;

@@ -33,11 +33,11 @@ async function figure(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-describe('a reader that does not read', () => {
+describe('a client that does not read', () => {
   test.each([
-    ['the short way', {}],
-    ['the long way', { app_name: 'x' }],
-  ])('keeps no request in flight beyond its time, on %s', async (_way, more) => {
+    ['the passthrough', {}],
+    ['the decoded path', { app_name: 'x' }],
+  ])('keeps no request in flight beyond its time limit, on %s', async (_way, more) => {
     upstream.script(always(endless()));
     const raw = await connectRaw(server.url);
     raw.pause();
@@ -48,8 +48,8 @@ describe('a reader that does not read', () => {
   });
 });
 
-describe('bytes that are no HTTP', () => {
-  test(proves('H-01', 'behind a stream that is under way end the connection, and no second answer stands in the middle of the first'), async () => {
+describe('bytes that are not HTTP', () => {
+  test(proves('H-01', 'after a running stream end the connection, and no second answer appears in the middle of the first'), async () => {
     upstream.script(pace(50));
     const raw = await connectRaw(server.url);
     raw.send(asked(true));
@@ -59,7 +59,7 @@ describe('bytes that are no HTTP', () => {
     expect(raw.received.toString('latin1').match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  test(proves('H-01', 'behind a request that waits for its answer are not its answer'), async () => {
+  test(proves('H-01', 'after a request that waits for its answer are not answered in its place'), async () => {
     upstream.script(hang());
     const raw = await connectRaw(server.url);
     raw.send(asked(false));
@@ -71,7 +71,7 @@ describe('bytes that are no HTTP', () => {
   });
 });
 
-test(proves('H-02', 'idle connections keep no file open, even when the other side never closes its own end'), async () => {
+test(proves('H-02', 'idle connections keep no file descriptor open, even if the other side never closes its end'), async () => {
   const files = await figure('process_open_fds');
   const all = await Promise.all(Array.from({ length: 100 }, () => connectRaw(server.url)));
   await expect.poll(() => figure('process_open_fds')).toBeGreaterThanOrEqual(files + 195);
@@ -79,7 +79,7 @@ test(proves('H-02', 'idle connections keep no file open, even when the other sid
   for (const raw of all) raw.close();
 });
 
-test('QUERY is refused in our own words, like every method that is not meant', async () => {
+test('QUERY is refused with our own error, like every unsupported method', async () => {
   const raw = await connectRaw(server.url);
   raw.send('QUERY /healthz HTTP/1.1\r\nhost: a\r\n\r\n');
   const answer = await raw.answer();
@@ -91,7 +91,7 @@ test('QUERY is refused in our own words, like every method that is not meant', a
   raw.close();
 });
 
-test(proves('S-12', 'two requests on one connection are answered in order, not mixed'), async () => {
+test(proves('S-12', 'two requests on one connection are answered in order and not mixed'), async () => {
   upstream.script(pace(20), ok());
   const raw = await connectRaw(server.url);
   raw.send(asked(true) + asked(false));
@@ -101,10 +101,10 @@ test(proves('S-12', 'two requests on one connection are answered in order, not m
   raw.close();
 });
 
-describe('requests that are written without reading an answer', () => {
+describe('pipelined requests', () => {
   const health = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n';
 
-  test('are all answered in order where there are 32 of them', async () => {
+  test('are all answered in order if there are 32 of them', async () => {
     const gate = Promise.withResolvers<void>();
     upstream.script(talkative(1, gate.promise));
     const raw = await connectRaw(server.url);
@@ -118,7 +118,7 @@ describe('requests that are written without reading an answer', () => {
     raw.close();
   });
 
-  test.each([32, 100_000])('end the connection and all that was asked on it where %i more than one come at once', async (many) => {
+  test.each([32, 100_000])('end the connection and all requests on it if %i more than one arrive at once', async (many) => {
     upstream.script(hang());
     const raw = await connectRaw(server.url);
     raw.send(asked(false));
@@ -129,7 +129,7 @@ describe('requests that are written without reading an answer', () => {
     expect(raw.received).toHaveLength(0);
   });
 
-  test('all end when their client leaves, and hold nothing any more', async () => {
+  test('all end when their client disconnects, and release everything', async () => {
     upstream.script(hang(), hang(), ok({ text: 'x'.repeat(200_000) }));
     const raw = await connectRaw(server.url);
     for (let at = 0; at < 3; at++) {

@@ -6,7 +6,7 @@ import { always, manyEvents, startUpstream } from '../support/fakes/upstream/ind
 import { startProcess } from '../support/server-process.ts';
 import type { Watched } from './loop-watch.ts';
 
-test('the stream of a response that ended is read again, and does not hold the event loop', { timeout: 120_000 }, async () => {
+test('the stream of a finished response can be read again, and does not hold the event loop', { timeout: 120_000 }, async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const preload = new URL('./loop-watch.ts', import.meta.url);

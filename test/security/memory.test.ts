@@ -84,14 +84,14 @@ async function figure(name: string): Promise<number> {
 
 const heldBytes = () => figure('held_bytes');
 
-test('bodies that are announced and do not come take no room from anybody', async () => {
+test('bodies that are announced but never sent reserve no memory', async () => {
   const members = await Promise.all(Array.from({ length: several }, () => newMember(server)));
   for (const { keys } of members) await announced(keys[0]!, several);
   expect(await heldBytes()).toBe(0);
   for (const member of members) expect((await member.ask({ model: 'built-in', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).status).toBe(200);
 });
 
-test('a body for which the room is gone when its bytes come is 503 in its middle, with Retry-After, and gives back what it held', async () => {
+test('a body whose memory budget is used up when its bytes arrive is 503 in its middle, with Retry-After, and releases what it held', async () => {
   const member = await newMember(server);
   const [late] = await announced(member.keys[0]!, 1);
   const close = await unfinished(member.keys[0]!, several);
@@ -104,8 +104,8 @@ test('a body for which the room is gone when its bytes come is 503 in its middle
   await expect.poll(heldBytes).toBe(0);
 });
 
-describe('while the unfinished bodies of one user fill their share', () => {
-  test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of others are answered', async (face) => {
+describe('while the unfinished bodies of one user fill their share of memory', () => {
+  test.each(faces)('another large one of theirs is 503 through %s, with Retry-After; small ones and those of other users are answered', async (face) => {
     const [one, other] = [await newMember(server), await newMember(server)];
     const close = await unfinished(one.keys[0]!, several);
     const ask = (key: string, content: string) => askFace({ url: server.url, key }, face, { model: 'built-in', content, stream: false });
@@ -120,7 +120,7 @@ describe('while the unfinished bodies of one user fill their share', () => {
     await expect.poll(heldBytes).toBe(0);
   });
 
-  test('neither is there room for a whole answer of a provider that is large, nor for a picture that is fetched', async () => {
+  test('a large whole answer of a provider does not fit either, nor does a fetched picture', async () => {
     const member = await newMember(server);
     const close = await unfinished(member.keys[0]!, several);
     const fetched = () =>
@@ -147,7 +147,7 @@ describe('while the unfinished bodies of one user fill their share', () => {
 test.each<[string, string, Face]>([
   ['that a check holds back until it is whole', 'checked', 'chat'],
   ['that is repeated as a whole in its last frame', 'gpt-4o-mini', 'responses'],
-])('a streamed answer %s is refused where there is no room for it', async (_, model, face) => {
+])('a streamed answer %s is refused if it does not fit into memory', async (_, model, face) => {
   const member = await newMember(server);
   const close = await unfinished(member.keys[0]!, several);
   const ask = (text: string) => {
@@ -164,7 +164,7 @@ test.each<[string, string, Face]>([
   await expect.poll(heldBytes).toBe(0);
 });
 
-test('what is kept of a response counts while it is read: there is no room for a large one', async () => {
+test('a stored response counts while it is read: a large one does not fit', async () => {
   const member = await newMember(server);
   const asking = (path: string, body?: object) =>
     fetch(`${server.url}${responses}${path}`, {
@@ -188,7 +188,7 @@ test('what is kept of a response counts while it is read: there is no room for a
   await expect.poll(heldBytes).toBe(0);
 });
 
-test.each([false, true])('an answer that is kept under an idempotency key counts while it is given again, streamed: %s', async (stream) => {
+test.each([false, true])('an answer stored under an idempotency key counts while it is replayed, streamed: %s', async (stream) => {
   const member = await newMember(server);
   upstream.reset();
   upstream.script(ok({ text: 'a word and '.repeat(10_000) }));
@@ -207,7 +207,7 @@ test.each([false, true])('an answer that is kept under an idempotency key counts
   await expect.poll(heldBytes).toBe(0);
 });
 
-test('a background response waits until there is room for what it is made from, and that of another user does not', async () => {
+test('a background response waits until its input fits into memory, and that of another user does not wait', async () => {
   const [one, other] = [await newMember(server), await newMember(server)];
   const close = await unfinished(one.keys[0]!, several);
   const asker = (key: string) => async (path: string, body?: object) =>
@@ -233,7 +233,7 @@ test('a background response waits until there is room for what it is made from, 
   await expect.poll(heldBytes).toBe(0);
 });
 
-test('a picture that is fetched for a background response counts', async () => {
+test('a picture fetched for a background response counts', async () => {
   const member = await newMember(server);
   const gate = Promise.withResolvers<void>();
   upstream.reset();
@@ -251,14 +251,14 @@ test('a picture that is fetched for a background response counts', async () => {
   await expect.poll(heldBytes, { timeout: 10_000 }).toBe(0);
 });
 
-test('a body without a credential counts nowhere', async () => {
+test('a body without a credential does not count', async () => {
   const connection = await connectRaw(server.url);
   connection.send(head('nobody', `content-length: ${large}`));
   expect((await connection.answer()).status).toBe(401);
   expect(await heldBytes()).toBe(0);
 });
 
-test('pages that anybody may read count nowhere, however slowly they are read', async () => {
+test('public pages do not count, however slowly they are read', async () => {
   const open = Array.from({ length: 8 }, () => connect(Number(new URL(server.url).port), '127.0.0.1').pause());
   onTestFinished(() => open.forEach((socket) => socket.destroy()));
   const before = await figure('requests_total');
@@ -267,7 +267,7 @@ test('pages that anybody may read count nowhere, however slowly they are read', 
   expect(await heldBytes()).toBe(0);
 });
 
-test('bodies of many users have a bound together', async () => {
+test('bodies of many users have a common limit', async () => {
   const members = await Promise.all(Array.from({ length: 5 }, () => newMember(server)));
   for (const member of members.slice(0, 4)) await unfinished(member.keys[0]!, several);
   const last = members[4]!;

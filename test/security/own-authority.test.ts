@@ -54,14 +54,14 @@ afterAll(async () => {
 const url = () => `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const asked = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] };
 
-describe.skipIf(!hasOpenssl)('a provider whose certificate is of an authority of its own', () => {
-  test('is not talked to', async () => {
+describe.skipIf(!hasOpenssl)('a provider whose certificate is signed by a private authority', () => {
+  test('is not trusted', async () => {
     const server = await startTestServer({ upstream: url() });
     expect((await server.ask(chat, asked)).status).toBe(503);
     await server.close();
   });
 
-  test('answers when outbound.caFile has the authority', async () => {
+  test('answers when outbound.caFile contains the authority', async () => {
     const server = await startTestServer({ upstream: url(), yaml: `outbound: { caFile: ${at('ca.pem')} }` });
     const answer = await server.ask(chat, asked);
     expect(answer.status).toBe(200);
@@ -69,7 +69,7 @@ describe.skipIf(!hasOpenssl)('a provider whose certificate is of an authority of
     await server.close();
   });
 
-  test('answers when NODE_EXTRA_CA_CERTS has it', async () => {
+  test('answers when NODE_EXTRA_CA_CERTS contains it', async () => {
     const settings = `providers: { p: { dialect: openai-chat, baseUrl: "${url()}/v1" } }\nmodels: { gpt-4o-mini: { targets: [{ provider: p }] } }\n`;
     writeFileSync(at('dragoman.yaml'), settings);
     const key = 'k'.repeat(64);

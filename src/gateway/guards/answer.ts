@@ -9,9 +9,9 @@ type Each = (text: string) => string;
 type PartEvent = Extract<GenerateEvent, { type: 'part' }>;
 type Words = Extract<GenerateEvent, { type: 'text' | 'thought' | 'refusal' }>;
 
-/** Events that go on together: what they say, and how they read with other texts. */
+/** Events that are released together: their texts, and the events with replaced texts. */
 export class Segment {
-  /** What must be looked at before they go on. */
+  /** The texts to check before the events are released. */
   readonly texts: readonly string[];
   readonly #with: (each: Each) => readonly GenerateEvent[];
 
@@ -25,24 +25,24 @@ export class Segment {
   }
 }
 
-/** Of one candidate: what it says and has not been let go, all of one kind. */
+/** The unreleased events of one candidate, all of one kind. */
 interface Open {
   readonly type: Words['type'] | 'tool-call';
   words: Words[];
   calls: ToolCallPiece[];
-  /** Characters of its words, and the last of them: a text without any end is not searched, nor even joined, from its beginning for every piece. */
+  /** The length of its texts in characters, and their end: a text without a sentence end is neither searched nor joined from its beginning for each piece. */
   length: number;
   tail: string;
 }
 
 /**
- * Holds an answer back until what it says can be looked at: texts sentence by sentence, the arguments of tools and JSON as a whole, so that they stay JSON.
- * Each candidate is heard by itself.
+ * Buffers an answer until its texts can be checked: prose sentence by sentence, tool arguments and JSON as a whole, so that they remain valid JSON. Each
+ * candidate is checked separately.
  */
 export class HeldAnswer {
   readonly #bySentence: boolean;
   readonly #isJson: boolean;
-  /** Names of tools that the client gave itself. */
+  /** Names of the client's own tools. */
   readonly #known: ReadonlySet<string>;
   readonly #open = new Map<number, Open>();
   readonly #last: GenerateEvent[] = [];
@@ -57,14 +57,14 @@ export class HeldAnswer {
     this.#left = sampling.candidates ?? 1;
   }
 
-  /** Has every candidate finished? */
+  /** Whether every candidate has finished. */
   get isComplete(): boolean {
     return this.#left <= 0;
   }
 
   /**
-   * @returns what can be looked at now, in its order
-   * @throws Fault `upstream-failed` where more than 64 MiB would have to be held back, `overloaded` where there is no room for it in memory
+   * @returns the segments that can be checked now, in order
+   * @throws Fault `upstream-failed` if more than 64 MiB would have to be buffered, `overloaded` if the memory budget is used up
    */
   take(event: GenerateEvent): readonly Segment[] {
     const ready = this.#taken(event);
@@ -102,7 +102,7 @@ export class HeldAnswer {
     }
   }
 
-  /** Nothing more is said. */
+  /** Ends the answer: releases what is still buffered. */
   end(): readonly Segment[] {
     return [...[...this.#open.keys()].flatMap((candidate) => this.#close(candidate)), new Segment(() => this.#last)];
   }
@@ -141,21 +141,22 @@ export class HeldAnswer {
   }
 }
 
-/** Words of one kind. Where none of them changes they go on as they came, in their pieces. */
+/** A segment of texts of one kind. If no text changes, its events are released unchanged, in their pieces. */
 function spoken(words: readonly Words[], isJson: boolean): Segment {
   const text = words.map((one) => one.text).join('');
   const last = words.at(-1)!;
   return new Segment((each) => {
     const left = (isJson ? withJsonTexts(text, each) : undefined) ?? each(text);
-    const end: Words = last.type === 'refusal' ? last : carriedWith(last, each); // citations repeat what is cited
+    const end: Words = last.type === 'refusal' ? last : carriedWith(last, each); // citations repeat the cited text
     if (left === text) return end === last ? words : [...words.slice(0, -1), end];
-    // The tokens of logprobs would tell what was masked, the signature of a thought stood for other words, and citations say where words stand.
+    // A changed text loses its logprobs, whose tokens would reveal what was masked, its signature, which is that of the old text, and its citations, whose
+    // offsets no longer match.
     const { type, candidate } = end;
     return [{ type, candidate, text: left, ...(type === 'text' && end.extra ? { extra: end.extra } : {}) }];
   });
 }
 
-/** The tool calls of a candidate, whose pieces may have come in turn. */
+/** A segment of the tool calls of a candidate, whose pieces may be interleaved. */
 function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): Segment {
   const calls = new Map<number, ToolCallPiece[]>();
   for (const piece of pieces) {
@@ -180,7 +181,7 @@ function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): S
   });
 }
 
-/** What is shown of a part that is no text: pictures and sound are not looked into. */
+/** The checked form of a part other than text: pictures and sound are not inspected. */
 function shown<Kind extends PartEvent['part']>(part: Kind, each: Each): Kind;
 function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
   switch (part.type) {
@@ -195,15 +196,15 @@ function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
   }
 }
 
-/** A text without the end of a sentence is let go in part when it is so long, but for its last words. */
+/** A text of this length without a sentence end is released in part: all but its last characters. */
 const longSentence = 2000;
 const lastWords = 200;
 
 const sentenceEnd = /[.!?…]["'”’»)\]]*\s|[。！？]|\n/g;
-/** Between two words: personal data that has white space in it has digits at it. */
+/** A boundary between two words. Personal data that contains white space has digits next to it, so such boundaries are excluded. */
 const betweenWords = /[^\s\d()+-]\s+(?=[^\s\d()+-])/g;
 
-/** Takes the whole sentences out of what is open. @param window the end of its text */
+/** Takes the complete sentences from the buffered text. @param window the end of that text */
 function sentencesOf(open: Open, window: string): Words[] {
   let end = lastMatch(sentenceEnd, window, window.length);
   if (end === 0 && open.length > longSentence) end = lastMatch(betweenWords, window, window.length - lastWords);
@@ -211,7 +212,7 @@ function sentencesOf(open: Open, window: string): Words[] {
   return end === 0 ? [] : cut(open, open.length - window.length + end);
 }
 
-/** Signs of the longest match of those patterns that matter. */
+/** The longest match of the patterns that matter, in characters. */
 const longestEnd = 16;
 
 function lastMatch(pattern: RegExp, text: string, to: number): number {
@@ -221,11 +222,11 @@ function lastMatch(pattern: RegExp, text: string, to: number): number {
   return end;
 }
 
-/** Takes the words up to there. Words with logprobs are not cut in two: they stay. */
+/** Takes the texts up to this position. A text with logprobs is not split: it stays. */
 function cut(open: Open, at: number): Words[] {
   const taken: Words[] = [];
   let left = at;
-  let whole = 0; // words that go as they are: taken off one by one, a million of them would be moved each time
+  let whole = 0; // number of texts taken whole: removing them one by one would move up to a million others each time
   for (let first = open.words[0]; first && left > 0; first = open.words[whole]) {
     if (first.text.length > left) {
       if (first.type === 'text' && first.logprobs) break;

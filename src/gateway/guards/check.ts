@@ -6,7 +6,7 @@ import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
 import type { RoutedCall } from '#core/routed-call';
 
-/** A check as the settings say it. */
+/** A check as configured in the settings. */
 export interface CheckSettings {
   readonly name: string;
   readonly when: readonly When[];
@@ -16,7 +16,7 @@ export interface CheckSettings {
   readonly model?: string;
   readonly url?: string;
   readonly action: Action;
-  /** Names of models, not their aliases; none: all. */
+  /** Names of models, not aliases; empty: all. */
   readonly models: readonly string[];
   readonly keys: readonly string[];
   readonly users: readonly string[];
@@ -27,10 +27,10 @@ export interface CheckSettings {
 export type When = 'before' | 'after';
 export type Action = 'deny' | 'mask' | 'flag';
 
-/** The verdict of a check on a text; undefined: the text may pass. `mask` has the text in its place. */
+/** The verdict of a check on a text; undefined: the text may pass. `mask` has the replacement text. */
 export type Verdict = { readonly action: 'deny' | 'flag' } | { readonly action: 'mask'; readonly text: string } | undefined;
 
-/** Evaluates texts. @returns a verdict for each. @throws what keeps it from doing so */
+/** Evaluates texts. @returns a verdict for each. @throws any error that prevents the evaluation */
 export type Evaluate = (texts: readonly string[], at: EvaluationContext) => Promise<readonly Verdict[]>;
 
 /** The context of an evaluation. */
@@ -38,9 +38,9 @@ export interface EvaluationContext {
   readonly when: When;
   readonly call: RoutedCall;
   readonly context: Context;
-  /** Texts that a reader sees as one although they came in pieces: evaluated as well where nothing is to be masked. */
+  /** Texts that a reader sees as one although they arrive in pieces. They are evaluated too, but not masked. */
   readonly runs: readonly string[];
-  /** The number of the next step that a check takes in this request. */
+  /** Returns the number of the next step that a check takes in this request. */
   readonly nextStep: () => number;
 }
 
@@ -48,7 +48,7 @@ export interface Check extends Pick<CheckSettings, 'name' | 'action' | 'stream' 
   readonly evaluate: Evaluate;
 }
 
-/** Does the check apply to this call of this caller? */
+/** Whether the check applies to this call of this caller. */
 export function holdsFor({ models, keys, users }: CheckSettings, { route }: RoutedCall, { keyName, email }: Caller): boolean {
   return (
     (models.length === 0 || models.includes(route.name)) &&
@@ -64,10 +64,10 @@ export interface Notes {
 }
 
 /**
- * Applies one check after the other: a later one does not see what an earlier one masked.
+ * Applies the checks one after the other: a later one does not see what an earlier one masked.
  *
- * @returns the texts that may pass; the same list where nothing was masked
- * @throws Fault `invalid` (content-policy) for what is denied; `upstream-failed` or `overloaded` for a check that cannot be made
+ * @returns the texts that may pass; the same list if nothing was masked
+ * @throws Fault `invalid` (content-policy) for denied content; `upstream-failed` or `overloaded` if a check cannot be made
  */
 export async function applyChecks(checks: readonly Check[], texts: readonly string[], at: EvaluationContext, notes: Notes): Promise<readonly string[]> {
   let left = texts;
@@ -91,7 +91,7 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Evaluation
   } catch (error) {
     const { signal } = at.context;
     if (signal.aborted) throw signal.reason;
-    if (error instanceof QueueFull) throw queueFull(error); // also where a failure would allow: nobody gets round a check by asking often
+    if (error instanceof QueueFull) throw queueFull(error); // not subject to `onFailure`: a caller could bypass a check by flooding it
     if (error instanceof Fault && ownMatters.has(error.code)) throw error;
     if (check.onFailure === 'allow') return [];
     const isAway = error instanceof PatternTooSlow || error instanceof UpstreamError || (error instanceof Fault && error.status > 502);
@@ -100,7 +100,7 @@ async function verdictsOf(check: Check, texts: readonly string[], at: Evaluation
   }
 }
 
-/** Faults that the caller can do something about: no quota is left for the check, or there is too much to check. */
+/** Faults that the caller can resolve: no quota is left for the check, or there is too much to check. */
 const ownMatters: ReadonlySet<string> = new Set(['quota-spent', 'rate-limited', 'too-large']);
 
 export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<EvaluationContext, 'when' | 'call'>): Fault {
@@ -108,7 +108,7 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Evalu
   return new Fault('invalid', `The content policy does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
-/** The context for calls of the gateway's own: they are calls of the user, whichever models the key is narrowed to or the request has chosen. */
+/** The context for the gateway's own calls. They run as the user, but without the model restrictions of the key and the model choice of the request. */
 export function ownContext({ context, nextStep }: EvaluationContext): Context {
   const { models: _, ...caller } = context.caller;
   return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };

@@ -4,14 +4,14 @@ import type { MediaPart } from '#core/conversation';
 import { isTextType } from '#core/text-types';
 import { Fault } from '#core/fault';
 
-/** Characters of files that are looked at in one request. */
+/** Most characters of files that are checked in one request. */
 export const mostCharacters = 8_388_608;
 
 /**
- * A file in base64 or in a `data:` URL whose media type says that it is text, with what a check leaves of that text. Where no type says what a file is, it is text if
- * it is UTF-8. Everything else stays as it is.
+ * The media part with the text of its file checked, if it is a text file in base64 or in a `data:` URL: by its media type or, without one, because it is valid
+ * UTF-8. Any other part is returned unchanged.
  *
- * @throws Fault `invalid` for a text that cannot be read, `too-large`
+ * @throws Fault `invalid` for a text file that cannot be read, `too-large`
  */
 export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: string) => string): Kind {
   const { base64, url, mediaType } = part;
@@ -42,7 +42,7 @@ interface Held {
   readonly content: string;
 }
 
-/** What a `data:` URL holds (RFC 2397); nothing for other addresses. */
+/** The content of a `data:` URL (RFC 2397); undefined for other URLs. */
 function inUrl(url: string | undefined): Held | undefined {
   if (url === undefined || !/^\s{0,9}data:/i.test(url.slice(0, 15))) return undefined;
   const comma = url.indexOf(',');
@@ -52,12 +52,12 @@ function inUrl(url: string | undefined): Held | undefined {
   return { type: base64 ? head.slice(0, head.lastIndexOf(';')) : head, base64, content: comma < 0 ? '' : url.slice(comma + 1) };
 }
 
-/** Nothing where it is no text. */
+/** The decoded text; undefined if it is not text. */
 function textOf({ base64, content }: Held): string | undefined {
   if (content.length > mostCharacters * 2) throw tooLarge();
   if (!base64) return percentDecoded(content);
   const bytes = Buffer.from(content, 'base64');
-  const isWhole = bytes.length >= Math.floor((trimEnd(content, '=').length * 3) / 4); // a decoder ends at a sign that it does not know, and another may not
+  const isWhole = bytes.length >= Math.floor((trimEnd(content, '=').length * 3) / 4); // a decoder stops at an invalid character, and another decoder might not
   return isWhole && isUtf8(bytes) ? bytes.toString() : undefined;
 }
 

@@ -4,29 +4,29 @@ import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import type { CheckSettings, Evaluate, EvaluationContext, Verdict } from './check.ts';
 
-/** Seconds until the answer begins, and between its pieces. */
+/** Longest wait in seconds, for the head of the response and between its pieces. */
 const patience = 5;
-/** Texts of one request that are asked about at a time. */
+/** Concurrent requests per call. */
 const atOnce = 8;
-/** Each is a request of its own. */
+/** Most texts per call; each is a request of its own. */
 const mostTexts = 1000;
 const answerBytes = 67_108_864;
 
 /**
- * Asks an address of the operator's about each text: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; where there
- * is none, a text that differs from the one asked about means what the settings say.
+ * Sends each text to an address of the operator: `{when, text, model, user}`, answered by `{action?, text?}`. `action` is allow, deny, mask or flag; without
+ * one, a changed text means the action of the settings.
  */
 export function http({ name, url: address = '', action }: CheckSettings, upstreams: Upstreams): Evaluate {
   const url = new URL(address);
-  return async (texts, looking) => {
-    const asked = [...new Set(texts)];
-    if (asked.length > mostTexts) throw new Fault('too-large', `The request has more texts than the check "${name}" accepts (${mostTexts}).`);
+  return async (texts, at) => {
+    const pending = [...new Set(texts)];
+    if (pending.length > mostTexts) throw new Fault('too-large', `The request has more texts than the check "${name}" accepts (${mostTexts}).`);
     const verdicts = new Map<string, Verdict>();
     const ask = async () => {
       try {
-        for (let text = asked.shift(); text !== undefined; text = asked.shift()) if (text !== '') verdicts.set(text, await about(text, looking));
+        for (let text = pending.shift(); text !== undefined; text = pending.shift()) if (text !== '') verdicts.set(text, await about(text, at));
       } catch (error) {
-        asked.length = 0; // the answer is known: nothing more is asked about
+        pending.length = 0; // the outcome is known: the remaining texts are skipped
         throw error;
       }
     };
@@ -54,12 +54,12 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
 
   function verdictOf(answer: unknown, text: string): Verdict {
     if (!isObject(answer)) throw new Error("The check's address answered with something else than an object.");
-    const { action: said = null, text: left = null } = answer;
+    const { action: chosen = null, text: left = null } = answer;
     if (left !== null && typeof left !== 'string') throw new Error("The check's address answered with a text that is none.");
-    const meant = said ?? (left === null || left === text ? 'allow' : action);
-    if (meant === 'allow') return undefined;
-    if (meant === 'deny' || meant === 'flag') return { action: meant };
-    if (meant === 'mask' && left !== null) return { action: meant, text: left };
+    const effective = chosen ?? (left === null || left === text ? 'allow' : action);
+    if (effective === 'allow') return undefined;
+    if (effective === 'deny' || effective === 'flag') return { action: effective };
+    if (effective === 'mask' && left !== null) return { action: effective, text: left };
     throw new Error("The check's address answered with an action that it cannot mean.");
   }
 }

@@ -11,10 +11,10 @@ export interface GuardsDeps extends ModerationDeps {
   readonly upstreams: Upstreams;
 }
 
-/** The checks of the settings, made ready once. */
+/** The configured checks, prepared once. */
 export function openGuards(settings: readonly CheckSettings[], deps: GuardsDeps): Guards {
   const all = settings.map((one) => ({
-    // A model that was named by an alias is asked by its other names too.
+    // A check that names a model by an alias applies to all its names.
     settings: { ...one, models: one.models.map((name) => deps.find(name)?.name ?? name) },
     check: { ...one, evaluate: lookOf(one, deps) } satisfies Check,
   }));

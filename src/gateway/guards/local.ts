@@ -2,7 +2,7 @@ import type { Patterns, Sought } from '#kit/patterns/index';
 import { entityOf, placeholder } from '#kit/patterns/entities';
 import type { CheckSettings, Evaluate, Verdict } from './check.ts';
 
-/** Looks for a pattern of the operator's, or for personal data, on this machine. */
+/** Searches for a pattern of the operator, or for personal data, on this machine. */
 export function local({ name, kind, pattern = '', entities = [], action }: CheckSettings, finding: Patterns): Evaluate {
   const sought: Sought =
     kind === 'regex' ? { type: 'pattern', pattern, mask: placeholder(name) } : { type: 'entities', entities: entities.flatMap((one) => entityOf(one) ?? []) };

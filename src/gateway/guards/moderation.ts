@@ -9,22 +9,22 @@ import type { Model } from '#core/target';
 import { ownContext, type CheckSettings, type Evaluate, type EvaluationContext } from './check.ts';
 
 export interface ModerationDeps {
-  /** Calls of the gateway's own, booked to the caller as steps of the same request. */
+  /** The gateway's own calls, booked to the caller as steps of the same request. */
   readonly own: { readonly generate: Generate<Call>; readonly sendRaw: SendRaw };
   readonly find: (model: string) => Model | undefined;
 }
 
-/** Asks a model whether the texts are harmful: one of kind moderation by its own interface, a chat model in words. One question for all of them. */
+/** Asks a model whether the texts are harmful: a moderation model through its own interface, a chat model by a prompt. One question covers all texts. */
 export function moderation({ model = '', action }: CheckSettings, { own, find }: ModerationDeps): Evaluate {
-  return async (texts, looking) => {
-    const said = texts.filter((text) => text.trim() !== '');
-    if (said.length === 0) return [];
-    const isHarmful = find(model)?.kind === 'moderation' ? await moderated(said, looking) : await judged(said, looking);
+  return async (texts, evaluation) => {
+    const nonEmpty = texts.filter((text) => text.trim() !== '');
+    if (nonEmpty.length === 0) return [];
+    const isHarmful = find(model)?.kind === 'moderation' ? await moderated(nonEmpty, evaluation) : await judged(nonEmpty, evaluation);
     return isHarmful ? [{ action: action === 'flag' ? 'flag' : 'deny' }] : [];
   };
 
   /** https://platform.openai.com/docs/api-reference/moderations */
-  async function moderated(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
+  async function moderated(texts: readonly string[], evaluation: EvaluationContext): Promise<boolean> {
     for (let at = 0; at < texts.length; at += mostInputs) {
       const input = texts.slice(at, at + mostInputs);
       const bytes = Buffer.from(JSON.stringify({ model, input }));
@@ -48,17 +48,17 @@ export function moderation({ model = '', action }: CheckSettings, { own, find }:
           },
           drained: () => Promise.resolve(),
         },
-        ownContext(looking),
+        ownContext(evaluation),
       );
       if (flaggedIn(parseJson(Buffer.concat(answer)))) return true;
     }
     return false;
   }
 
-  async function judged(texts: readonly string[], looking: EvaluationContext): Promise<boolean> {
-    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(looking)))).flat();
+  async function judged(texts: readonly string[], evaluation: EvaluationContext): Promise<boolean> {
+    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(evaluation)))).flat();
     const [candidate] = fold(events).candidates;
-    if (candidate?.reason === 'refused') return true; // it does not even want to judge it
+    if (candidate?.reason === 'refused') return true; // a refusal to judge counts as harmful
     const text = candidate?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
     const verdict: unknown = parseJson(Buffer.from(/\{[^{}]*\}/.exec(text)?.[0] ?? ''));
     if (!isObject(verdict) || typeof verdict['flagged'] !== 'boolean') throw new Error('The moderating model gave no verdict.');
@@ -66,9 +66,9 @@ export function moderation({ model = '', action }: CheckSettings, { own, find }:
   }
 }
 
-/** What the interface takes at once. */
+/** Most inputs per request of the interface. */
 const mostInputs = 32;
-/** Of one answer: a result has under 4 KiB. */
+/** Most bytes per response; a result has under 4 KiB. */
 const mostBytes = 1_048_576;
 
 function flaggedIn(answer: unknown): boolean {
@@ -80,7 +80,7 @@ function flaggedIn(answer: unknown): boolean {
   });
 }
 
-/** The texts go as one JSON array, in which no text can look like the end of it: what they say are no instructions. */
+/** Sends the texts as one JSON array, so that no text can fake the end of the array: they are data, not instructions. */
 function question(model: string, texts: readonly string[]): GenerateCall {
   return {
     model,

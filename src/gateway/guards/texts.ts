@@ -8,7 +8,10 @@ import { mostCharacters, tooLarge, withFileText } from './files.ts';
 
 type Each = (text: string) => string;
 
-/** Every text of a call that a model reads: what was said, files of text, tool calls and results, thoughts, the tools and the schema of the answer, and the strings of fields that only one dialect knows. */
+/**
+ * All texts of a call that a model reads: messages, text files, tool calls and results, thoughts, the tools and the schema of the answer, and the strings of
+ * fields that only one dialect knows.
+ */
 export function textsOf(call: GenerateCall): readonly string[] {
   let characters = 0;
   return collected((each) => {
@@ -20,15 +23,15 @@ export function textsOf(call: GenerateCall): readonly string[] {
   });
 }
 
-/** The call with other texts, in the order of `textsOf`. */
+/** The call with its texts replaced, in the order of `textsOf`. */
 export function withTexts(call: GenerateCall, texts: readonly string[]): GenerateCall {
   return withEach(call, inTurn(texts));
 }
 
-/** Texts that are looked at together: so many are taken out of JSON and copied to a thread in 20 ms. */
+/** Most texts per check: extracting this number from JSON and copying them to a thread takes 20 ms. */
 const mostTexts = 30_000;
 
-/** All texts that something goes through. @throws Fault `too-large` where they are too many */
+/** The texts that a traversal visits. @throws Fault `too-large` for too many */
 export function collected(goThrough: (each: Each) => void): readonly string[] {
   const texts: string[] = [];
   goThrough((text) => {
@@ -38,13 +41,16 @@ export function collected(goThrough: (each: Each) => void): readonly string[] {
   return texts;
 }
 
-/** Gives one text after the other in the place of what was there. */
+/** Replaces each visited text by the next of these. */
 export function inTurn(texts: readonly string[]): Each {
   let at = 0;
   return () => texts[at++]!;
 }
 
-/** The texts of a turn's neighbouring parts as one, since what is split over parts is read as one; and names that a model reads: another name would be another tool. */
+/**
+ * The adjacent text parts of each turn joined, since a model reads a split text as one; and the names that a model reads, which are checked but not masked:
+ * another name would be another tool.
+ */
 export function runsOf({ turns, tools, output }: GenerateCall): readonly string[] {
   const runs = turns.flatMap(({ parts }) =>
     [runOf(parts), ...parts.map((part) => (part.type === 'tool-result' ? runOf(part.parts) : ''))].filter((run) => run !== ''),
@@ -62,7 +68,7 @@ export function runsOf({ turns, tools, output }: GenerateCall): readonly string[
   return [...runs, ...names];
 }
 
-/** What the schemas in a value call their properties and definitions. */
+/** Adds the names of the properties and definitions of all schemas in a value. */
 function addProperties(value: unknown, names: Set<string>): void {
   if (value === null || typeof value !== 'object') return;
   for (const [name, inner] of Object.entries(value)) {
@@ -78,7 +84,7 @@ function runOf(parts: readonly Part[]): string {
   return texts.length > 1 ? texts.join('') : '';
 }
 
-/** JSON where it is JSON, else plain text. */
+/** Treats the text as JSON if it is valid JSON, else as plain text. */
 export const withJson = (json: string, each: Each): string => withJsonTexts(json, each) ?? each(json);
 
 function withEach(call: GenerateCall, each: Each): GenerateCall {
@@ -97,7 +103,7 @@ function withEach(call: GenerateCall, each: Each): GenerateCall {
   };
 }
 
-/** With the strings of what is carried for one dialect, and of citations. */
+/** Replaces the strings of carried fields and of citations. */
 export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind {
   const { extra, citations } = one;
   const carried = extra && withStrings(extra, (text) => (marks.has(text) ? text : each(text)));
@@ -106,7 +112,7 @@ export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind 
   return { ...one, ...(carried ? { extra: carried } : {}), ...(cited ? { citations: cited } : {}) };
 }
 
-/** What stands in carried fields by itself, said by nobody. */
+/** Constant values of carried fields, which are not checked. */
 const marks: ReadonlySet<string> = new Set(['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral']);
 
 interface Carrying {
@@ -114,7 +120,7 @@ interface Carrying {
   readonly citations?: readonly Citation[] | undefined;
 }
 
-/** A part with other texts. Where a text changed, nothing says any more which of its stretches rest on what. */
+/** A part with its texts replaced. A changed text loses its citations, whose offsets no longer match. */
 function partWith<Kind extends Part>(part: Kind, each: Each): Kind;
 function partWith(part: Part, each: Each): Part {
   switch (part.type) {
@@ -128,7 +134,7 @@ function partWith(part: Part, each: Each): Part {
     case 'thought': {
       const text = each(part.text);
       const carried = carriedWith(part, each);
-      return text === part.text ? carried : { type: 'thought', text }; // its signature stood for other words
+      return text === part.text ? carried : { type: 'thought', text }; // the signature is that of the old text
     }
     case 'media': {
       const read = withFileText(part, each);

@@ -3,12 +3,12 @@ import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 import type { Caller } from '#core/context';
 
-/** What a provider keeps warm of a prompt is its beginning: more of it tells no two conversations apart. */
+/** Most characters of a text that are hashed. Providers cache the beginning of a prompt, and more of it does not distinguish conversations better. */
 const prefixCharacters = 4096;
 
 /**
- * A number that is the same for every turn of a conversation: of its caller, its model, what was said to the system and what the user said first. Where there is
- * a choice of targets it says who is asked, so that a conversation finds its prompt in that provider's cache again. Nothing is kept for it.
+ * A hash that is the same for every turn of a conversation: of its caller, its model, the system text and the user's first message. It selects among several
+ * targets, so that a conversation finds its prompt in the cache of the same provider again. Nothing is stored for it.
  */
 export function affinityOf({ model, turns }: GenerateCall, { userId }: Caller): number {
   let sum = crc32(`${userId} ${model}`);
@@ -30,11 +30,11 @@ function textOf(part: Part): string {
 }
 
 /**
- * A target's lot in the eyes of a conversation, above 0 and below 1, even over all of them. When a target comes or goes, only the conversations that fall to it
- * move (rendezvous hashing).
+ * The score of a target for a conversation, above 0 and below 1, uniform over all conversations. When a target is added or removed, only the conversations
+ * assigned to it move (rendezvous hashing).
  */
 export function lotOf(affinity: number, name: string): number {
-  // The sums of two names differ by the same bits for every conversation: multiplications undo that (the end of MurmurHash3).
+  // The sums of two names differ by the same bits for every conversation: the multiplications remove that (the finalizer of MurmurHash3).
   let hash = crc32(name, affinity);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

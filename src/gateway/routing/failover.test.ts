@@ -28,7 +28,7 @@ interface Scripted extends Omit<Target, 'generate'> {
   says: readonly (GenerateEvent | Fault)[];
 }
 
-/** A target that says these things in turn; a fault among them is thrown. */
+/** A target that yields these events in order, and throws the faults among them. */
 function target(name: string, ...says: (GenerateEvent | Fault)[]): Scripted {
   const self: Scripted = {
     name,
@@ -67,7 +67,7 @@ function make() {
   });
 }
 
-/** Each round asks a target that hangs, then a sound one. `waited`: the seconds that the first was given. */
+/** Each round asks a target that hangs, then a healthy one. `waited`: the seconds that the first was given. */
 async function hangs(rounds: number) {
   const tried: number[] = [];
   const waited = new Set<number>();
@@ -90,7 +90,7 @@ beforeEach(() => {
 });
 
 const userSays = (text: string) => [{ role: 'user', parts: [{ type: 'text', text }] }];
-/** No conversation: it is drawn by chance. */
+/** Not a conversation, so the order is random. */
 const task = { ask: (target: Target, context: TargetContext) => target.generate({} as GenerateCall, context) };
 
 async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal, asked: object = { turns: userSays('hello') }) {
@@ -442,7 +442,7 @@ describe('the order of targets', () => {
       const targets = scripted.map((one) => ({ ...one, weight: 1 }));
       for (const words of conversations.slice(0, 100)) await first(targets, words);
       const tried = new Set(await Promise.all(conversations.slice(0, 100).map((words) => first(targets, words))));
-      expect(tried.size).toBe(2); // of three that fail two are left out
+      expect(tried.size).toBe(2); // of three failing targets, two are skipped
       expect(tried).toContain('d');
       for (const one of scripted) one.says = [hello];
       clock.advance(31_000);

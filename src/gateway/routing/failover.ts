@@ -13,7 +13,7 @@ import type { Health } from './health.ts';
 import { hasChoice } from './order.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
-/** Seconds for which a target may be silent. */
+/** How long a target may be silent, in seconds. */
 export interface Waits {
   readonly hangSeconds: { readonly stream: number; readonly whole: number };
   readonly firstByteSeconds: number;
@@ -28,9 +28,10 @@ export interface FailoverDeps {
 }
 
 /**
- * Failover: tries the targets of a call in turn, each at most once. A target may be left only before it has spoken: what a client has read cannot be taken back.
+ * Failover: tries the targets of a call in turn, each at most once. It may leave a target only before the first event with content: what a client has read
+ * cannot be taken back.
  *
- * @throws Fault of the target that decided: the one that spoke, the one that refused the request itself, or, when all are out, the one that says most (`allOut`)
+ * @throws Fault of the target that decided: the one that emitted content, the one that refused the request itself, or, if all failed, that of `allOut`
  */
 export function failover({ health, budget, waits, clock }: FailoverDeps): Generate<AdmittedCall> {
   return async function* (call, context) {
@@ -43,17 +44,17 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
       const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
       context.progress.attempts.push(attempt);
       context.progress.target = target;
-      budget.asked(target.provider);
+      budget.sent(target.provider);
       const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
       const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
       const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
       const head = mayMove ? hang : firstByteSeconds;
       const startedAt = clock.monotonic();
-      const held: GenerateEvent[] = []; // a target that does not speak leaves no trace in the answer
+      const held: GenerateEvent[] = []; // events before the first content: a target that fails leaves no trace in the answer
       let spoken = false;
       let judged = false;
       try {
-        for await (const events of asked(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
+        for await (const events of answerOf(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
           if (!spoken && !events.some((event) => speaks(event) || event.type === 'finished')) {
             held.push(...events);
             continue;
@@ -61,7 +62,7 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
           if (!spoken) {
             spoken = judged = true;
             attempt.milliseconds = clock.monotonic() - startedAt;
-            health.succeeded(trial, attempt.milliseconds); // it answers again, however long the answer takes
+            health.succeeded(trial, attempt.milliseconds); // the target is healthy again, however long the answer takes
             if (held.length > 0) yield held;
           }
           yield events;
@@ -75,8 +76,8 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
         judged = true;
         attempt.milliseconds ??= clock.monotonic() - startedAt;
         if (context.signal.aborted) {
-          health.released(trial); // the client left: no fault of the target
-          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // what the target has counted is paid for
+          health.released(trial); // the client has disconnected, which is no failure of the target
+          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // usage that the target has reported is paid for
           throw context.signal.reason;
         }
         const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
@@ -95,8 +96,8 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
   };
 }
 
-/** A target answers a conversation by `generate`; a task brings the function that asks it. */
-function asked(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
+/** A conversation is answered by the target's `generate`; a task has a function of its own for it. */
+function answerOf(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
 }
 

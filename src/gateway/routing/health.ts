@@ -5,81 +5,81 @@ import { openLatencyStats } from './latency-stats.ts';
 import { ordered } from './order.ts';
 
 export interface HealthSettings {
-  /** First and longest cooldown; 0 switches cooldowns off. */
+  /** First and longest cooldown; 0 disables cooldowns. */
   readonly cooldownSeconds: number;
   readonly cooldownMaxSeconds: number;
 }
 
-/** What we know of the targets: who is cooling down, who lacks a model. */
+/** The health of the targets: their cooldowns, and the models that they lack. */
 export interface Health {
-  /** False where cooldowns are switched off. */
+  /** False if cooldowns are disabled. */
   readonly cools: boolean;
   /**
-   * The order in which to try, as a list of its own: weighted targets by lot first, then the others as listed. With an affinity (`affinity.ts`) the lot is the
-   * conversation's own, the same each time. Where there is a choice, outliers come last.
+   * The order in which to try the targets, as a new list: weighted targets first, in random order by weight, then the others as listed. With an affinity
+   * (`affinity.ts`) the random order is fixed for the conversation. If there is a choice, outliers come last.
    */
   ordered(targets: readonly WeightedTarget[], affinity?: number): Target[];
   /**
-   * Takes the next to try out of `left`: a sound one, else the one whose cooldown ends first (`mayBeTried`), else one that lacked the model when it was last asked:
-   * that only puts it behind the others.
+   * Removes the next target to try from `left`: a healthy one, else the one whose cooldown ends first (`mayBeTried`), else one that lacked the model when last
+   * asked, which only moves it behind the others.
    */
   next(left: Target[], userId: number): Trial | undefined;
-  /** @param milliseconds until it spoke */
+  /** @param milliseconds until its first event with content */
   succeeded(trial: Trial, milliseconds: number): void;
   failed(trial: Trial, fault: Fault): void;
-  /** The call ended without telling anything about the target. */
+  /** The call ended without a result for the target's health. */
   released(trial: Trial): void;
-  /** Seconds until the first of these may be asked again. */
+  /** Seconds until the first of these may be tried again. */
   wait(targets: readonly Target[]): number;
-  /** What is known of one target, for those who watch. */
+  /** The health of one target, for monitoring. */
   state(target: Target): TargetState;
-  /** Forgets what ails the targets. */
+  /** Ends all cooldowns and forgets missing models. */
   reset(): void;
 }
 
 export interface TargetState {
   readonly state: 'ok' | 'cooling' | 'absent' | 'probing';
-  /** When it may be asked again: milliseconds since 1970. */
+  /** When it may be tried again: milliseconds since 1970. */
   readonly until?: number;
-  /** Moving averages: milliseconds until it speaks, and the share of the calls it answered, 0 to 1. Absent where nobody asked it yet. */
+  /** Moving averages: milliseconds until the first event with content, and the share of successful calls, 0 to 1. Absent before the first call. */
   readonly latencyMs?: number;
   readonly successRate?: number;
 }
 
-/** One call's turn at a target. */
+/** One attempt of a call at a target. */
 export interface Trial {
   readonly target: Target;
   readonly userId: number;
-  /** What the target suffered from when its turn came: this call finds out whether it still does. */
+  /** The state of the target when the attempt started: this attempt shows whether it still holds. */
   readonly probed?: Cooldown;
 }
 
 interface Cooldown {
-  /** When the first of these failures came, and when the cooldown is over: monotonic milliseconds. */
+  /** The time of the first of these failures, and the end of the cooldown: monotonic milliseconds. */
   readonly since: number;
   until: number;
-  /** Cooldowns one after the other, the present one included. */
+  /** Consecutive cooldowns, including the current one. */
   cooldowns: number;
-  /** It was silent: what came last was no refusal. */
+  /** The last failure was a timeout, not a refusal. */
   silent: boolean;
-  /** When the last probe began or failed (monotonic milliseconds), and how many are under way. */
+  /** When the last probe began or failed (monotonic milliseconds), and the number of probes in progress. */
   probedAt: number;
   probes: number;
 }
 
-/** A probe that nobody has refused for so long is being answered; longer than it takes to connect. */
+/** A probe that has not been refused within this time is being answered; longer than it takes to connect. */
 const answeringMilliseconds = 5000;
-/** Who has failed for so long is, when no other is left, asked this often and not by every call. */
+/** If no other target is left, one that has failed for `longMilliseconds` is probed once per `apartMilliseconds`, and not by every call. */
 const longMilliseconds = 10_000;
 const apartMilliseconds = 1000;
 
 const absentSeconds = 600;
-/** Milliseconds, where nobody knows better. */
+/** The longest wait that is reported, in milliseconds. */
 const longestWait = 600_000;
-/** Faults that say something of the target, and not of the request; and those after which it is left alone for a while. */
+/** Faults that concern the target and not the request; and those that start a cooldown. */
 const cools: ReadonlySet<FaultCode> = new Set(['rate-limited', 'overloaded', 'timed-out']);
 const fails: ReadonlySet<FaultCode> = new Set([...cools, 'upstream-failed']);
-/** A longer `Retry-After` is not believed. */
+/** A longer `Retry-After` is ignored. */
 const saneSeconds = 300;
 
 export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
@@ -97,7 +97,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   const among = (present: readonly Target[]): Target | undefined => {
     for (const target of present) {
       const cooldown = cooling.get(target.name);
-      // A cooldown that is over lets one call through; its result decides.
+      // After a cooldown one call is let through as a probe; its result decides.
       if (!cooldown || (isDue(cooldown) && present.some(({ name }) => !cooling.has(name)))) return target;
     }
     const now = clock.monotonic();
@@ -117,7 +117,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       const cooldown = cooling.get(target.name);
       if (!cooldown) return { target, userId };
       cooldown.probes++;
-      // Where the last one was silent, silence tells nothing: each call of this kind is waited for anew.
+      // After a timeout another timeout proves nothing new: each such call waits for its own limit.
       if (cooldown.probes === 1 || cooldown.silent) cooldown.probedAt = clock.monotonic();
       return { target, userId, probed: cooldown };
     },
@@ -160,7 +160,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
   };
 }
 
-/** @param wasProbe did the call that failed find out whether the target still suffers? */
+/** @param wasProbe whether the failed call was a probe */
 function cooldownAfter(
   { code, details: { retryAfter } }: Fault,
   earlier: Cooldown | undefined,
@@ -168,7 +168,7 @@ function cooldownAfter(
   { cooldownSeconds, cooldownMaxSeconds }: HealthSettings,
   now: number,
 ): Pick<Cooldown, 'until' | 'cooldowns' | 'silent'> {
-  // Calls that were under way together failed together: that is one failure.
+  // Calls that were in progress together failed together: that counts as one failure.
   const isAnother = earlier === undefined || earlier.until <= now || wasProbe;
   const cooldowns = (earlier?.cooldowns ?? 0) + (isAnother ? 1 : 0);
   const isSane = retryAfter !== undefined && retryAfter > 0 && retryAfter <= saneSeconds;
@@ -177,15 +177,15 @@ function cooldownAfter(
 }
 
 /**
- * May a call try it although it is not sound, because no other is left? One at a time; but an answer may take minutes, so that a probe which is not refused
- * holds nobody back for longer than it takes to be.
+ * Whether a call may try an unhealthy target because no other is left. One probe at a time; but since an answer may take minutes, a probe that has not been
+ * refused blocks others only for as long as a refusal takes.
  */
 function mayBeTried({ since, until, probedAt, probes }: Cooldown, now: number): boolean {
   if (probes > 0) return now - probedAt >= answeringMilliseconds;
   return until <= now || now - since < longMilliseconds || now - probedAt >= apartMilliseconds;
 }
 
-/** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */
+/** Clients may choose names of targets: limits on their number and length bound the memory. */
 const mostNames = 10_000;
 const longestName = 500;
 

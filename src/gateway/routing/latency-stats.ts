@@ -2,58 +2,61 @@ import type { Clock } from '#kit/async/clock';
 import type { Target } from '#core/target';
 import { lotOf } from './affinity.ts';
 
-/** How quick and how reliable the targets are: moving averages for each of the users who asked last, and their median. One user's huge prompts do not make a target slow for all. */
+/**
+ * Latency and reliability of the targets: moving averages per user, for the most recent users, and their median. One user's huge prompts do not make a target
+ * slow for all.
+ */
 export interface LatencyStats {
-  /** @param milliseconds until it spoke */
+  /** @param milliseconds until its first event with content */
   answered(name: string, milliseconds: number, userId?: number): void;
   failed(name: string, userId?: number): void;
   of(name: string): { readonly latencyMs?: number; readonly successRate?: number };
   /**
-   * The quickest first; among those that are about as quick as the quickest, the one that the conversation keeps to (`affinity`). Who was not heard of for a while
-   * goes before all others, so that somebody finds out.
+   * Fastest first; among targets about as fast as the fastest, the one of the conversation's affinity (`affinity`) first. A target without recent calls goes
+   * before all others, so that its latency is measured again.
    */
   sorted(targets: readonly Target[], affinity?: number): readonly Target[];
-  /** Those that fail too often or lag far behind the others, by name: never more than half. */
+  /** The names of targets that fail too often or are far slower than the others: never more than half. */
   outliers(targets: readonly Target[]): ReadonlySet<string>;
-  /** Is it time to find out whether an outlier still is one? Says yes once in a while; the next answer decides. */
+  /** Whether an outlier should be probed now. True once in a while; the next answer decides. */
   mayReturn(name: string): boolean;
 }
 
-/** As one user sees it. */
+/** The averages of one user. */
 interface Experience {
   latencyMs?: number;
   successRate: number;
 }
 
 interface Speed extends Experience {
-  /** The users who asked last, the latest one last. */
+  /** The most recent users, the latest last. */
   readonly byUser: Map<number, Experience>;
-  /** Monotonic milliseconds. */
-  heardAt: number;
-  /** Answers and failures so far. */
-  heard: number;
-  /** A call is on its way that decides whether it is an outlier still. */
+  /** The last result or probe, monotonic milliseconds. */
+  lastAt: number;
+  /** Number of results, successful or not. */
+  results: number;
+  /** A probe is in progress that decides whether it is still an outlier. */
   probed: boolean;
 }
 
-/** What the newest call counts in an average. */
+/** The weight of the newest call in an average. */
 const newest = 0.2;
 const freshMilliseconds = 60_000;
-/** Names of targets may be names that clients chose: neither many nor long ones fill the memory. */
+/** Clients may choose names of targets: limits on their number and length bound the memory. */
 const mostNames = 10_000;
-/** Users whose experience with a target counts. */
+/** Most users per target. */
 const mostUsers = 8;
 const longestName = 500;
 
-/** Of how many calls something must be known before a target can be an outlier. */
+/** Results that a target needs before it can be an outlier. */
 const enoughCalls = 5;
-/** An outlier answers fewer than this share of its calls, or takes so many times as long as the others, and so much longer, until it speaks. */
+/** An outlier succeeds in less than this share of its calls, or its latency exceeds that of the others by this factor and by this difference. */
 const poorRate = 0.5;
 const slowTimes = 3;
 const slowMilliseconds = 500;
-/** Time without a word after which an outlier is asked again. */
+/** How long an outlier is left without calls before it is probed. */
 const asideMilliseconds = 30_000;
-/** Two latencies are about the same. */
+/** Two latencies within this factor and difference count as equal. */
 const aboutTimes = 1.25;
 const aboutMilliseconds = 20;
 
@@ -65,22 +68,22 @@ export function openLatencyStats(clock: Clock): LatencyStats {
     let speed = known.get(name);
     if (!speed) {
       if (known.size >= mostNames) known.clear();
-      speed = { byUser: new Map(), successRate: 1, heardAt: 0, heard: 0, probed: false };
+      speed = { byUser: new Map(), successRate: 1, lastAt: 0, results: 0, probed: false };
       if (name.length <= longestName) known.set(name, speed);
     }
-    speed.heardAt = clock.monotonic();
-    speed.heard++;
+    speed.lastAt = clock.monotonic();
+    speed.results++;
     return speed;
   };
   const rank = (name: string, now: number): number => {
     const speed = known.get(name);
-    if (!speed || now - speed.heardAt > freshMilliseconds) return -1;
+    if (!speed || now - speed.lastAt > freshMilliseconds) return -1;
     return speed.latencyMs ?? Infinity;
   };
   return {
     answered(name, milliseconds, userId = 0) {
       const speed = speedOf(name);
-      if (speed.probed) speed.byUser.clear(); // it is judged by what it is now
+      if (speed.probed) speed.byUser.clear(); // the result of the probe replaces the history
       speed.probed = false;
       const own = experienceOf(speed, userId);
       own.latencyMs = own.latencyMs === undefined ? milliseconds : own.latencyMs + newest * (milliseconds - own.latencyMs);
@@ -114,7 +117,7 @@ export function openLatencyStats(clock: Clock): LatencyStats {
       const poor: { readonly name: string; readonly badness: number }[] = [];
       for (const { name } of targets) {
         const speed = known.get(name);
-        if (!speed || speed.heard < enoughCalls) continue;
+        if (!speed || speed.results < enoughCalls) continue;
         if (speed.successRate < poorRate) poor.push({ name, badness: 1 / speed.successRate });
         else if (speed.latencyMs !== undefined && speed.latencyMs > slowMilliseconds && isSlow(name, speed.latencyMs, targets)) poor.push({ name, badness: 1 });
       }
@@ -124,8 +127,8 @@ export function openLatencyStats(clock: Clock): LatencyStats {
     },
     mayReturn(name) {
       const speed = known.get(name);
-      if (!speed || clock.monotonic() - speed.heardAt < asideMilliseconds) return false;
-      speed.heardAt = clock.monotonic();
+      if (!speed || clock.monotonic() - speed.lastAt < asideMilliseconds) return false;
+      speed.lastAt = clock.monotonic();
       return (speed.probed = true);
     },
   };
@@ -145,7 +148,7 @@ function experienceOf({ byUser }: Speed, userId: number): Experience {
   return own;
 }
 
-/** The median, the better one of two: it takes two users to make a target look worse than it is to a third. */
+/** The median; of two users the better value: it takes two users to make a target look worse to a third. */
 function sum(speed: Speed): void {
   const latencies: number[] = [];
   const rates: number[] = [];
@@ -157,4 +160,4 @@ function sum(speed: Speed): void {
   speed.successRate = rates.toSorted(difference)[Math.floor(rates.length / 2)]!;
 }
 
-const difference = (a: number, b: number) => (a === b ? 0 : a - b); // also of two that are infinite
+const difference = (a: number, b: number) => (a === b ? 0 : a - b); // works for two infinities too

@@ -2,7 +2,7 @@ import type { Target, WeightedTarget } from '#core/target';
 import { lotOf } from './affinity.ts';
 import type { LatencyStats } from './latency-stats.ts';
 
-/** Can the order of these targets differ from call to call? A listed order is kept. */
+/** Whether the order of these targets can differ from call to call. A listed order is fixed. */
 export function hasChoice(targets: readonly WeightedTarget[]): boolean {
   for (const { weight, order, others } of targets)
     if ((weight !== undefined && targets.length > 1) || (order === 'fastest' && others !== undefined && others.length > 0)) return true;
@@ -17,9 +17,9 @@ export interface OrderDeps {
 }
 
 /**
- * The order in which to try the targets of a model, as a list of its own: weighted targets by lot first, then the others as listed.
+ * The order in which to try the targets of a model, as a new list: weighted targets first, in random order by weight, then the others as listed.
  *
- * @param affinity the number of a conversation, which gives it the same lot each time; absent: by chance
+ * @param affinity the hash of a conversation, which fixes its order; absent: random
  */
 export function ordered(targets: readonly WeightedTarget[], affinity: number | undefined, deps: OrderDeps): Target[] {
   if (targets.length === 1) return [...places(targets[0]!, affinity, deps)];
@@ -43,7 +43,7 @@ function byChance(weighted: readonly WeightedTarget[], chance: () => number): We
   return order;
 }
 
-/** Each conversation has an order of its own, and all of them together keep to the weights (weighted rendezvous hashing). */
+/** A fixed order per conversation that follows the weights over all conversations (weighted rendezvous hashing). */
 function byAffinity(weighted: readonly WeightedTarget[], affinity: number): WeightedTarget[] {
   const scored = weighted.map((group) => ({ group, score: Math.log(lotOf(affinity, group.target.name)) / group.weight! }));
   return scored.toSorted((a, b) => b.score - a.score).map(({ group }) => group);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { statesTogether, type RegionState } from './regions.ts';
 
-const state = (said: Partial<RegionState>): RegionState => ({
+const state = (given: Partial<RegionState>): RegionState => ({
   provider: 'p',
   region: 'us-east1',
   model: 'm',
@@ -9,7 +9,7 @@ const state = (said: Partial<RegionState>): RegionState => ({
   until: null,
   latencyMs: null,
   successRate: null,
-  ...said,
+  ...given,
 });
 
 test('several processes show a region at its worst, for the longest time, with the averages of those that know it', () => {

@@ -2,20 +2,20 @@ import { placesOf } from '#core/target';
 import type { Health, TargetState } from './health.ts';
 import type { Models } from '../rules/resolved.ts';
 
-/** One model in one region of a provider, as it stands at the moment. */
+/** The current state of one model in one region of a provider. */
 export interface RegionState {
   readonly provider: string;
   readonly region: string;
   /** The model's name upstream. */
   readonly model: string;
   readonly state: TargetState['state'];
-  /** When it may be asked again, ISO 8601; null where it may. */
+  /** When it may be tried again, ISO 8601; null if it may be tried now. */
   readonly until: string | null;
   readonly latencyMs: number | null;
   readonly successRate: number | null;
 }
 
-/** The live state of every region that a model of the settings can be asked for in. */
+/** The live state of every region of every configured model. */
 export function regionStates(models: Models, health: Health): readonly RegionState[] {
   const places = new Map(models.list().flatMap(({ targets }) => placesOf(targets).map((target) => [target.name, target] as const)));
   return [...places.values()].flatMap((target) => {
@@ -26,7 +26,7 @@ export function regionStates(models: Models, health: Health): readonly RegionSta
   });
 }
 
-/** What the processes of a machine know of its regions, as one: where one of them leaves a region alone that is shown, and averages are those of all. */
+/** Combines the region states of all processes of a machine: a region is in cooldown if it is in any of them, and averages are over all. */
 export function statesTogether(processes: readonly (readonly RegionState[])[]): readonly RegionState[] {
   const places = Map.groupBy(processes.flat(), ({ provider, region, model }) => JSON.stringify([provider, region, model]));
   return [...places.values()].map((states) => {

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/async/clock';
 
-/** Bounds how many second tries a struggling provider is sent: a share of its requests of the last ten seconds, and always a few. */
+/** Limits the retries sent to a struggling provider: a share of its requests of the last ten seconds, with a fixed minimum. */
 export interface RetryBudget {
-  asked(provider: string): void;
+  sent(provider: string): void;
   has(provider: string): boolean;
   /** @returns false when the budget is spent */
   take(provider: string): boolean;
@@ -13,31 +13,31 @@ const floor = 10;
 
 interface Count {
   since: number;
-  asked: number;
+  sent: number;
   taken: number;
-  askedBefore: number;
+  sentBefore: number;
   takenBefore: number;
 }
 
-/** @param share of the requests, 0 to 1; 1 switches the budget off */
+/** @param share of the requests, 0 to 1; 1 disables the budget */
 export function openRetryBudget(share: () => number, clock: Clock): RetryBudget {
   const counts = new Map<string, Count>();
   const countOf = (provider: string): Count => {
     const now = clock.monotonic();
     let count = counts.get(provider);
-    if (!count) counts.set(provider, (count = { since: now, asked: 0, taken: 0, askedBefore: 0, takenBefore: 0 }));
+    if (!count) counts.set(provider, (count = { since: now, sent: 0, taken: 0, sentBefore: 0, takenBefore: 0 }));
     else if (now - count.since >= windowMilliseconds) {
       const stale = now - count.since >= 2 * windowMilliseconds;
-      Object.assign(count, { since: now, asked: 0, taken: 0, askedBefore: stale ? 0 : count.asked, takenBefore: stale ? 0 : count.taken });
+      Object.assign(count, { since: now, sent: 0, taken: 0, sentBefore: stale ? 0 : count.sent, takenBefore: stale ? 0 : count.taken });
     }
     return count;
   };
   const has = (provider: string) => {
-    const { asked, taken, askedBefore, takenBefore } = countOf(provider);
-    return share() >= 1 || taken + takenBefore < Math.max(floor, (asked + askedBefore) * share());
+    const { sent, taken, sentBefore, takenBefore } = countOf(provider);
+    return share() >= 1 || taken + takenBefore < Math.max(floor, (sent + sentBefore) * share());
   };
   return {
-    asked: (provider) => void countOf(provider).asked++,
+    sent: (provider) => void countOf(provider).sent++,
     has,
     take(provider) {
       if (!has(provider)) return false;

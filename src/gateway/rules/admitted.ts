@@ -6,12 +6,12 @@ import { withoutPassthrough } from '#core/passthrough';
 import type { RoutedCall } from '#core/routed-call';
 import type { Ledger, Reservation } from '#ledger/index';
 
-/** A call that may spend. */
+/** A call that has been admitted to spend quota. */
 export type AdmittedCall = RoutedCall & { readonly reservation: Reservation };
 
 /**
- * Admission: lets in a call that its caller's plan can pay for, with what it may spend set aside when its answer is first read. The inner wrapper settles it,
- * however the call ends.
+ * Admission: admits a call that its caller's plan can pay for, and reserves its maximum cost when its answer is first read. The inner wrapper settles the
+ * reservation, however the call ends.
  *
  * @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded`
  */
@@ -20,7 +20,7 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
   return (call, context) => ({
     [Symbol.asyncIterator]() {
       const reservation = ledger.reserve(call, context);
-      // Nearly every call is let in at once: then no generator stands between it and its answer.
+      // Nearly every call is admitted at once: then no extra generator wraps its answer.
       const events = reservation instanceof Promise ? waiting(reservation, (made) => enter(call, context, made)) : enter(call, context, reservation);
       return events[Symbol.asyncIterator]();
     },
@@ -44,7 +44,7 @@ async function* waiting(reservation: Promise<Reservation>, enter: (made: Reserva
   yield* enter(await reservation);
 }
 
-/** The call as it is admitted: with a maximum where its answer cannot be ended later, without passthrough where its answer must be read. */
+/** The admitted call: with a maximum if its answer cannot be cut short later, without passthrough if its answer must be read. */
 function withReservation(call: RoutedCall, reservation: Reservation): AdmittedCall {
   const { bound, isOpen } = reservation;
   if (!isConversation(call) || (bound === undefined && !isOpen)) return { ...call, reservation };

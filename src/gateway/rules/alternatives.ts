@@ -13,15 +13,15 @@ import { warned } from './warned.ts';
 export type ResolvedCall = RoutedCall & { readonly alternatives?: Alternatives };
 
 interface Alternatives {
-  /** All of them, in the order in which they are asked. */
+  /** All models, in the order in which they are tried. */
   readonly routes: readonly Model[];
-  /** Those that the caller may use. */
+  /** The models that the caller may use. */
   readonly models: { find(name: string): Model | undefined };
 }
 
 /**
- * Asks one model after the other: the next one where all targets of the one before are out, and the larger one where the conversation was too long for it. Each is
- * admitted and booked by itself, as steps of the same request, because prices differ.
+ * Tries one model after the other: the next one when all targets of a model have failed, the larger one when the conversation was too long for it. Each is
+ * admitted and booked separately, as steps of the same request, because prices differ.
  *
  * @throws Fault as failover does
  */
@@ -31,7 +31,7 @@ export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall>
 
 function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, context: Context, inner: Generate<RoutedCall>): AsyncIterable<Events> {
   const { alternatives: _, ...call } = resolved;
-  const left = routes.filter(({ name }, at) => routes.findIndex((route) => route.name === name) === at); // one may be named twice, by an alias
+  const left = routes.filter(({ name }, at) => routes.findIndex((route) => route.name === name) === at); // an alias may name a model twice
   const asked = new Set<string>();
   const warnings: string[] = [];
   let tooLong: Fault | undefined;
@@ -56,12 +56,12 @@ function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, conte
   });
 }
 
-/** A strict caller gets the model it asked for, or none. */
+/** A strict caller gets the requested model or none. */
 function largerThan({ larger }: Model, { details }: Fault, { strict }: Context, models: Alternatives['models']): Model | undefined {
   if (larger === undefined || details.reason !== 'context-length' || strict) return undefined;
   const model = models.find(larger);
   return model?.kind === 'chat' ? model : undefined;
 }
 
-/** Might another model say yes? */
+/** Whether another model might accept the call. */
 const isElsewhere = ({ code, details }: Fault) => details.elsewhere === true || code === 'overloaded' || details.reason === 'model';

@@ -8,7 +8,7 @@ import type { ResponseCache } from './response-cache.ts';
 const call = { route: { name: 'm' }, turns: [], tools: [], sampling: {}, output: { type: 'text' } } as unknown as RoutedCall;
 const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' } as GenerateEvent;
 
-/** How many events of such an answer are handed over to be kept. */
+/** The number of events of such an answer that are passed to the cache. */
 async function keptOf(events: readonly GenerateEvent[], memory?: Context['memory']): Promise<number | undefined> {
   let kept: number | undefined;
   const answers = { find: () => undefined, keep: (_name: string, said: readonly Events[]) => (kept = said.length) } as unknown as ResponseCache;

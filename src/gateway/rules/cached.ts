@@ -10,24 +10,24 @@ import type { Model } from '#core/target';
 import type { RoutedCall } from '#core/routed-call';
 import { largestAnswer, type ResponseCache } from './response-cache.ts';
 
-/** Bytes of events that are gathered at most. As text, whose size decides in the end, they are smaller. */
+/** Most bytes of buffered events. Their final size, as text, is smaller. */
 const mostGathered = 2 * largestAnswer;
 
 export interface CachedDeps {
-  /** Replaced when the settings change: the names may stand for other models then. */
+  /** Replaced when the settings change, since a name may then mean another model. */
   readonly answers: () => ResponseCache;
-  /** Seconds for which the answers of a model are kept; undefined: they are not. */
+  /** Seconds for which answers of a model are cached; undefined: not at all. */
   readonly ttlOf: (model: Model) => number | undefined;
-  /** Answers with events that were kept: reserves nothing and books no plan tokens. */
+  /** Answers with cached events: reserves nothing and books no plan tokens. */
   readonly replayed: (answer: readonly Events[]) => Generate<RoutedCall>;
 }
 
 type Conversation = GenerateCall & Pick<RoutedCall, 'route'>;
 
 /**
- * Response cache: gives the same user the same answer to an equal request, for as long as the settings or the request say. Equal requests have equal fields, letter by
- * letter, except `stream`: events are kept, and either form can be made of them. Equal requests at the same time may each go upstream. Only complete, successful
- * answers are kept. Those of tasks are not: they go past the events.
+ * Response cache: returns the same answer to equal requests of the same user, for as long as the settings or the request say. Equal requests have equal
+ * fields, character by character, except `stream`: the cache stores events, from which either form can be made. Equal requests at the same time may each go
+ * upstream. Only complete, successful answers are cached, and no answers of tasks, which bypass the events.
  */
 export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
@@ -35,10 +35,10 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
     if (ttl === 0 || !isConversation(call)) return inner(call, context);
     const decoded = withoutPassthrough(call);
     const name = nameOf(decoded, context);
-    const cache = answers(); // an answer under way when the settings change is not kept for those who ask after it
-    const kept = cache.find(name, ttl);
-    context.progress.cache = kept ? 'hit' : 'miss';
-    return kept ? replayed(kept)(decoded, context) : keeping(decoded, context, (answer) => cache.keep(name, answer, ttl));
+    const cache = answers(); // an answer in progress when the settings change goes to the old cache, which later requests do not read
+    const found = cache.find(name, ttl);
+    context.progress.cache = found ? 'hit' : 'miss';
+    return found ? replayed(found)(decoded, context) : keeping(decoded, context, (answer) => cache.keep(name, answer, ttl));
   };
 
   async function* keeping(call: Conversation, context: Context, keep: (answer: readonly Events[]) => void): AsyncGenerator<Events> {
@@ -48,7 +48,7 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
       if (size < mostGathered) {
         const before = size;
         for (const event of events) size += sizeOf(event);
-        if (context.memory?.take(size - before) === false) size = mostGathered; // the answer goes on, and is not kept
+        if (context.memory?.take(size - before) === false) size = mostGathered; // the answer continues, but is not cached
         if (size < mostGathered) answer.push(events);
         else answer.length = 0;
       }
@@ -58,14 +58,14 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
   }
 }
 
-/** The cache key: all that an answer depends on, the user first. */
-function nameOf({ stream: _, route, ...asked }: Conversation, { caller, headers, strict }: Context): string {
+/** The cache key: everything that an answer depends on, the user first. */
+function nameOf({ stream: _, route, ...fields }: Conversation, { caller, headers, strict }: Context): string {
   return createHash('sha256')
-    .update(JSON.stringify([caller.userId, strict, headers, route.name, asked]))
+    .update(JSON.stringify([caller.userId, strict, headers, route.name, fields]))
     .digest('base64');
 }
 
-/** Every candidate has ended by itself. */
+/** Whether every candidate has ended by itself. */
 function isGood(answer: readonly Events[], candidates: number): boolean {
   const ends = answer.flat().filter((event) => event.type === 'finished');
   return ends.length === candidates && ends.every(({ reason }) => reason === 'stop' || reason === 'tool');

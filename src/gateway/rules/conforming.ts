@@ -16,11 +16,11 @@ export interface ConformingDeps {
 }
 
 /**
- * Schema validation: an answer for which a schema was given conforms to it, whichever model gives it. It is buffered until it does, in a stream too: what a client has
- * read cannot be repaired. An answer that does not conform is asked for once more, with the reason. One that was refused, reached its limit or calls a tool goes on as
- * it is: it is no value.
+ * Schema validation: an answer to a request with a schema conforms to it, whichever model answers. It is buffered until it does, in a stream too: what a
+ * client has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or
+ * calls a tool is passed on unchanged: it is no value.
  *
- * @throws Fault `upstream-failed` where neither the answer nor its repair conforms
+ * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
  */
 export function conforming({ against }: ConformingDeps, inner: Generate): Generate {
   return (call, context) => (call.output.type === 'schema' ? inSteps(context.permits, conformed(call, call.output.schema, context)) : inner(call, context));
@@ -64,7 +64,7 @@ const isValue = ({ reason, parts }: Candidate): boolean =>
 
 const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 
-/** The JSON within a Markdown code fence. A model wrote it: no regular expression that backtracks may run on it. */
+/** The JSON within a Markdown code fence. Models are untrusted, so no backtracking regular expression may run on their texts. */
 function withoutFence(text: string): string | undefined {
   const trimmed = text.trim();
   if (trimmed.length < 6 || !trimmed.startsWith('```') || !trimmed.endsWith('```')) return undefined;
@@ -73,7 +73,7 @@ function withoutFence(text: string): string | undefined {
   return fenced.slice(0, fenced.length - inner.length).includes('\n') ? inner.trimEnd() : undefined;
 }
 
-/** Asks for the answer once more, with the one that does not conform and the reason. */
+/** Asks for the answer once more, with the nonconforming one and the reason. */
 async function repair(
   inner: Generate,
   call: GenerateCall,
@@ -95,7 +95,7 @@ async function repair(
   return { text: withoutFence(repaired) ?? repaired, usage };
 }
 
-/** The answer with other texts, each at the end of its candidate, and with the usage of the repairs. */
+/** The answer with replaced texts, each at the end of its candidate, and with the usage of the repairs. */
 function withTexts(answer: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {
   return answer.flatMap((event): readonly GenerateEvent[] => {
     if (event.type === 'usage') return [{ type: 'usage', usage: usages.reduce(sumOf, event.usage) }];

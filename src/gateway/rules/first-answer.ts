@@ -2,23 +2,25 @@ import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { allOut } from '../routing/all-out.ts';
 
-/** Models that may stand in for one another. */
+/** Models that may replace one another. */
 export interface Candidates<Candidate> {
-  /** Those that have not been asked, in their order. */
+  /** The models not yet tried, in order. */
   readonly left: Candidate[];
-  /** How many are asked at most. */
+  /** Most models to try. */
   readonly most: number;
   readonly signal: AbortSignal;
-  /** Asks one. `at`: how many were asked before it */
+  /** Tries one model. `at`: how many were tried before it */
   ask(candidate: Candidate, at: number): AsyncIterable<Events>;
-  /** Decides, after the fault of one that has not begun to answer, whether the next is asked; may put others first. @throws the fault that ends the request */
+  /**
+   * Decides, after the fault of a model that has not begun to answer, whether the next is tried; may reorder the rest. @throws the fault that ends the request
+   */
   moveOn(fault: Fault, candidate: Candidate): void;
 }
 
 /**
- * Asks one model after the other until one has begun to answer: what a client has read cannot be taken back.
+ * Tries one model after the other until one has begun to answer: what a client has read cannot be taken back.
  *
- * @throws Fault of the model that decided or, when all are out, the one that says most (`allOut`)
+ * @throws Fault of the model that decided or, if all failed, that of `allOut`
  */
 export async function* firstAnswer<Candidate>({ left, most, signal, ask, moveOn }: Candidates<Candidate>): AsyncGenerator<Events> {
   const faults: Fault[] = [];

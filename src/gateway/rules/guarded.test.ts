@@ -26,7 +26,7 @@ async function stepsAt(step: number, count: number): Promise<readonly number[]> 
   return taken;
 }
 
-/** What becomes of a call and its context where a check throws this. */
+/** The outcome for a call and its context when a check throws this error. */
 async function refusedAt(when: 'before' | 'after', fault: Fault) {
   const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: () => Promise.reject(fault) };
   const recorded: unknown[] = [];

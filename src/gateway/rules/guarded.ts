@@ -14,21 +14,21 @@ import { warned } from './warned.ts';
 
 /** The checks that apply to a call. */
 export interface Guards {
-  /** Undefined where none does. */
+  /** Undefined if none applies. */
   of(call: RoutedCall, caller: Caller): Readonly<Record<When, readonly Check[]>> | undefined;
 }
 
 export interface GuardedDeps {
   readonly guards: () => Guards;
-  /** Books a call that a check refused before it was made. @throws Fault `overloaded` while nothing can be booked */
+  /** Books a call that a check denied before it was made. @throws Fault `overloaded` while nothing can be booked */
   readonly recordRefusal: (call: RoutedCall, context: Context, refusal: Fault) => void;
 }
 
 /**
- * Guardrails: checks a call before it is made, and its answer before the caller gets it. A call that no check applies to goes on untouched. Checks are outside of
- * admission: a call that is refused before it is made reserves nothing, and an answer that is denied has been paid for.
+ * Guardrails: checks a call before it is made, and its answer before the caller gets it. A call without applicable checks passes unchanged. Checks are outside
+ * admission: a call that is denied before it is made reserves nothing, and an answer that is denied has been paid for.
  *
- * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` where a check cannot be made
+ * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` if a check cannot be made
  */
 export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return (call, context) => {
@@ -65,7 +65,7 @@ export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<
   }
 }
 
-/** The numbers of the calls that the checks of a step make, one after the other. */
+/** Numbers the calls that the checks of a step make. */
 function stepsOf({ step }: Context): () => number {
   const first = stepOf(0, 'checks', step);
   let taken = 0;
@@ -75,7 +75,7 @@ function stepsOf({ step }: Context): () => number {
   };
 }
 
-/** The call as it may go on. One that was checked has no passthrough: the answer would not be read. */
+/** The checked call, without passthrough, in which the answer could not be read. */
 async function checkedCall(checks: readonly Check[], call: RoutedCall, at: EvaluationContext, notes: Notes): Promise<RoutedCall> {
   if (!isConversation(call)) return checkedTask(checks, call, at, notes);
   const decoded = withoutPassthrough(call);
@@ -97,7 +97,7 @@ async function checkedTask(
   const noted: Notes = { ...notes, masked: (name) => notes.masked((by = name)) };
   const left = await applyChecks(checks, task.texts, at, noted);
   if (left === task.texts) return task;
-  if (!task.withTexts) throw denied({ name: by }, at); // its bytes are forwarded as they came: they cannot be masked
+  if (!task.withTexts) throw denied({ name: by }, at); // its bytes are forwarded unparsed, so they cannot be masked
   return { ...task.withTexts(left), route: task.route };
 }
 
@@ -110,13 +110,13 @@ interface Checking {
   readonly notes: Notes;
 }
 
-/** The answer as the caller may read it: sentence by sentence, or whole where the settings say so or the answer is not streamed. */
+/** The checked answer: sentence by sentence, or whole if the settings say so or the answer is not streamed. */
 async function* checkedAnswer({ checks, call, review, at, notes }: Checking, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
   const bySentence = call.stream && checks.every(({ stream }) => stream === 'sentence');
   const held = new HeldAnswer(call, bySentence, at.context);
   let waiting: Segment[] = [];
   for await (const events of answer) {
-    if (review.refusal) continue; // only for its usage
+    if (review.refusal) continue; // read on only for the usage
     try {
       for (const event of events) waiting.push(...held.take(event));
       if (!held.isComplete && (!bySentence || !waiting.some(({ texts }) => texts.length > 0))) continue;

@@ -3,21 +3,21 @@ import { Fault, noRoom } from '#core/fault';
 import type { Context } from '#core/context';
 import { sizeOf } from '#kit/memory/size-of';
 
-/** Bytes: a longer answer is not buffered, but ended. */
+/** Bytes: a longer answer is ended instead of buffered. */
 const mostHeldBack = 67_108_864;
 
 /** Counts the buffered events of an answer against the memory of its request. */
 export class HeldBytes {
   readonly #memory: Context['memory'];
   #held = 0;
-  /** The most at any time: the request has taken it, and keeps it until it has ended. */
+  /** The maximum so far: the request has reserved it, and keeps it until its end. */
   #most = 0;
 
   constructor({ memory }: Pick<Context, 'memory'>) {
     this.#memory = memory;
   }
 
-  /** @throws Fault `upstream-failed` past 64 MiB, `overloaded` where there is no room in memory */
+  /** @throws Fault `upstream-failed` past 64 MiB, `overloaded` if the memory budget is used up */
   add(event: GenerateEvent): void {
     this.#held += sizeOf(event);
     if (this.#held > mostHeldBack) throw new Fault('upstream-failed', 'The answer of the provider is longer than the largest answer that can be held back.');
@@ -26,7 +26,7 @@ export class HeldBytes {
     this.#most = this.#held;
   }
 
-  /** The buffered events went on. */
+  /** The buffered events have been passed on. */
   letGo(): void {
     this.#held = 0;
   }

@@ -8,12 +8,12 @@ import type { Context } from '#core/context';
 import { sumOf } from '#core/usage';
 import type { AdmittedCall } from './admitted.ts';
 
-/** Seconds at most before the second try of a part that failed. */
+/** Longest delay before the retry of a failed part, in seconds. */
 const longestWait = 10;
 
 /**
- * Makes a large task part by part, each at whichever target can. A part that every target failed is tried once more where others were made before it, so that
- * their cost is not lost. Admission and the books see only the whole.
+ * Runs a large task part by part, each at whichever target can. A part that every target failed is retried once if other parts were completed before it, so
+ * that their cost is not lost. Admission and the usage rows see only the whole.
  */
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
@@ -25,7 +25,7 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       try {
         events.push(...(await (at === 0 ? whole(one, context) : twice(one, context))));
       } catch (error) {
-        if (at > 0) yield [{ type: 'usage', usage: sum(events, 'partial') }]; // the parts before it are paid for
+        if (at > 0) yield [{ type: 'usage', usage: sum(events, 'partial') }]; // the completed parts are paid for
         throw error;
       }
     }

@@ -50,7 +50,7 @@ const says = (...events: readonly GenerateEvent[]) =>
     for (const event of events) yield [event];
   };
 
-/** The events of a call that gets to `inner`. */
+/** The events of a call that reaches `inner`. */
 function asking(inner: Generate<AdmittedCall>, over: Partial<GenerateCall & RoutedCall> = {}, review?: Review): AsyncIterable<GenerateEvent> {
   return eachOf(admitted(ledger, metered(testClock(), inner))({ ...callOf(), ...over }, { ...contextOf(), ...(review ? { review } : {}) }));
 }

@@ -13,7 +13,7 @@ import type { Ledger } from '#ledger/index';
 import { sumOf } from '#core/usage';
 import { unreserved, type AdmittedCall } from './admitted.ts';
 
-/** Meters the answer and settles the call once, however it ends. The last event is handed on only after that. */
+/** Meters the answer and settles the call once, however it ends. The last event is yielded only after that. */
 export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
   return async function* (call, context) {
     const meter = new Meter(call, context, clock);
@@ -43,7 +43,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
 }
 
 /**
- * Books a call that a check refused before it was made: no quota, one row.
+ * Books a call that a check denied before it was made: no quota, one row.
  *
  * @throws Fault `overloaded` while nothing can be booked
  */
@@ -55,11 +55,11 @@ export function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, co
 interface Ended {
   readonly end: End;
   readonly status: number;
-  /** A check ended it, and no model. */
+  /** A check ended it, not a model. */
   readonly isByCheck?: true;
 }
 
-/** Bytes of UTF-8 in a token, for what no provider counted. */
+/** UTF-8 bytes per token, where no provider reports usage. */
 const bytesPerToken = 4;
 
 class Meter {
@@ -76,14 +76,14 @@ class Meter {
   #thoughtBytes = 0;
   #thinks = false;
   #usage: Usage | undefined;
-  /** What is not counted in tokens. */
+  /** The amounts that are not counted in tokens. */
   #counts: Counts | undefined;
-  /** What the provider has counted of an answer that goes on, or that did not end by itself. */
+  /** The provider's usage so far of an answer in progress, or of one that broke off. */
   #counted: Usage | undefined;
   #model = '';
   readonly #reasons: FinishReason[] = [];
   spoke = false;
-  /** The call waits for quota, and it is not known whether there is any. */
+  /** The call waits for the ledger to extend its reservation. */
   isStopped = false;
   #notedAt: number;
 
@@ -97,7 +97,7 @@ class Meter {
     this.#counts = isConversation(call) ? undefined : call.counts;
   }
 
-  /** Counts an event. @returns it as it is handed on: with what was done to the call, and with a usage that is possible */
+  /** Counts an event. @returns the event to pass on: `started` with the limit that was set, `usage` with plausible counts */
   take(event: GenerateEvent): GenerateEvent {
     switch (event.type) {
       case 'started':
@@ -153,23 +153,23 @@ class Meter {
     this.#call.reservation.spoke(this.#output());
   }
 
-  /** Has the answer nearly used what was set aside? */
+  /** Whether the answer has nearly used its reservation. */
   isShort(): boolean {
     return this.#usage === undefined && this.#output() > this.#call.reservation.comfort;
   }
 
-  /** Sets more aside. @returns false where nothing is left. @throws Fault `overloaded` while that cannot be found out */
+  /** Extends the reservation. @returns false if no quota is left. @throws Fault `overloaded` while that is unknown */
   grows(): boolean | Promise<boolean> {
     const grown = this.#call.reservation.grow(this.#output());
     if (typeof grown === 'boolean') return grown;
-    this.isStopped = true; // until it goes on, whatever ends the call is not its provider's doing
+    this.isStopped = true; // until it continues, the provider is not the cause of an end
     return grown.then((more) => {
       this.isStopped = false;
       return more;
     });
   }
 
-  /** The events that end an answer for which no quota is left. */
+  /** The events that end an answer when no quota is left. */
   cutShort(): readonly GenerateEvent[] {
     const candidates = this.#call.sampling.candidates ?? 1;
     this.#usage = this.#estimate('partial');
@@ -191,7 +191,7 @@ class Meter {
     const attempts = this.#firstAttempt === 0 ? progress.attempts : progress.attempts.slice(this.#firstAttempt);
     const last = attempts.at(-1);
     const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !isByCheck);
-    // A call that is cancelled while a provider works on it is paid for, as one that the client left.
+    // A call that is cancelled while a provider works on it is paid for, like one whose client left.
     const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
     const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
@@ -242,23 +242,23 @@ class Meter {
     };
   }
 
-  /** Some providers report negative counts, or more than there can be. */
+  /** Plausibility check: some providers report negative or impossibly large counts. */
   #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
     const { sampling, route, reservation } = this.#call;
-    // A provider that does not know the field of the maximum exceeds the bound that we set, and bills that.
+    // A provider that does not know the field of the maximum exceeds the bound that we set, and bills the excess.
     const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
-    // A task may be many prompts. A window may be wider than is known: by a header of the client's, or at one of several targets.
+    // A task may be many prompts. A context window may be larger than configured: by a client header, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
     return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
   }
 
-  /** The provider's own counts as far as they go, and the rest by the size of the answer. */
+  /** The provider's own counts where there are any, and the rest estimated from the size of the answer. */
   #estimate(source: 'estimated' | 'partial'): Usage {
     const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
     const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
     const output = Math.max(this.#counted?.output ?? 0, this.#output() + hidden);
-    const input = this.#counted?.input || this.#call.reservation.promptTokens; // some begin with a count of nothing
+    const input = this.#counted?.input || this.#call.reservation.promptTokens; // some providers begin with a count of 0
     const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), source };
     const counts = this.#counts;
     if (!counts) return usage;
@@ -278,7 +278,7 @@ class Meter {
     const { route, ...call } = this.#call;
     if (!isConversation(call)) return 0;
     const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
-    const seen = { said: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
+    const seen = { output: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
     return hiddenThoughts(call, route, this.#context.progress.target, seen);
   }
 
@@ -291,29 +291,29 @@ class Meter {
   }
 }
 
-/** Tokens of a prompt that stand for what is not counted in tokens. */
+/** Prompt tokens that represent input not counted in tokens. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
-/** Times the maximum asked: thoughts beside the answer are not bounded by every provider. And times the context known. */
+/** The factor by which plausible counts may exceed the requested maximum, since some providers do not limit thoughts, and the known context window. */
 const generous = 10;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 
 const leftFor = ({ reason }: AbortSignal): Ended => ({ end: reason instanceof Cancelled ? 'cancelled' : 'client-left', status: 499 });
 
-/** A client that leaves aborts the signal with what is no fault. */
+/** A client that leaves aborts the signal with a reason that is no fault. */
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
 
-/** The end of an answer that a check refused, however well the call itself went. */
+/** The end of an answer that a check denied, even if the call itself succeeded. */
 function reviewedEnd({ review, signal }: Context): Ended | undefined {
   return review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined;
 }
 
 const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 
-/** The end of an answer that did not end by itself. Where the client has not left, what is not a provider's fault is ours. */
+/** The end of an answer that broke off. If the client has not left, an error that is not a provider's fault is ours. */
 function badEnd(error: unknown, signal: AbortSignal, spoke: boolean): Ended {
   if (hasLeft(signal)) return leftFor(signal);
   const fault = faultOf(signal.aborted ? signal.reason : error);

@@ -8,19 +8,20 @@ import { narrowedTo, within, type Model } from '#core/target';
 import type { ResolvedCall } from './alternatives.ts';
 import { warned } from './warned.ts';
 
-/** The models that can be asked for, by name. */
+/** The available models, by name. */
 export interface Models {
   find(name: string): Model | undefined;
   list(): readonly Model[];
-  /** The engine for embedding names that nobody knows; absent where the caller may not use it. */
+  /** The default engine for unknown embedding models; absent if the caller may not use it. */
   readonly embedding: Model | undefined;
 }
 
 /**
- * Finds what stands behind the model name of a call, or behind those that the caller chose in its place.
+ * Resolves the model name of a call, or the names that the caller chose in its place.
  *
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model can do; `invalid` for a choice of what is not there
+ * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model supports; `invalid` for an unknown model among the chosen
+ * ones
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
   return (call, context) => {
@@ -40,7 +41,7 @@ export function resolved(models: (caller: Caller) => Models, inner: Generate<Res
   };
 }
 
-/** The models that a caller wants to be asked, with the targets that can do it. */
+/** The models that the caller chose, with the targets that support the call. */
 function chosen(names: readonly string[], call: Call, models: Models): readonly Model[] {
   const refused = (text: string) => new Fault('invalid', `${choiceHeaders.targets} names ${text}.`, { field: choiceHeaders.targets });
   return names.map((name) => {
@@ -54,7 +55,7 @@ function chosen(names: readonly string[], call: Call, models: Models): readonly 
   });
 }
 
-/** The model for a task, with the targets that can do it. An unknown embedding model is replaced by the default one, with a warning. */
+/** The model for a task, with the targets that support it. An unknown embedding model is replaced by the default one, with a warning. */
 function taskRoute(call: Task, models: Models): { readonly route: Model; readonly warnings: readonly string[] } {
   const found = models.find(call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
@@ -66,7 +67,10 @@ function taskRoute(call: Task, models: Models): { readonly route: Model; readonl
   return { route: narrowedTo(model, targets), warnings };
 }
 
-/** The models as a caller sees them: to a key that is narrowed to some, no other exists. A model may be named by its alias there, and asked by it. */
+/**
+ * The models as a caller sees them: for a key that is restricted to some models, no others exist. The key may list a model by its alias, and request it by
+ * that.
+ */
 export function modelsFor(models: Models, { models: names }: Caller): Models {
   if (names === undefined) return models;
   return {
@@ -80,8 +84,8 @@ export function modelsFor(models: Models, { models: names }: Caller): Models {
 }
 
 /**
- * The models as they are to somebody whose calls must not leave some lists of regions: only places within all of these can be asked, and what has none
- * of them does not exist.
+ * The models for a caller whose calls must not leave these lists of regions: only places within all of the lists can be asked, and a model without any such
+ * place does not exist.
  */
 export function modelsWithin(models: Models, lists: readonly string[]): Models {
   const inside = narrowed.get(models) ?? new Map<string, Models>();
@@ -91,7 +95,7 @@ export function modelsWithin(models: Models, lists: readonly string[]): Models {
   return found;
 }
 
-/** Made once for each plan, until the settings change. */
+/** Created once per plan, until the settings change. */
 const narrowed = new WeakMap<Models, Map<string, Models>>();
 
 function insideOf(models: Models, lists: readonly string[]): Models {
@@ -112,10 +116,10 @@ function insideOf(models: Models, lists: readonly string[]): Models {
   };
 }
 
-/** For a name behind which nothing stands. */
+/** The fault for an unknown model. */
 function unknownModel(name: string): Fault {
   return new Fault('not-found', `The model \`${shown(name)}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
 }
 
-/** A long name is not repeated. */
+/** A long name is shortened. */
 const shown = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -1,11 +1,11 @@
 import type { Clock } from '#kit/async/clock';
 import type { Events } from '#core/event';
 
-/** Answers in the memory of this process: another process, of this machine or another, has its own. What was not asked for longest goes first. */
+/** The response cache, in the memory of this process; other processes and machines have their own. The least recently used answers are evicted first. */
 export class ResponseCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #mostBytes: number;
-  /** In the order in which they were last asked for. */
+  /** In order of last use. */
   readonly #answers = new Map<string, CachedAnswer>();
   #bytes = 0;
 
@@ -18,40 +18,40 @@ export class ResponseCache {
     return this.#bytes;
   }
 
-  /** An answer that is not too old for who asks, nor for who had it kept. */
+  /** The cached answer, unless it is too old for this request or for the one that stored it. */
   find(name: string, ttlSeconds: number): readonly Events[] | undefined {
-    const kept = this.#answers.get(name);
-    if (!kept) return undefined;
-    const age = this.#clock.monotonic() - kept.at;
-    if (age >= kept.ttlSeconds * 1000) this.#drop(name, kept);
-    if (age >= Math.min(ttlSeconds, kept.ttlSeconds) * 1000) return undefined;
+    const entry = this.#answers.get(name);
+    if (!entry) return undefined;
+    const age = this.#clock.monotonic() - entry.at;
+    if (age >= entry.ttlSeconds * 1000) this.#drop(name, entry);
+    if (age >= Math.min(ttlSeconds, entry.ttlSeconds) * 1000) return undefined;
     this.#answers.delete(name);
-    this.#answers.set(name, kept);
-    return JSON.parse(kept.json) as readonly Events[];
+    this.#answers.set(name, entry);
+    return JSON.parse(entry.json) as readonly Events[];
   }
 
-  keep(name: string, said: readonly Events[], ttlSeconds: number): void {
-    const json = JSON.stringify(said);
-    const kept = { json, at: this.#clock.monotonic(), ttlSeconds };
-    if (sizeOf(kept) > largestAnswer) return;
+  keep(name: string, events: readonly Events[], ttlSeconds: number): void {
+    const json = JSON.stringify(events);
+    const entry = { json, at: this.#clock.monotonic(), ttlSeconds };
+    if (sizeOf(entry) > largestAnswer) return;
     const old = this.#answers.get(name);
     if (old) this.#drop(name, old);
-    this.#answers.set(name, kept);
-    this.#bytes += sizeOf(kept);
+    this.#answers.set(name, entry);
+    this.#bytes += sizeOf(entry);
     for (const [oldest, one] of this.#answers) {
       if (this.#bytes <= this.#mostBytes) break;
       this.#drop(oldest, one);
     }
   }
 
-  #drop(name: string, kept: CachedAnswer): void {
+  #drop(name: string, entry: CachedAnswer): void {
     this.#answers.delete(name);
-    this.#bytes -= sizeOf(kept);
+    this.#bytes -= sizeOf(entry);
   }
 }
 
 interface CachedAnswer {
-  /** As text, so that its size is known. */
+  /** As text, so that the size is known. */
   readonly json: string;
   /** Monotonic milliseconds. */
   readonly at: number;
@@ -59,8 +59,8 @@ interface CachedAnswer {
 }
 
 const defaultBytes = 67_108_864;
-/** Bytes: a longer answer is not kept. */
+/** Bytes: a longer answer is not cached. */
 export const largestAnswer = 2_097_152;
 
-/** Two bytes a character at most, and what an entry takes besides. */
+/** At most two bytes per character, and the overhead of an entry. */
 const sizeOf = ({ json }: CachedAnswer) => json.length * 2 + 300;

@@ -4,10 +4,10 @@ import { stepOf, steps } from '#core/steps';
 import { firstAnswer } from './first-answer.ts';
 
 /**
- * Asks the models of a tier (`Context.tier`) one after the other, where the one before is not available to the account. Each is booked by itself, as steps of the
- * same request. A caller that has chosen the models itself (`Context.targets`) gets no others.
+ * Tries the models of a tier (`Context.tier`) one after the other, if the one before is not available to the account. Each is booked separately, as steps of
+ * the same request. A caller that has chosen the models itself (`Context.targets`) gets no others.
  *
- * @throws Fault of the last model that was asked
+ * @throws Fault of the last model that was tried
  */
 export function fallingBack(inner: Generate): Generate {
   return (call, context) => {

@@ -1,7 +1,7 @@
 import { trimEnd } from '#kit/text/trim-end';
 import type { Citation } from '#core/conversation';
 
-/** What the model was shown, by its number. */
+/** The sources given to the model, by number. */
 export interface Source {
   readonly number: number;
   readonly url: string;
@@ -12,8 +12,8 @@ export interface Source {
 const mostCitations = 500;
 
 /**
- * Where a text says what it rests on: by the numbers of sources in square brackets, as the model is asked to, or by their addresses. Nothing is cited that
- * was not found.
+ * The citations in a text: by the numbers of sources in square brackets, as the model is instructed to write them, or by their URLs. Only sources that were
+ * found are cited.
  */
 export function citationsIn(text: string, sources: readonly Source[]): readonly Citation[] {
   const byNumber = new Map(sources.map((one) => [one.number, one]));
@@ -39,7 +39,7 @@ export function citationsIn(text: string, sources: readonly Source[]): readonly 
   return found.map(({ source: { url, title }, from, to }) => ({ url, title, start: place(from), end: place(to) }));
 }
 
-/** Places in UTF-16, asked for in no falling order of their beginnings → characters. */
+/** Converts UTF-16 offsets, queried in ascending order of their start, to characters. */
 function inCharacters(text: string): (place: number) => number {
   const pairs: number[] = [];
   for (const pair of text.matchAll(/[\u{10000}-\u{10ffff}]/gu)) pairs.push(pair.index);

@@ -4,17 +4,17 @@ import { parseJson } from '#kit/json/scan';
 import type { WebSearch } from '#core/conversation';
 import { isObject, textOf } from '#core/json';
 
-/** Something on the web that fits what was looked for, best first. */
+/** A search result; the best come first. */
 export interface Found {
   readonly url: string;
   readonly title: string;
-  /** What the engine shows of it. */
+  /** The engine's excerpt. */
   readonly text: string;
 }
 
 export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
 
-/** Where the web is searched. */
+/** A web search engine. */
 export interface Engine {
   /** @throws NotFetched; or the signal's reason */
   search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<readonly Found[]>;
@@ -26,20 +26,20 @@ export interface EngineSettings {
   readonly apiKey: string;
 }
 
-/** So many results are taken. */
+/** Most results per search. */
 const mostFound = 8;
 const mostBytes = 2_097_152;
 
 interface Kind {
-  /** Where it is asked unless the settings say otherwise. */
+  /** Its default address. */
   readonly origin?: string;
-  /** Added to an address that does not have its end. */
+  /** The path that is added to an address without it. */
   readonly path: string;
   ask(
     url: URL,
     asked: { readonly query: string; readonly apiKey: string } & Bounds,
   ): { readonly headers: Readonly<Record<string, string>>; readonly body?: string };
-  /** The list of results in an answer, and the names of their members. */
+  /** The member with the list of results, and the names of their members. */
   results(answer: Readonly<Record<string, unknown>>): unknown;
   readonly text: string;
 }
@@ -88,13 +88,13 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   },
 };
 
-/** @returns undefined where nothing is configured: the engine with an address of its own needs a key, the other an address */
+/** @returns undefined if none is configured: an engine with a default address needs a key, the other an address */
 export function addressOf({ engine, url, apiKey }: EngineSettings): string | undefined {
   if (url !== '') return url;
   return apiKey === '' ? undefined : kinds[engine].origin;
 }
 
-/** @param fetcher that lets the engine's own address pass: the operator chose it */
+/** @param fetcher one that allows the engine's own address, which the operator chose */
 export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Engine | undefined {
   const address = addressOf(settings);
   if (address === undefined) return undefined;
@@ -111,11 +111,11 @@ export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Eng
   };
 }
 
-/** Few are asked for by name, and held against all results afterwards. */
+/** Most hosts that are part of the query; all results are filtered by host afterwards. */
 const withSites = (query: string, allowed: readonly string[] = []): string =>
   allowed.length === 0 || allowed.length > 5 ? query : `${query} ${allowed.map((host) => `site:${host}`).join(' OR ')}`;
 
-/** Is an address on one of these hosts, or below it? */
+/** Whether a URL is on one of these hosts or their subdomains. */
 function isOn(url: string, hosts: readonly string[]): boolean {
   const found = URL.parse(url);
   return hosts.some((one) => {
@@ -141,7 +141,7 @@ function foundIn(kind: Kind, answer: unknown, { allowed, blocked = [] }: Bounds)
     .slice(0, mostFound);
 }
 
-/** Engines put marks around the words that fit. Half a character would be no JSON to a strict reader. */
+/** Removes the marks that engines put around matching words. A half character would be invalid JSON to a strict reader. */
 const plain = (text: string, most: number): string =>
   text
     .slice(0, 10_000)

@@ -30,25 +30,25 @@ import { SearchRound, type SearchCall } from './round.ts';
 export interface SearchingDeps {
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
-  /** Absent where none is configured. */
+  /** Absent if no engine is configured. */
   readonly engine: () => Engine | undefined;
-  /** Reads the pages that were found. */
+  /** Fetches the pages that were found. */
   readonly fetcher: GuardedFetch;
-  /** How the rounds are numbered: by whether an answer may be repaired within one. */
+  /** The range of step numbers of the rounds: it depends on whether an answer may be repaired within one. */
   readonly rounds: 'round' | 'repairableRound';
 }
 
-/** Searches of one request; after these the model is told to answer with what it has. There are a few more rounds than that (`core/steps`), in case it does not. */
+/** Most searches per request; after these the model is told to answer with what it has. A few more rounds are possible (`core/steps`), in case it does not. */
 const mostSearches = 8;
-/** Pages that are read for one search, the best first. */
+/** Pages that are fetched per search, the best first. */
 const mostPages = 3;
 const longestQuery = 400;
 
 /**
- * Web search: gives a model the web where its client lets it search and its provider does not do that by itself. The search is a function that the model calls, the
- * engine of the settings answers it, and the best pages are read. The answer shows that a search was made, and cites its sources.
+ * Web search: provides the search to a model whose client allows it and whose provider does not search by itself. The search is a function that the model
+ * calls; the configured engine answers it, and the best pages are fetched. The answer shows the searches and cites its sources.
  *
- * @throws Fault `invalid` where nobody can search and the client insists
+ * @throws Fault `invalid` if no search is available and the client requires one
  */
 export function searching(deps: SearchingDeps, inner: Generate): Generate {
   return (call, context) => (call.tools.some(isWebSearch) ? searchable(deps, inner, call, context) : inner(call, context));
@@ -70,11 +70,11 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const name = isNamed(webSearchName) ? `gateway_${webSearchName}` : webSearchName;
     const toolChoice: ToolChoice | undefined = isDemanded && choice?.type === 'tool' ? { type: 'tool', name } : choice;
     const { toolChoice: _, ...bare } = call;
-    const asked: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
+    const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0)
       throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
-    return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, asked, name, context));
+    return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, request, name, context));
   }
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
@@ -93,7 +93,7 @@ const searchTool = (name: string): FunctionTool => ({
   },
 });
 
-/** What searches for a call, and the client's bounds for it. */
+/** The search of a call, and the client's limits for it. */
 interface Searcher extends Omit<SearchingDeps, 'engine'> {
   readonly engine: Engine;
   readonly search: WebSearch;
@@ -103,12 +103,12 @@ interface Searcher extends Omit<SearchingDeps, 'engine'> {
 async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
   const { rounds, ignored } = searcher;
   const sources: Source[] = [];
-  let asked = call;
+  let request = call;
   let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
   let usage: Usage | undefined;
   for (let at = 0; ; at++) {
     const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);
-    for await (const events of inner(asked, { ...context, step: stepOf(context.step, rounds, at) })) {
+    for await (const events of inner(request, { ...context, step: stepOf(context.step, rounds, at) })) {
       const out: GenerateEvent[] = [];
       for (const event of events) out.push(...round.take(event));
       if (out.length > 0) yield out;
@@ -117,7 +117,7 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
     usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
     const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
     if (searches.size === 0 || callsOthers || isCut || at + 1 === steps[rounds].most) {
-      // A call of the search alone is none that the client could answer.
+      // If the only calls were of the search, the client has no call to answer.
       const reason = finished?.reason === 'tool' && !callsOthers ? { reason: 'stop' as const, raw: 'stop' } : {};
       yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
       return;
@@ -129,14 +129,18 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
       else if (searchesLeft-- <= 0) results.push(resultOf(search, 'No more searches can be made: answer with what you have.'));
       else results.push(yield* searched(searcher, search, query, sources, context));
     }
-    context.signal.throwIfAborted(); // no client waits for another round
-    const turns: readonly Turn[] = [...asked.turns, { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] }, { role: 'user', parts: results }];
-    const { toolChoice: _, ...free } = asked; // the client has had what it insisted on
-    asked = { ...free, turns };
+    context.signal.throwIfAborted(); // the client has disconnected: no further round
+    const turns: readonly Turn[] = [
+      ...request.turns,
+      { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] },
+      { role: 'user', parts: results },
+    ];
+    const { toolChoice: _, ...free } = request; // the client's forced choice has been met
+    request = { ...free, turns };
   }
 }
 
-/** Searches, and shows the client that it does. @returns the result for the model */
+/** Searches, and emits the search to the client. @returns the result for the model */
 async function* searched(searcher: Searcher, search: SearchCall, query: string, sources: Source[], context: Context): AsyncGenerator<Events, ToolResultPart> {
   const part: SearchPart = { type: 'search', id: randomText(22), query, state: 'searching', sources: [] };
   yield [{ type: 'part', candidate: 0, part }];
@@ -147,7 +151,7 @@ async function* searched(searcher: Searcher, search: SearchCall, query: string, 
 
 const resultOf = ({ id }: SearchCall, text: string): ToolResultPart => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
 
-/** What a call wants to be looked for; some models send the bare words. */
+/** The query of a call; some models send it without JSON. */
 function queryIn(json: string): string {
   try {
     const value: unknown = JSON.parse(json);
@@ -157,7 +161,7 @@ function queryIn(json: string): string {
   }
 }
 
-/** Searches, and reads the best pages. @returns the text for the model, and what was found: undefined where the search failed. @throws the signal's reason */
+/** Searches, and fetches the best pages. @returns the text for the model and the results: undefined if the search failed. @throws the signal's reason */
 async function resultsOf({ engine, fetcher, search }: Searcher, query: string, sources: Source[], context: Context) {
   const { signal, caller } = context;
   const asking = { owner: String(caller.userId), signal };

@@ -1,10 +1,10 @@
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 
-/** Characters that are kept of a page. */
+/** Most characters of a page. */
 const mostCharacters = 6000;
 const mostBytes = 2_097_152;
 
-/** What a page says, as plain text and as far as it is worth reading. @returns undefined where it cannot be had. @throws the signal's reason */
+/** The beginning of a page as plain text. @returns undefined if the page cannot be fetched. @throws the signal's reason */
 export async function pageText(
   fetcher: GuardedFetch,
   url: string,
@@ -26,7 +26,7 @@ function decoded(bytes: Uint8Array, charset = 'utf-8'): string {
   try {
     return new TextDecoder(charset).decode(bytes);
   } catch {
-    return new TextDecoder().decode(bytes); // a charset that nobody knows
+    return new TextDecoder().decode(bytes); // the charset is unknown
   }
 }
 
@@ -38,11 +38,11 @@ const clipped = (text: string): string => {
   return tidy.length > mostCharacters ? `${tidy.slice(0, mostCharacters).toWellFormed()}…` : tidy;
 };
 
-/** Elements whose content is not for readers, and those that begin a new line. */
+/** Elements without readable content, and elements that start a new line. */
 const unread = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head', 'nav', 'footer', 'iframe', 'form']);
 const blocks = new Set('p div section article main header aside ul ol li dl dt dd table tr blockquote pre h1 h2 h3 h4 h5 h6 br hr'.split(' '));
 
-/** The text of a page, in one pass: it is nobody's document tree, only what is to be read. */
+/** Extracts the readable text of a page in one pass, without building a document tree. */
 export function textOfHtml(html: string): string {
   const neverClosed = new Set<string>();
   let text = '';
@@ -79,7 +79,10 @@ export function textOfHtml(html: string): string {
 
 const words: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…', copy: '©' };
 
-/** Where the content of an element ends. What is never closed is left open, but for a program: nobody reads on there. It is looked for once, or a page could keep us busy. */
+/**
+ * The end of an element's content. An element that is never closed stays open, except a script or style, after which nothing is read. A missing end is searched
+ * for once per name, or a page could keep us busy.
+ */
 function behind(html: string, name: string, from: number, neverClosed: Set<string>): number {
   const end = new RegExp(`</${name}[\\s/>]`, 'gi');
   end.lastIndex = from;

@@ -4,7 +4,7 @@ import { sumOf } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
 import { citationsIn, type Source } from './citing.ts';
 
-/** A call of the search, as far as it has been written. */
+/** A call of the search, as received so far. */
 export interface SearchCall {
   readonly id: string;
   json: string;
@@ -13,28 +13,28 @@ export interface SearchCall {
 type Finished = Extract<GenerateEvent, { type: 'finished' }>;
 
 export interface RoundDeps {
-  /** The name of the function by which the model searches. */
+  /** The name of the search function. */
   readonly name: string;
   readonly isFirst: boolean;
-  /** What is added to the fields that are not honoured. */
+  /** Further ignored fields. */
   readonly ignored: readonly string[];
-  /** All sources that the model has been given. */
+  /** All sources given to the model. */
   readonly sources: readonly Source[];
 }
 
-/** One answer of a model that may search: the calls of its search are taken out, everything else goes on, with citations of the sources that it rests on. */
+/** One answer of a model that may search: removes the calls of the search, passes everything else on, and adds citations of the sources. */
 export class SearchRound {
-  /** All of the answer, as the model gave it. */
+  /** All events of the answer, as the model gave it. */
   readonly events: GenerateEvent[] = [];
-  /** The calls of the search, by their numbers. */
+  /** The calls of the search, by their index. */
   readonly searches = new Map<number, SearchCall>();
   finished: Finished | undefined;
   usage: Usage | undefined;
   readonly #deps: RoundDeps;
   readonly #held: HeldBytes;
-  /** The calls of other tools, by their numbers: as the client is to count them. */
+  /** The calls of other tools: their index → the index that the client sees. */
   readonly #others = new Map<number, number>();
-  /** Of the part that is being written. */
+  /** The text of the current part. */
   #text = '';
 
   constructor(deps: RoundDeps, context: Context) {
@@ -42,12 +42,12 @@ export class SearchRound {
     this.#held = new HeldBytes(context);
   }
 
-  /** Are there calls that the client has to answer? */
+  /** Whether there are calls that the client must answer. */
   get callsOthers(): boolean {
     return this.#others.size > 0;
   }
 
-  /** @returns the event as it goes on: with the citations before it, or not at all. @throws Fault as `HeldBytes` does */
+  /** @returns the event to pass on, with the citations before it, or none. @throws Fault as `HeldBytes` does */
   take(event: GenerateEvent): readonly GenerateEvent[] {
     this.#held.add(event);
     this.events.push(event);
@@ -94,7 +94,7 @@ export class SearchRound {
     return [];
   }
 
-  /** The end of a text: what it rests on. */
+  /** Ends a text with its citations. */
   #cited(): readonly GenerateEvent[] {
     const { sources } = this.#deps;
     const citations = sources.length > 0 ? citationsIn(this.#text, sources) : [];

@@ -8,24 +8,24 @@ import { promptSize } from '#core/measure';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Target } from '#core/target';
 
-/** What providers read in one request: some 250,000 tokens of English, and fewer than 300,000, which is OpenAI's limit. */
+/** Most bytes and tokens per request: some 250,000 tokens of English, below OpenAI's limit of 300,000. */
 const partBytes = 750_000;
 const partTokens = 250_000;
 
-/** Vectors through the gateway. A request that is larger than providers take is asked for in parts, in order. */
+/** Embeddings through the gateway. A request larger than providers accept is split into parts, which run in order. */
 export function embedding(generate: Generate<Call>): Embed {
   return async (call, context) => {
     let started: Started | undefined;
     const head = () => ({ model: started?.model ?? '', ignored: started?.ignored ?? [] });
     const parts = split(call).map((part) => task(part, head));
-    const asked = parts.length === 1 ? parts[0]! : whole(call, parts);
+    const request = parts.length === 1 ? parts[0]! : whole(call, parts);
     let usage: Usage | undefined;
-    for await (const said of generate(asked, context))
-      for (const event of said) {
+    for await (const events of generate(request, context))
+      for (const event of events) {
         if (event.type === 'started') started = event;
         if (event.type === 'usage') usage = event.usage;
       }
-    const { fixed, bytes } = promptSize(asked);
+    const { fixed, bytes } = promptSize(request);
     const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
     return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
   };
@@ -33,12 +33,12 @@ export function embedding(generate: Generate<Call>): Embed {
 
 type Head = Pick<Embedded, 'model' | 'ignored'>;
 
-/** A task and what it brought back; nothing where the answer was forwarded as it came. */
+/** A task and its vectors; none if the answer was forwarded unparsed. */
 interface EmbedTask extends Task {
   vectors: readonly Vector[];
 }
 
-/** What a model reads of a call as text: each input, and behind it the title of the document that it is of. */
+/** The texts of a call that a model reads: each input, followed by the title of its document. */
 function textsOf({ inputs, purposes }: EmbedCall): readonly string[] {
   const texts: string[] = [];
   for (const [at, input] of inputs.entries()) {
@@ -49,7 +49,7 @@ function textsOf({ inputs, purposes }: EmbedCall): readonly string[] {
   return texts;
 }
 
-/** The call with other texts, in the order of `textsOf`; its bytes are no longer those of the client. */
+/** The call with its texts replaced, in the order of `textsOf`; the client's own bytes no longer apply. */
 function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
   const call = withoutPassthrough(changed);
   if (texts.length === 0) return call;
@@ -64,28 +64,28 @@ function withTexts(changed: EmbedCall, texts: readonly string[]): EmbedCall {
   return { ...call, ...(inputs.length === 0 ? {} : { inputs }), ...(call.purposes ? { purposes } : {}) };
 }
 
-/** @param head what is known when the answer begins */
+/** @param head the head of the answer, known when it begins */
 function task(call: EmbedCall, head: () => Head): EmbedTask {
-  const asking = (asked: EmbedCall) => ({
-    ...common(asked),
+  const partOf = (current: EmbedCall) => ({
+    ...common(current),
     async *ask(target: Target, context: TargetContext): AsyncGenerator<Events> {
-      const { model, ignored, usage, answer } = await target.embed!(asked, context);
+      const { model, ignored, usage, answer } = await target.embed!(current, context);
       const passing = 'pass' in answer ? answer : undefined;
       try {
         yield [
           { type: 'started', model, ignored },
           { type: 'passed', tokens: 0 },
         ];
-        if (passing) asked.passthrough!.open(head());
-        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, asked.encoding));
-        const told = passing ? await passing.pass(asked.passthrough!) : usage;
-        if (told) yield [{ type: 'usage', usage: told }];
+        if (passing) current.passthrough!.open(head());
+        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
+        const reported = passing ? await passing.pass(current.passthrough!) : usage;
+        if (reported) yield [{ type: 'usage', usage: reported }];
       } finally {
         passing?.leave();
       }
     },
   });
-  const made: EmbedTask = { ...asking(call), vectors: [], withTexts: (texts) => asking(withTexts(call, texts)) };
+  const made: EmbedTask = { ...partOf(call), vectors: [], withTexts: (texts) => partOf(withTexts(call, texts)) };
   return made;
 }
 
@@ -112,7 +112,7 @@ const common = (call: EmbedCall) => ({
   unable: 'No provider here makes vectors for this model.',
 });
 
-/** Parts in order, each as large as providers take. */
+/** Splits a call into parts, in order, each as large as providers accept. */
 function split(call: EmbedCall): readonly EmbedCall[] {
   const starts: number[] = [];
   let room = 0;

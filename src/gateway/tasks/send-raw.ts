@@ -2,7 +2,7 @@ import type { Call } from '#core/routed-call';
 import type { Generate } from '#core/generate';
 import type { SendRaw } from '#core/raw-request';
 
-/** Requests that go through as they came, under the same rules as every call. */
+/** Requests that are forwarded unparsed, under the same rules as every call. */
 export function rawSender(generate: Generate<Call>): SendRaw {
   return async (call, context) => {
     const { model, operation, stream, texts, tokens, counts, most } = call;

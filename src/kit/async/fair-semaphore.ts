@@ -26,7 +26,7 @@ export interface Job {
   readonly signal: AbortSignal;
 }
 
-/** Waits for a turn, then does a piece of the job. `size` in the unit of the bounds. */
+/** Waits for a turn, then runs a piece of the job. `size` in the unit of the limits. */
 export type Turn = <Result>(size: number, piece: () => Promise<Result>) => Promise<Result>;
 
 export interface Bounds {

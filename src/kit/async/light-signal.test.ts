@@ -4,8 +4,8 @@ import { LightSignal } from './light-signal.ts';
 
 test('whoever listens is told once, with the reason there to be read', () => {
   const signal = new LightSignal();
-  const heard: unknown[] = [];
-  const listener = { handleEvent: () => heard.push(signal.reason) };
+  const received: unknown[] = [];
+  const listener = { handleEvent: () => received.push(signal.reason) };
   signal.addEventListener('abort', listener);
   signal.addEventListener('abort', listener);
   const gone = vi.fn<() => void>();
@@ -13,7 +13,7 @@ test('whoever listens is told once, with the reason there to be read', () => {
   signal.removeEventListener('abort', gone);
   signal.abort('why');
   signal.abort('again');
-  expect(heard).toEqual(['why']);
+  expect(received).toEqual(['why']);
   expect(gone).not.toHaveBeenCalled();
   expect(() => signal.throwIfAborted()).toThrow('why');
 });
@@ -27,7 +27,7 @@ test('the platform takes it for a signal', async () => {
 
 test('a listener that throws keeps nobody else from hearing, and its mistake is not lost', async () => {
   const signal = new LightSignal();
-  const heard: string[] = [];
+  const received: string[] = [];
   const mistakes: unknown[] = [];
   const others = process.listeners('uncaughtException');
   process.removeAllListeners('uncaughtException');
@@ -44,8 +44,8 @@ test('a listener that throws keeps nobody else from hearing, and its mistake is 
   signal.addEventListener('abort', () => {
     throw new Error('second');
   });
-  signal.addEventListener('abort', () => heard.push('third'));
+  signal.addEventListener('abort', () => received.push('third'));
   signal.abort('why');
-  expect(heard).toEqual(['third']);
+  expect(received).toEqual(['third']);
   await expect.poll(() => mistakes).toEqual([new Error('first'), new Error('second')]);
 });

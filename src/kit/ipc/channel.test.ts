@@ -3,15 +3,15 @@ import { openChannel, type Refusals, type Wire } from './channel.ts';
 
 /** Two ends of one wire; messages are copied, as between processes. */
 function wires(): [Wire, Wire, () => void] {
-  const heard: ((message: unknown) => void)[] = [];
+  const listeners: ((message: unknown) => void)[] = [];
   const closed: (() => void)[] = [];
   let open = true;
   const end = (mine: number, other: number): Wire => ({
     send(message) {
       const copy: unknown = structuredClone(message);
-      if (open) queueMicrotask(() => heard[other]?.(copy));
+      if (open) queueMicrotask(() => listeners[other]?.(copy));
     },
-    onMessage: (listen) => void (heard[mine] = listen),
+    onMessage: (listen) => void (listeners[mine] = listen),
     onClose: (listen) => void closed.push(listen),
   });
   const close = () => {
@@ -22,8 +22,8 @@ function wires(): [Wire, Wire, () => void] {
 }
 
 const refusals: Refusals = {
-  said: (error) => (error as Error).message,
-  heard: (said) => new RangeError(String(said)),
+  encode: (error) => (error as Error).message,
+  decode: (message) => new RangeError(String(message)),
   closed: () => new Error('gone'),
 };
 
@@ -39,10 +39,10 @@ function open() {
     },
     later: () => later.promise,
   };
-  const asked: string[] = [];
+  const notes: string[] = [];
   const back = openChannel<{ readonly note: (word: string) => void }>(there, answers, refusals);
-  const channel = openChannel<Sums>(here, { note: (word: string) => void asked.push(word) }, refusals);
-  return { channel, back, asked, close, later };
+  const channel = openChannel<Sums>(here, { note: (word: string) => void notes.push(word) }, refusals);
+  return { channel, back, notes, close, later };
 }
 
 describe('a channel', () => {
@@ -59,11 +59,11 @@ describe('a channel', () => {
   });
 
   test('both sides ask over the one wire', async () => {
-    const { back, channel, asked } = open();
+    const { back, channel, notes } = open();
     await back.ask('note', 'first');
     back.tell('note', 'second');
     expect(await channel.ask('double', 1)).toBe(2);
-    expect(asked).toEqual(['first', 'second']);
+    expect(notes).toEqual(['first', 'second']);
   });
 
   test('a question that waits when the wire closes, and one asked afterwards, meet a refusal', async () => {

@@ -12,8 +12,8 @@ export interface Wire {
 
 /** Converts an error to a message, and the message to the error that the other side throws. */
 export interface Refusals {
-  said(error: unknown): unknown;
-  heard(said: unknown): Error;
+  encode(error: unknown): unknown;
+  decode(message: unknown): Error;
   /** The error of a request that can no longer be answered. */
   closed(): Error;
 }
@@ -45,18 +45,18 @@ export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, r
     try {
       send({ type: 'answer', id, answer: await (mine[name] as (question: unknown) => unknown)(question) });
     } catch (error) {
-      send({ type: 'refusal', id, refusal: refusals.said(error) });
+      send({ type: 'refusal', id, refusal: refusals.encode(error) });
     }
   };
 
   const answered = (id: number) => {
-    const asked = waiting.get(id);
+    const pending = waiting.get(id);
     waiting.delete(id);
-    return asked;
+    return pending;
   };
 
-  wire.onMessage((heard) => {
-    const message = heard as Message;
+  wire.onMessage((received) => {
+    const message = received as Message;
     switch (message.type) {
       case 'question':
         void answer(message.id, message.name, message.question);
@@ -65,7 +65,7 @@ export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, r
         answered(message.id)?.resolve(message.answer as never);
         break;
       case 'refusal':
-        answered(message.id)?.reject(refusals.heard(message.refusal));
+        answered(message.id)?.reject(refusals.decode(message.refusal));
         break;
       default:
         message satisfies never;
@@ -79,11 +79,11 @@ export function openChannel<Theirs extends Answers>(wire: Wire, mine: Answers, r
 
   const ask: Channel<Theirs>['ask'] = (name, ...question) => {
     if (isClosed) return Promise.reject(refusals.closed());
-    const asked = Promise.withResolvers<never>();
+    const pending = Promise.withResolvers<never>();
     const id = ++last;
-    waiting.set(id, asked);
+    waiting.set(id, pending);
     send({ type: 'question', id, name, question: question[0] });
-    return asked.promise;
+    return pending.promise;
   };
   return { ask, tell: (name, ...question) => void ask(name, ...question).catch(() => undefined) };
 }

@@ -2,8 +2,8 @@ import { isAscii } from 'node:buffer';
 import { BadJson, scan, type JsonLimits, type JsonText } from './scan.ts';
 
 /**
- * JSON of megabytes. To read or to write it at once would hold the event loop for as long as a tenth of a second; here others have their turns in between. Long
- * strings without escapes, such as pictures in base64, are put into the value as they are, and what is left is small enough to be parsed.
+ * JSON of megabytes, parsed and serialized in several turns of the event loop: doing it at once would hold the loop for up to a tenth of a second. Long
+ * strings without escapes, such as pictures in base64, are copied into the value unparsed, and the rest is small enough to parse.
  */
 
 /** Bytes. Smaller texts are parsed at once. */

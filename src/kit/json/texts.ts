@@ -9,7 +9,7 @@ type Each = (text: string) => string;
 export function withJsonTexts(json: string, each: Each): string | undefined {
   if (!isJson(json)) return undefined;
   let made = '';
-  let kept = 0;
+  let copied = 0;
   // No regular expression finds the end of a string: V8's run out of stack in one of some megabytes.
   for (let at = 0; at < json.length;) {
     const sign = json.charCodeAt(at);
@@ -19,13 +19,13 @@ export function withJsonTexts(json: string, each: Each): string | undefined {
       const text = sign === quote ? (JSON.parse(token) as string) : token;
       const replaced = each(text);
       if (replaced !== text) {
-        made += json.slice(kept, at) + JSON.stringify(replaced);
-        kept = end;
+        made += json.slice(copied, at) + JSON.stringify(replaced);
+        copied = end;
       }
     }
     at = end;
   }
-  return kept === 0 ? json : made + json.slice(kept);
+  return copied === 0 ? json : made + json.slice(copied);
 }
 
 const quote = 0x22;

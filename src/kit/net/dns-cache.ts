@@ -46,11 +46,11 @@ export function rememberingLookup(clock: Clock, lookup: Lookup = systemLookup): 
     const before = known.get(name);
     const age = before ? clock.monotonic() - before.foundAt : Infinity;
     if (before && age < freshMilliseconds) return before.addresses;
-    const asked = asking.get(name) ?? ask(host, options, name);
-    if (!before || age >= staleMilliseconds) return asked;
+    const pending = asking.get(name) ?? ask(host, options, name);
+    if (!before || age >= staleMilliseconds) return pending;
     const stale = Promise.withResolvers<LookupAddress[]>();
     const cancel = clock.after(patienceMilliseconds, () => stale.resolve(before.addresses));
-    return Promise.race([asked.catch(() => before.addresses), stale.promise]).finally(cancel);
+    return Promise.race([pending.catch(() => before.addresses), stale.promise]).finally(cancel);
   };
 
   return (host, options, then) => {

@@ -14,7 +14,7 @@ export function masked(text: string, sought: Sought): string | undefined {
   return left;
 }
 
-/** The narrow forms first: a card number must not be half of a phone number. */
+/** The narrow formats first, so that a card number is not taken for a phone number. */
 const order: readonly Entity[] = ['email', 'iban', 'credit-card', 'us-ssn', 'ip-address', 'phone'];
 const inOrder = (wanted: readonly Entity[]) => order.filter((entity) => wanted.includes(entity));
 
@@ -43,7 +43,7 @@ function without(text: string, found: Iterable<Found>, mask: () => string): stri
 }
 
 const patterns = new Map<string, RegExp>();
-/** Most compiled patterns that are cached; enough for the settings at one time. */
+/** Most compiled patterns in the cache; enough for the settings in effect. */
 const mostPatterns = 1000;
 
 function patternOf(source: string): RegExp {

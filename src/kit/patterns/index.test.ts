@@ -59,7 +59,7 @@ describe('personal data', () => {
       const once = (text: string) => cpuMilliseconds(() => void without(text));
       const time = (length: number) => Math.min(...Array.from({ length: 3 }, () => once(unit.repeat(length / unit.length))));
       time(20_000);
-      expect(time(160_000) / Math.max(time(40_000), 5)).toBeLessThan(16); // four times the text; a square would be 16 times at least with what is there besides
+      expect(time(160_000) / Math.max(time(40_000), 5)).toBeLessThan(16); // four times the text; quadratic time would be at least 16 times as long
     },
   );
 });

@@ -16,14 +16,18 @@ export interface Tokens {
    * @throws QueueFull; the signal's reason, also while texts are counted
    */
   countAll(texts: readonly string[], asking: Asking): Promise<number>;
-  /** The texts of the tokens: as many as `count` says, joined the text again (a lone surrogate is U+FFFD). Of a character made of several tokens all but the last are empty. */
+  /**
+   * The texts of the tokens, as many as `count` returns; joined they are the text again (a lone surrogate becomes U+FFFD). Of a character with several tokens
+   * all but the last text are empty.
+   */
   split(text: string): string[];
 }
 
 export type Asking = Pick<Job, 'owner' | 'signal'>;
 
 /**
- * The tokenizer, opened at the first call (0.2 s, of which the event loop is held for 4 ms; some 30 MB resident, thread and all) and the same for everybody from then on.
+ * The tokenizer, loaded on the first call (0.2 s, of which the event loop is held for 4 ms; some 30 MB resident, with its thread) and shared by all callers
+ * afterwards.
  * A text without any white space or change of kind for more than 64 KB is merged in slices of that size: there the count may be a few tokens off.
  */
 export function openTokens(): Promise<Tokens> {

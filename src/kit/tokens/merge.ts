@@ -1,15 +1,15 @@
 import { grown, none, powers, rankOf, type Ranks } from './ranks.ts';
 
 /**
- * Byte-pair merging of one piece: the neighbours whose union has the lowest rank become one, until no union is a token. The leftmost of equals goes first.
- * Small pieces look at every pair in each round; larger ones keep the pairs in a heap, so that a piece of n bytes takes n log n, whatever is in it.
- * By hand, since all public implementations are quadratic: 100 KB of one letter block them for 7 to 20 s.
+ * Byte-pair merging of one piece: the adjacent pair with the lowest rank is merged until no pair is a token; of equal ranks the leftmost first. Small pieces
+ * scan all pairs in each round; larger ones keep the pairs in a heap, so that a piece of n bytes takes n log n time, whatever it contains. Implemented here
+ * since all public implementations are quadratic: 100 KB of one letter block them for 7 to 20 s.
  */
 export class Merger {
   readonly #ranks: Ranks;
   /** Hash of the piece's first n bytes. */
   #hashes = new Int32Array(256);
-  /** Of the part that starts at a byte: where the next starts, where the one before, the rank of both together. */
+  /** By the byte at which a part starts: the start of the next part, the start of the previous one, and the rank of the part merged with the next. */
   #next = new Int32Array(256);
   #before = new Int32Array(256);
   #pair = new Int32Array(256);
@@ -19,7 +19,7 @@ export class Merger {
     this.#ranks = ranks;
   }
 
-  /** @returns how many tokens `piece[0..length)` makes; with `ends` their ends are put there */
+  /** @returns the number of tokens of `piece[0..length)`; their ends are written to `ends` if it is given */
   merge(piece: Uint8Array, length: number, ends?: number[]): number {
     const hashes = this.#fit(length);
     for (let at = 0; at < length; at++) hashes[at + 1] = grown(hashes[at]!, piece[at]!);

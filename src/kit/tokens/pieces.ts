@@ -1,5 +1,5 @@
 /**
- * Where o200k cuts a text before it merges bytes: the pattern of tiktoken's `o200k_base`, walked by hand.
+ * The boundaries at which o200k splits a text before it merges bytes: the pattern of tiktoken's `o200k_base`, matched by hand.
  *
  * ```
  * [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+('s|'d|'m|'t|'ll|'ve|'re)?
@@ -7,8 +7,8 @@
  * \p{N}{1,3}     ?[^\s\p{L}\p{N}]+[\r\n/]*    \s*[\r\n]+    \s+(?!\S)    \s+
  * ```
  *
- * A regular expression keeps a place to go back to for every character and gives up on a few megabytes of one kind; this walk keeps none, reads
- * each character at most three times, and makes no strings.
+ * A regular expression keeps a backtracking position for every character and fails on a few megabytes of one kind; this matcher keeps none, reads each
+ * character at most three times, and creates no strings.
  */
 export function pieceEnd(text: string, at: number): number {
   const first = text.codePointAt(at)!;
@@ -28,15 +28,15 @@ export function pieceEnd(text: string, at: number): number {
 const letter = 1;
 const digit = 2;
 const space = 4;
-/** Marks belong to both halves of a word and are no letters. */
+/** Combining marks belong to both halves of a word and are not letters. */
 const mark = 8;
-/** May stand in the first half of a word: capitals, and what has no case. */
+/** Allowed in the first half of a word: upper-case letters, and letters without case. */
 const upper = 16;
-/** May stand in the second half: small letters, and what has no case. */
+/** Allowed in the second half: lower-case letters, and letters without case. */
 const lower = 32;
 const seen = 64;
 
-/** One byte a code point, filled when one is first met: untouched pages cost nothing. */
+/** One byte per code point, computed on first use: untouched pages cost nothing. */
 const kinds = new Uint8Array(0x110000);
 
 function kindOf(point: number): number {
@@ -58,7 +58,7 @@ function classify(point: number): number {
 
 const widthOf = (point: number) => (point > 0xffff ? 2 : 1);
 
-/** The end of a word; with a prefix (one character before it that is no letter) 0 when there is no word behind it. */
+/** The end of a word. With a prefix (one character before it that is not a letter), 0 if no word follows. */
 function wordEnd(text: string, start: number, prefix = start, prefixIsMark = false): number {
   const bare = prefix === start;
   const end =
@@ -69,7 +69,7 @@ function wordEnd(text: string, start: number, prefix = start, prefixIsMark = fal
   return end && contractionEnd(text, end);
 }
 
-/** `upper* lower+`, or 0. When no small letter follows the capitals, the last of them that has no case is the small one. */
+/** The end of `upper* lower+`, or 0. If no lower-case letter follows the upper-case ones, the last letter without case among them is the `lower` one. */
 function smallWord(text: string, start: number): number {
   let at = start;
   let caseless = 0;
@@ -84,7 +84,7 @@ function smallWord(text: string, start: number): number {
   return end > at ? end : caseless;
 }
 
-/** `upper+ lower*`, or 0; asked only where no `upper* lower+` is, so that nothing small can follow. */
+/** The end of `upper+ lower*`, or 0. Called only where `upper* lower+` does not match, so no lower-case letter can follow. */
 function capitals(text: string, start: number): number {
   const end = run(text, start, upper);
   return end > start ? end : 0;

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The o200k vocabulary as plain memory that threads share: 4.3 MB, where a map of strings takes some 40.
- * A token is found by a polynomial hash of its bytes, so that every stretch of a piece has its hash from two subtractions.
+ * The o200k vocabulary as plain memory that threads share: 4.3 MB, while a map of strings takes some 40. Tokens are looked up by a polynomial hash of their
+ * bytes, so that the hash of any substring of a piece takes two subtractions.
  */
 export interface Ranks {
-  /** Bytes of all tokens, in the order of their rank. */
+  /** The bytes of all tokens, in order of rank. */
   readonly bytes: Uint8Array;
-  /** Where the token of a rank starts in `bytes`; one more entry than there are tokens. */
+  /** The start of each rank's token in `bytes`, and one more entry for the end. */
   readonly starts: Int32Array;
-  /** Open addressing: rank + 1, or 0 where nothing is. */
+  /** Open addressing: rank + 1, or 0 for an empty slot. */
   readonly slots: Int32Array;
-  /** Bytes of the longest token. */
+  /** Length of the longest token in bytes. */
   readonly longest: number;
 }
 
 export const none = 0x7fffffff;
 
-/** The base of the hash: odd, so that it has powers in every bit. */
+/** The base of the hash: odd, so that its powers use all bits. */
 const base = 0x01000193;
 
 /** `powers[n]` = baseⁿ modulo 2³². */
@@ -25,12 +25,12 @@ export const powers = new Int32Array(1025);
 powers[0] = 1;
 for (let n = 1; n < powers.length; n++) powers[n] = Math.imul(powers[n - 1]!, base);
 
-/** The hash of a stretch and one more byte. A zero counts too. */
+/** Extends a hash by one byte. A zero byte changes it too. */
 export function grown(hash: number, byte: number): number {
   return (Math.imul(hash, base) + byte + 1) | 0;
 }
 
-/** The rank of `piece[from..to)`, whose hash is known, or `none`. */
+/** The rank of `piece[from..to)`, given its hash, or `none`. */
 export function rankOf(ranks: Ranks, piece: Uint8Array, from: number, to: number, hash: number): number {
   const { bytes, starts, slots } = ranks;
   const length = to - from;
@@ -53,8 +53,8 @@ function slotOf(hash: number, length: number): number {
 }
 
 /**
- * Reads a `.tiktoken` file: lines of `base64 rank`, ranks ascending without a hole.
- * The one of o200k comes with gpt-tokenizer (MIT), which has it from OpenAI's tiktoken (MIT).
+ * Reads a `.tiktoken` file: lines of `base64 rank`, with ascending ranks and no gaps. The o200k file is part of gpt-tokenizer (MIT), which has it from
+ * OpenAI's tiktoken (MIT).
  */
 export function readRanks(path: string | URL): Ranks {
   const file = readFileSync(path);

@@ -2,14 +2,14 @@ import { Merger } from './merge.ts';
 import { pieceEnd } from './pieces.ts';
 import type { Ranks } from './ranks.ts';
 
-/** Longer pieces (a run without any break) are merged in slices of this many bytes: memory and time stay bounded, the count may be a few tokens off there. */
+/** Longer pieces (without any boundary) are merged in slices of this many bytes: memory and time stay bounded, but the count may be a few tokens off there. */
 const slice = 1 << 16;
 
-/** Counts and cuts text by o200k. Cheap to create; owns buffers, so each thread has its own. */
+/** Counts and splits text by o200k. Cheap to create; it owns buffers, so each thread has its own. */
 export class Tokenizer {
   readonly #merger: Merger;
   #bytes = new Uint8Array(1024);
-  /** Bytes of the slice that was filled last. */
+  /** Bytes of the last slice. */
   #length = 0;
 
   constructor(ranks: Ranks) {
@@ -21,8 +21,8 @@ export class Tokenizer {
   }
 
   /**
-   * Counts from `from` on, at least up to `until`, in whole pieces or slices of one. `end` is how far it came, `pieceEnd` where the piece ends in which that is: to
-   * be given back when the count goes on from there.
+   * Counts from `from`, at least up to `until`, in whole pieces or slices of one. `end` is the position reached, `pieceEnd` the end of the piece that contains
+   * it: pass both to continue from there.
    */
   countFrom(text: string, from: number, until: number, within = 0): { count: number; end: number; pieceEnd: number } {
     let count = 0;
@@ -36,7 +36,7 @@ export class Tokenizer {
     return { count, end: at, pieceEnd: end };
   }
 
-  /** The tokens' texts. A character spread over several tokens is whole in the last of them, the others are empty. */
+  /** The texts of the tokens. A character that spans several tokens is in the last of them, the others are empty. */
   split(text: string): string[] {
     const tokens: string[] = [];
     const ends: number[] = [];
@@ -61,7 +61,7 @@ export class Tokenizer {
     }
   }
 
-  /** Puts `text[from..to)` as UTF-8 into the buffer, at most a slice of it; a lone surrogate is U+FFFD. @returns where it stopped */
+  /** Encodes `text[from..to)` as UTF-8 into the buffer, at most one slice; a lone surrogate becomes U+FFFD. @returns where it stopped */
   #fill(text: string, from: number, to: number): number {
     if (this.#bytes.length < Math.min((to - from) * 3, slice + 4)) this.#bytes = new Uint8Array(Math.min(2 * (to - from) * 3, slice + 4));
     const bytes = this.#bytes;

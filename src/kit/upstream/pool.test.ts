@@ -23,8 +23,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const asked = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
-const post = () => upstreams.post({ ...asked, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
+const baseRequest = { path: '/', headers: {}, body: '', signal: new AbortController().signal, headSeconds: 5, quietSeconds: 5 };
+const post = () => upstreams.post({ ...baseRequest, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) });
 
 test('an answer that we do not read is not called silent; one that says no more after that is', async () => {
   const response = await post();
@@ -106,13 +106,13 @@ test('an answer that comes faster than it is read has its reader wait for a turn
 
 describe('connecting', () => {
   const local = [{ address: '127.0.0.1', family: 4 }];
-  /** Asks a host by name; every name but `fine.test` is looked up for ever. */
+  /** Sends a request to a host by name; the lookup of every name but `fine.test` never ends. */
   async function named({ connectSeconds }: { connectSeconds: () => number }) {
     const stuck = { fine: false };
     const lookup: Lookup = (host, _options, then) => void (host === 'fine.test' && !stuck.fine && queueMicrotask(() => then(null, local)));
     const own = openUpstreams({ clock, connectSeconds, proxy: '', noProxy: '', lookup });
     onTestFinished(() => own.close());
-    const ask = (host: string) => own.post({ ...asked, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
+    const ask = (host: string) => own.post({ ...baseRequest, url: new URL(`http://${host}:${(server.address() as AddressInfo).port}`) });
     return { ask, stuck };
   }
 
@@ -134,10 +134,10 @@ describe('connecting', () => {
     const { ask, stuck } = await named({ connectSeconds: () => seconds });
     const before = await ask('fine.test');
     stuck.fine = true;
-    clock.advance(4_000_000); // the address is forgotten
+    clock.advance(4_000_000); // the cached address expires
     seconds = 0.1;
     await expect(ask('fine.test')).rejects.toMatchObject({ problem: 'refused' });
-    expect((await before.take())!.length).toBeGreaterThan(0); // what was under way goes on
+    expect((await before.take())!.length).toBeGreaterThan(0); // a response in progress continues
     before.leave();
   });
 });

@@ -60,7 +60,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     return dispatcher;
   };
   const watch = watcher(clock);
-  const asked = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
+  const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
     const dispatcher = dispatcherOf(request.url.origin);
     return ask(dispatcher, method, request, watch).catch((error: unknown) => {
       // No response has started: retried once, on a fresh connection.
@@ -70,8 +70,8 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     });
   };
   return {
-    post: (request) => asked('POST', request),
-    get: (request) => asked('GET', { ...request, body: '' }),
+    post: (request) => send('POST', request),
+    get: (request) => send('GET', { ...request, body: '' }),
     async close() {
       await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
     },

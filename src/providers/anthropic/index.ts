@@ -9,10 +9,10 @@ import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/
 import { quirksAt } from './models.ts';
 import { vendorOf } from '../vendors.ts';
 
-/** The version of the wire that its dialect is written for. */
+/** The API version that the dialect implements. */
 const version = '2023-06-01';
 
-/** Anything that speaks Anthropic's messages wire. */
+/** Any provider with Anthropic's Messages API. */
 const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
@@ -34,8 +34,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     address: () => address,
   };
-  const asked = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   return oneTarget(probes, (model, mostTokens) => {
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens } });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });

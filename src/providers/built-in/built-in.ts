@@ -21,9 +21,9 @@ import { speak } from './speak.ts';
 export interface BuiltInDeps {
   readonly clock: Clock;
   readonly tokens: () => Promise<Tokens>;
-  /** What embeddings are made with; absent: a model of its own. */
+  /** The engine for embeddings; absent: the packaged model. */
   readonly sentences?: Sentences;
-  /** The pace of an answer; absent: as fast as it is taken. */
+  /** The pace of an answer; absent: as fast as it is read. */
   readonly tokensPerSecond?: number;
 }
 
@@ -37,7 +37,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
     const input = inputOf(call, counter, context);
-    input.catch(() => {}); // who leaves early does not wait for it
+    input.catch(() => {}); // the caller may leave before it settles
     yield [{ type: 'started', model: 'built-in', ignored }];
 
     const { maxTokens, stop = [], logprobs } = call.sampling;
@@ -63,7 +63,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
   };
 }
 
-/** The tokens of the prompt, exact but where too many of the caller's prompts are being counted: no answer fails for that. */
+/** The tokens of the prompt: exact, unless too many of the caller's prompts are being counted, since that must not fail an answer. */
 async function inputOf(call: GenerateCall, counter: Tokens, context: Context): Promise<Pick<Usage, 'input' | 'source'>> {
   try {
     return { input: await promptTokens(call, (texts, asking) => counter.countAll(texts, asking), context), source: 'provider' };
@@ -74,7 +74,7 @@ async function inputOf(call: GenerateCall, counter: Tokens, context: Context): P
   }
 }
 
-/** Each candidate is the same answer in another wording, where it has one; a seed says which comes first. */
+/** The candidates are different wordings of the same answer, as far as there are any; the seed selects the first. */
 function candidates(call: GenerateCall): Answer[] {
   const wording = answer(call);
   const first = call.sampling.seed === undefined ? 0 : hashOf(String(call.sampling.seed));
@@ -90,15 +90,15 @@ function sentencesFor(reasoning: Reasoning | undefined): number {
   return reasoning.effort === 'minimal' || reasoning.effort === 'low' ? 1 : 2;
 }
 
-/** What was asked for and has no effect here. A value that asks for nothing is honoured. */
+/** The requested parameters that have no effect here. A value that requests nothing counts as honoured. */
 function unhonoured(call: GenerateCall): readonly string[] {
   const { sampling, tools } = call;
   const { temperature, topP, candidates = 1, stop = [] } = sampling;
   const { temperature: _, topP: __, ...others } = sampling;
-  const asked = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
+  const effective = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
     ...droppedExtra(call, support.dialect).map((name) => `${name}: the built-in model does not have this field`),
-    ...ignoredIn({ ...call, sampling: asked }, support),
+    ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
     ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', support)] : []),

@@ -12,14 +12,15 @@ export interface EmbedDeps {
   readonly tokens: () => Promise<Tokens>;
 }
 
-/** Characters of a text that are read, and of a piece of it: beyond that the model gets slow. */
+/** Most characters of a text that are read, and of a piece of it: the model is slow on longer ones. */
 const mostCharacters = 32_768;
 const pieceCharacters = 1000;
 
 /**
- * Vectors of the packaged sentence model. A text longer than a piece is the mean of its pieces; fewer dimensions are the first ones, made of length 1 again.
+ * Embeddings by the packaged sentence model. The vector of a longer text is the mean of its pieces; fewer dimensions are the first ones, normalized to length
+ * 1.
  *
- * @throws Fault `invalid` for tokens, and for more dimensions than there are
+ * @throws Fault `invalid` for tokens, and for more dimensions than the model has
  */
 export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {
   return async (call, { caller, signal, strict }) => {
@@ -42,7 +43,7 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const vectors = await shared(
       sentences.reading({ owner, size, signal }, async (read) => {
         const made: (readonly number[])[] = [];
-        for (const text of texts) made.push(unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)); // as the model reads it
+        for (const text of texts) made.push(unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)); // the normalization that the model expects
         return made;
       }),
     );
@@ -50,7 +51,7 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
   };
 }
 
-/** @throws Fault `rate-limited`, `overloaded` where too much of this work is asked for */
+/** @throws Fault `rate-limited` or `overloaded` if too much of this work is waiting */
 async function shared<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
@@ -63,7 +64,7 @@ async function mean(text: string, read: Read): Promise<Float32Array> {
   const sum = new Float32Array(sentenceDimensions);
   for (let at = 0; at < text.length; at += pieceCharacters) {
     const vector = await read(text.slice(at, at + pieceCharacters));
-    for (let endpoint = 0; endpoint < sum.length; endpoint++) sum[endpoint]! += vector[endpoint]!;
+    for (let index = 0; index < sum.length; index++) sum[index]! += vector[index]!;
   }
   return sum;
 }

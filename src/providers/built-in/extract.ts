@@ -1,8 +1,8 @@
 import { empty, wordsOf, type Sentence } from './sentences.ts';
 
 /**
- * The sentences that share most with a question, best first: none where less than half of what the question is about is met.
- * A word counts the more the fewer sentences have it; of equals the later sentence wins, for what was said last is what holds.
+ * The sentences with the largest overlap with a question, best first: none if they match less than half of its weight. A word weighs more if fewer sentences
+ * have it. Among equals the later sentence wins, since it is the most recent information.
  */
 export function findAnswers(question: string, sentences: readonly Sentence[]): Sentence[] {
   const wanted = new Set(wordsOf(question.slice(-2000)).filter((word) => !empty.has(word)));
@@ -20,7 +20,7 @@ export function findAnswers(question: string, sentences: readonly Sentence[]): S
 
 const isQuestion = ({ text }: Sentence) => /[?？]["”')]?$/.test(text);
 
-/** An answer out of numbered passages: up to three sentences, each from a passage of its own and with its number behind it: `Ada lives in Paris [2].` */
+/** An answer from numbered passages: up to three sentences, each from a different passage and followed by its number: `Ada lives in Paris [2].` */
 export function cited(sentences: readonly Sentence[]): string {
   const byPassage = new Map<string, Sentence>();
   for (const sentence of sentences) if (sentence.passage !== undefined && !byPassage.has(sentence.passage)) byPassage.set(sentence.passage, sentence);
@@ -30,7 +30,7 @@ export function cited(sentences: readonly Sentence[]): string {
     .join(' ');
 }
 
-/** A sentence as it is quoted. */
+/** A sentence shortened for quotation. */
 export function shortened(text: string): string {
   return text.length <= 600 ? text : `${text.slice(0, 600).toWellFormed()}…`;
 }

@@ -5,7 +5,7 @@ export const mostStops = 16;
 
 const chance = 'the output is not sampled';
 
-/** What the built-in model can do with what is asked. */
+/** The fields that the built-in model supports. */
 export const support: FieldSupport = {
   dialect: 'built-in',
   fields: {

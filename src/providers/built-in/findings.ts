@@ -1,26 +1,26 @@
-/** Values that stand in a message, found in one pass and handed out once each. */
+/** Values found in a message in one pass; each is returned once. */
 export interface Findings {
-  /** What the message says under a name: `city: Paris`, `"city": "Paris"`, `city=Paris`, `the city is Paris`, `city Paris`. */
+  /** The value with this label: `city: Paris`, `"city": "Paris"`, `city=Paris`, `the city is Paris`, `city Paris`. */
   labelled(name: string): string | undefined;
-  /** Does the message mention these words as they are? */
+  /** Whether the message contains exactly these words. */
   mentions(words: string): boolean;
-  /** The next number that nobody took. */
+  /** The next unused number. */
   number(accept: (value: number) => boolean): number | undefined;
-  /** The items that stand under a name: `tags: red, green and blue`. */
+  /** The items with this label: `tags: red, green and blue`. */
   listed(name: string): string[];
-  /** The next text that nobody took: in quotation marks, else a name, else what follows `in`, `for`, `at`; for a place the latter first. */
-  text(endpoint: boolean, accept: (value: string) => boolean): string | undefined;
-  /** The first text of a well-known form. */
+  /** The next unused text: quoted, else a name, else the object of `in`, `for`, `at`; for a place such an object first. */
+  text(isPlace: boolean, accept: (value: string) => boolean): string | undefined;
+  /** The first text in a well-known format. */
   formed(format: string): string | undefined;
 }
 
-/** So much of a message is read for values: its end, in UTF-16 units. */
+/** Most UTF-16 units that are searched, at the end of the message. */
 const most = 1 << 14;
 const longestValue = 300;
-/** So many values of a kind are kept: a schema may ask for the next one thousands of times. */
+/** Most values of a kind: a schema may request the next one thousands of times. */
 const mostFound = 200;
 
-/** @param names what is only the name of something: no text to hand out */
+/** @param names labels, which are never returned as texts */
 export function findingsIn(message: string, names: readonly string[] = []): Findings {
   const text = message.slice(-most);
   const words = [...text.matchAll(/[\p{L}\p{N}_]+(?:[-'.@/][\p{L}\p{N}_]+)*|[^\s\p{L}\p{N}_]/gu)].map((match) => ({
@@ -56,8 +56,8 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
       const at = numbers.findIndex((one) => accept(one.value));
       return at < 0 ? undefined : numbers.splice(at, 1)[0]!.value;
     },
-    text(endpoint, accept) {
-      const found = (endpoint ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
+    text(isPlace, accept) {
+      const found = (isPlace ? [objects, people, quotations] : [quotations, people, objects]).flat().find((one) => !taken.has(one) && accept(one));
       if (found !== undefined) taken.add(found);
       return found;
     },
@@ -68,7 +68,7 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
   };
 }
 
-/** `userName`, `user_name`, `user-name` and `User name` are one name. */
+/** Normalizes a name: `userName`, `user_name`, `user-name` and `User name` are the same. */
 export function flattened(name: string): string {
   return name
     .slice(0, most)
@@ -103,11 +103,11 @@ const isSeparator = (word: Word | undefined) => word !== undefined && separators
 
 interface Label {
   readonly value: string;
-  /** Where the value stands. */
+  /** The position of the value. */
   readonly from: number;
 }
 
-/** Of two values under one name the later one holds; what merely stands beside a word counts where nothing else does. */
+/** Of two values with one label the later one wins; a value that merely follows a word counts only if there is no other. */
 function labelsIn(text: string, words: readonly Word[]): Map<string, Label> {
   const labels = new Map<string, Label>();
   const beside = new Map<string, Label>();
@@ -136,7 +136,7 @@ function labelsIn(text: string, words: readonly Word[]): Map<string, Label> {
 
 const closing: ReadonlyMap<string, string> = new Map(Object.entries({ '"': '"', "'": "'", '`': '`', '“': '”', '[': ']', '(': ')' }));
 
-/** The value behind the word at `at`: what is in quotation marks or brackets, else the words up to the next stop. */
+/** The value after the word at `at`: the quoted or bracketed text, else the words up to the next punctuation mark. */
 function valueAfter(text: string, words: readonly Word[], at: number): string {
   const first = words[at + 1];
   if (!first) return '';
@@ -157,7 +157,7 @@ function stops(text: string, words: readonly Word[], at: number): boolean {
   return word.text.toLowerCase() === 'and' && opensAnother(words.slice(at + 1, at + 5));
 }
 
-/** Does what follows an `and` have a name or a speaker of its own? */
+/** Whether the words after an `and` have a label or a speaker of their own. */
 function opensAnother(next: readonly Word[]): boolean {
   return (
     next.some(isSeparator) ||
@@ -166,7 +166,7 @@ function opensAnother(next: readonly Word[]): boolean {
   );
 }
 
-/** Capitalised words, or a number, that stand together. */
+/** Adjacent capitalised words, or a number. */
 function phraseFrom(words: readonly Word[], at: number): string {
   let end = at + 1;
   if (/^\p{Lu}/u.test(words[at]!.text)) while (end < words.length && end < at + 5 && /^\p{Lu}/u.test(words[end]!.text)) end++;
@@ -176,7 +176,7 @@ function phraseFrom(words: readonly Word[], at: number): string {
     .join(' ');
 }
 
-/** `red, green and blue`, up to the end of the sentence or to an item that has a name of its own; also `["red", "green"]`. */
+/** Splits `red, green and blue`, up to the end of the sentence or to an item with a label of its own; also `["red", "green"]`. */
 function itemsIn(text: string): string[] {
   const list = text.trimStart();
   const end = list.startsWith('[') ? list.indexOf(']') : list.search(/[;\n!?]|\.(?:\s|$)/);
@@ -197,7 +197,7 @@ function quotationsIn(text: string): string[] {
 const openers =
   /^(?:i|a|an|the|my|it|is|are|what|what's|who|where|when|why|how|which|can|could|would|will|do|does|did|please|call|use|get|give|find|show|tell|say|return|answer|extract|make|create|write|list|json|then|and|or|if|in|on|at|for|to|from|of|with|hi|hello|yes|no|ok|this|that|these|those|there|here|you|your|he|she|we|they|let|let's|look|search|set|send|check|run|ask|weather)$/i;
 
-/** Names: capitalised words, those that open a sentence last. */
+/** Names: capitalised words; those that start a sentence come last. */
 function namesIn(words: readonly Word[]): string[] {
   const inside: string[] = [];
   const opening: string[] = [];
@@ -211,7 +211,7 @@ function namesIn(words: readonly Word[]): string[] {
   return [...inside, ...opening];
 }
 
-/** What follows a preposition: `the weather in paris`. */
+/** The object of a preposition: `the weather in paris`. */
 function objectsIn(words: readonly Word[]): string[] {
   return words.flatMap((word, at) => {
     const next = words[at + 1];

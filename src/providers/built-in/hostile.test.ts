@@ -13,7 +13,10 @@ const members = (count: number, member: Json): JsonObject => Object.fromEntries(
 const deep = (level: (inner: JsonObject) => JsonObject) => times(100_000, () => 0).reduce<JsonObject>((inner) => level(inner), { type: 'string' });
 const schema = (one: JsonObject): Partial<GenerateCall> => ({ output: { type: 'schema', schema: one } });
 
-/** What this thread computes for an answer without a pause, in milliseconds: finding it, then cutting it into tokens. The faults of bad schemas count as answers. */
+/**
+ * The milliseconds that this thread computes for an answer without a pause: finding it, then splitting it into tokens. The faults of bad schemas count as
+ * answers.
+ */
 function held(call: GenerateCall): number {
   const before = process.threadCpuUsage();
   try {
@@ -25,7 +28,7 @@ function held(call: GenerateCall): number {
   return (user + system) / 1000;
 }
 
-/** Some 25 ms at most, alone; the rest is for a machine that is busy and code that is not yet warm. */
+/** Some 25 ms at most by itself; the rest is for a busy machine and cold code. */
 const most = 200;
 
 describe('5 MB of one thing', () => {

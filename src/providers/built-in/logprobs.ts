@@ -1,6 +1,6 @@
 import type { TokenLogprob } from '#core/event';
 
-/** Numbers that look like a model's and are the same every time: the token itself is the likeliest, the rest of the probability falls by halves over the alternatives. */
+/** Plausible, deterministic log probabilities: the token itself is the most likely, and each alternative has half of the remaining probability. */
 export function logprobsOf(tokens: readonly string[], from: number, alternatives: number): TokenLogprob[] {
   return tokens.map((token, at) => {
     const chance = 0.6 + (hashOf(`${from + at} ${token}`) % 3999) / 10_000;

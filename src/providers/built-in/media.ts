@@ -1,6 +1,6 @@
 import type { MediaPart } from '#core/conversation';
 
-/** What can be said of an image, a sound or a file without looking into it: `a PNG image of 640 × 480 pixels, 12.3 KB`. An address is named, never asked. */
+/** Describes an image, a sound or a file without interpreting its content: `a PNG image of 640 × 480 pixels, 12.3 KB`. A URL is mentioned, never fetched. */
 export function describeMedia(part: MediaPart): string {
   const name = part.name ? ` “${part.name.slice(0, 100).toWellFormed()}”` : '';
   if (part.base64 === undefined)
@@ -40,7 +40,7 @@ export interface Picture {
   readonly height: number;
 }
 
-/** Type and size out of the header of a PNG, JPEG, GIF or WebP: a few bytes are decoded, wherever they stand. */
+/** Reads type and size from the header of a PNG, JPEG, GIF or WebP: only a few bytes are decoded, at any offset. */
 export function pictureIn(base64: string): Picture | undefined {
   const head = bytesAt(base64, 0, 32);
   const text = head.toString('latin1');
@@ -60,7 +60,7 @@ function webp(head: Buffer, chunk: string): Picture | undefined {
   return { mediaType, width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
 }
 
-/** Goes from segment to segment, at most 200, to the one that starts the frame. */
+/** Walks the segments, at most 200, to the one that starts the frame. */
 function jpeg(base64: string): Picture | undefined {
   for (let at = 2, segments = 0; segments < 200; segments++) {
     const head = bytesAt(base64, at, 9);

@@ -1,4 +1,4 @@
-/** What the built-in model says of itself and between its quotations. Each in several wordings: the first unless a seed or a further candidate asks for another. */
+/** The built-in model's own phrases, each in several wordings: the first is used unless a seed or a further candidate selects another. */
 export const phrases = {
   hello: [
     'Hello! I am Dragoman’s built-in model. I work without any provider or key: I repeat what you ask me to, find answers in what you gave me, call tools and fill JSON schemas.',
@@ -34,7 +34,7 @@ export function phrase(of: keyof typeof phrases, variant: number): string {
   return wordings[variant % wordings.length]!;
 }
 
-/** True for what the model said of itself: it is no source. */
+/** Whether a text is one of the model's own phrases, which are no source for answers. */
 export function isOwn(text: string): boolean {
   return text.includes('built-in model') || text.includes('OPENAI_API_KEY');
 }

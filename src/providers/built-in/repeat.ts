@@ -1,8 +1,8 @@
 /**
- * The words that a message asks to have repeated, or nothing.
+ * The words that a message asks to have repeated, if any.
  *
  * `Say exactly: X`, `Repeat: X`, `Repeat after me: X`, `Reply with the following text: X`, `Say "X"`, `Say X`, `Respond with exactly X`.
- * The order stands at the start of a sentence; what follows its colon is taken to the last character, without quotation marks around it.
+ * The instruction starts a sentence; the text after its colon is taken up to the last character, without enclosing quotation marks.
  */
 export function toRepeat(message: string): string | undefined {
   starts.lastIndex = 0;
@@ -16,7 +16,7 @@ export function toRepeat(message: string): string | undefined {
   return undefined;
 }
 
-/** What stands between two sentences. Every quantifier here is bounded, so that no text makes it slow. */
+/** The separator of two sentences. Every quantifier here is bounded, so that no text makes it slow. */
 const starts = /(?:[.!?;][ \t]{1,4}|\n[ \t]{0,8})(?=[\p{L}])/gu;
 
 const order =
@@ -27,10 +27,10 @@ const colon = /[ \t]{0,4}[:：]/y;
 const exact = /exactly|precisely|verbatim|literally|only|just|exact|following|this|these|same|word|text|sentence|phrase|string|message|after me|with/i;
 const plain =
   /(?: (?:exactly|precisely|verbatim|literally|only|just|back to me|back|after me|to me|(?:with )?the (?:exact |single )?(?:words?|phrase|text|sentence|number|letter)|with(?: exactly| only| just)?)){0,3}(?![\p{L}\p{N}_])/iuy;
-/** `Say something nice` asks for thoughts that are not there. */
+/** `Say something nice` is not a request to repeat. */
 const vague =
   /^(?:something|anything|nothing|more|what|whatever|how|why|who|where|when|whether|which|if|it(?!['’])|that|so|yes or no|a few|some|in|about|whatever|your|my name|no more)(?![\p{L}\p{N}_])/iu;
-/** `Say hi in three words`: the words wanted are `hi`. */
+/** `Say hi in three words`: only `hi` is repeated. */
 const howLong = / in (?:exactly |just |only )?(?:\w{1,9}|\d{1,4}) (?:words?|sentences?|lines?)[.!]?$/i;
 const formats = /^(?:json|yaml|xml|html|csv|markdown|code|text|details|examples|numbers?|bullet.*)[.!]?$/i;
 
@@ -54,8 +54,8 @@ function orderAt(message: string, start: number): string | undefined {
 
   const adverb = take(plain, message, after);
   const line = message.slice(after + adverb.length).split('\n', 1)[0]!;
-  const asked = /(?:can|could|would|will) you /i.test(found[0]);
-  const rest = (asked ? line.replace(/[?？]\s{0,4}$/, '') : line).replace(howLong, '').trim();
+  const isQuestion = /(?:can|could|would|will) you /i.test(found[0]);
+  const rest = (isQuestion ? line.replace(/[?？]\s{0,4}$/, '') : line).replace(howLong, '').trim();
   if (rest === '' || vague.test(rest)) return undefined;
   if (speaks && !/^[:,.!?)]/.test(rest)) return rest;
   if (!/^ with/i.test(adverb) && !/exactly|verbatim|only|just/i.test(adverb)) return undefined;
@@ -70,7 +70,7 @@ function take(pattern: RegExp, text: string, at: number): string {
 
 const pairs: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”', '„': '“', '‘': '’', '«': '»', '「': '」', '`': '`' };
 
-/** What stands in the quotation marks that a text opens with. */
+/** The quoted text at the start. */
 function quotation(text: string): string | undefined {
   if (text.startsWith('```'))
     return /^```[a-z]{0,20}\n/i.test(text) && text.indexOf('\n```', 3) > 0 ? text.slice(text.indexOf('\n') + 1, text.indexOf('\n```', 3)) : undefined;
@@ -79,7 +79,7 @@ function quotation(text: string): string | undefined {
   return end > 1 ? text.slice(1, end) : undefined;
 }
 
-/** Quotation marks go where they hold the whole text. */
+/** Removes quotation marks that enclose the whole text. */
 function unquoted(text: string): string | undefined {
   const words = quotation(text);
   if (words === undefined) return text || undefined;

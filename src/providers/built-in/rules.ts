@@ -1,6 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
-import { most, readAsked, type Asked } from './asked.ts';
+import { most, readPrompt, type Prompt } from './prompt.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
 import { findingsIn } from './findings.ts';
 import { describeMedia } from './media.ts';
@@ -12,44 +12,44 @@ import { Work } from './schema/work.ts';
 import type { Sentence } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
-/** What is going to be said, before it is cut, paced and counted. */
+/** The content of an answer, before it is truncated, paced and counted. */
 export interface Answer {
-  /** Why, in a sentence for each step. */
+  /** The reasoning, one sentence per step. */
   readonly thoughts: readonly string[];
   readonly text: string;
-  /** There would be more to say. */
+  /** Whether the answer is incomplete. */
   readonly cut?: boolean;
   readonly uses: readonly Use[];
 }
 
 /**
- * The rules in their order; the first that applies answers. README.md says them in words.
+ * The rules in order; the first that applies answers. README.md describes them.
  *
- * @param variant chooses among wordings of the same answer
- * @throws Fault `invalid` for a schema that nothing satisfies and a tool that is not there
+ * @param variant selects among wordings of the same answer
+ * @throws Fault `invalid` for a schema that no value satisfies and for an unknown tool
  */
 export function answer(call: GenerateCall): (variant: number) => Answer {
-  const asked = readAsked(call);
-  const demanded = demandedUses(call, asked.ending);
+  const prompt = readPrompt(call);
+  const demanded = demandedUses(call, prompt.ending);
   if (demanded.length > 0) return used(demanded, 'I have to call a tool');
   if (call.output.type !== 'text') {
-    const named = asked.results.length === 0 ? namedUses(call, asked.ending) : [];
+    const named = prompt.results.length === 0 ? namedUses(call, prompt.ending) : [];
     if (named.length > 0) return used(named, 'The message names a tool');
-    const json = written(call, asked);
+    const json = written(call, prompt);
     return () => ({ thoughts: ['The answer has to be JSON.', 'I take its values from the message where they stand there.'], text: json, uses: [] });
   }
-  if (asked.results.length > 0) return toldBy(asked);
-  const repeated = wordsToRepeat(asked);
+  if (prompt.results.length > 0) return toldBy(prompt);
+  const repeated = wordsToRepeat(prompt);
   if (repeated !== undefined)
     return () => ({
       thoughts: ['I am asked to repeat something.', 'I give it back as it is.'],
       text: repeated,
-      cut: asked.cut && asked.message.trimEnd().endsWith(repeated),
+      cut: prompt.cut && prompt.message.trimEnd().endsWith(repeated),
       uses: [],
     });
-  const named = namedUses(call, asked.ending);
+  const named = namedUses(call, prompt.ending);
   if (named.length > 0) return used(named, 'The message names a tool');
-  return spoken(asked);
+  return spoken(prompt);
 }
 
 function used(uses: readonly Use[], why: string): () => Answer {
@@ -57,15 +57,15 @@ function used(uses: readonly Use[], why: string): () => Answer {
   return () => ({ thoughts: [`${why}: ${names}.`, 'Its arguments come from the message where they stand there.'], text: '', uses });
 }
 
-function wordsToRepeat({ message, orders }: Asked): string | undefined {
+function wordsToRepeat({ message, orders }: Prompt): string | undefined {
   const repeated = toRepeat(message);
   if (repeated !== undefined) return repeated;
   const order = orders.findLast((one) => /^\s*(?:please |always |just |only )?(?:say|repeat|echo|reply|respond|answer)(?!\p{L})/iu.test(one.slice(0, 200)));
   return order === undefined ? undefined : toRepeat(order.replace(/^\s*always /i, ''));
 }
 
-/** What tools answered is the answer. */
-function toldBy({ results }: Asked): (variant: number) => Answer {
+/** Answers with the tool results. */
+function toldBy({ results }: Prompt): (variant: number) => Answer {
   return (variant) => {
     const lines = results.map((result) => {
       const text = result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : part.type === 'media' ? [describeMedia(part)] : [])).join('\n');
@@ -82,31 +82,31 @@ const aboutMe =
 const thanks = /^(?:thanks|thank you|thx|cheers|merci|danke|gracias|bye|goodbye|ok|okay)(?![\p{L}\p{N}])/iu;
 const statement = /^(?:my|i am|i'm|i’m|i have|i live|i like|i work|i was|remember|note|keep in mind|for your information|fyi)(?![\p{L}\p{N}])/iu;
 
-function spoken(asked: Asked): (variant: number) => Answer {
-  const { question, media } = asked;
-  if (media.length > 0) return said(() => seen(asked), 'There is something that is not text.', 'I can name its type and size.');
+function spoken(prompt: Prompt): (variant: number) => Answer {
+  const { question, media } = prompt;
+  if (media.length > 0) return reply(() => seen(prompt), 'There is something that is not text.', 'I can name its type and size.');
   const short = question.length <= 100 ? question : '';
-  if (aboutMe.test(short)) return said((variant) => phrase('self', variant), 'I am asked about myself.', 'I say what I am.');
+  if (aboutMe.test(short)) return reply((variant) => phrase('self', variant), 'I am asked about myself.', 'I say what I am.');
   const greets = greeting.test(short) && short.length <= 40;
-  const hello = said((variant) => phrase('hello', variant), 'This is a greeting.', 'I greet back and say what I am.');
+  const hello = reply((variant) => phrase('hello', variant), 'This is a greeting.', 'I greet back and say what I am.');
   if (greets && !/[?？]/.test(short)) return hello;
   if (statement.test(question) && !/[?？]/.test(question) && question.length <= 1000)
-    return said((variant) => phrase('noted', variant), 'I am told something.', 'I can find it again later.');
-  const sources = asked.sentences.filter((sentence) => sentence.by !== 'model' || !isOwn(sentence.text));
+    return reply((variant) => phrase('noted', variant), 'I am told something.', 'I can find it again later.');
+  const sources = prompt.sentences.filter((sentence) => sentence.by !== 'model' || !isOwn(sentence.text));
   const found = findAnswers(question, sources);
   if (found.length > 0)
-    return said((variant) => quoted(found, variant), 'I look for what was said about this.', 'I give the sentence that shares most with the question.');
+    return reply((variant) => quoted(found, variant), 'I look for what was said about this.', 'I give the sentence that shares most with the question.');
   if (greets) return hello;
-  if (thanks.test(short) && short.length <= 40) return said((variant) => phrase('thanks', variant), 'I am thanked.', 'I stay polite.');
-  const passages = asked.sentences.some((sentence) => sentence.passage !== undefined);
-  return said((variant) => phrase(passages ? 'noPassage' : 'cannot', variant), 'Nothing I was given speaks of this.', 'I say that I cannot.');
+  if (thanks.test(short) && short.length <= 40) return reply((variant) => phrase('thanks', variant), 'I am thanked.', 'I stay polite.');
+  const passages = prompt.sentences.some((sentence) => sentence.passage !== undefined);
+  return reply((variant) => phrase(passages ? 'noPassage' : 'cannot', variant), 'Nothing I was given speaks of this.', 'I say that I cannot.');
 }
 
-const said =
+const reply =
   (text: (variant: number) => string, ...thoughts: string[]) =>
   (variant: number): Answer => ({ thoughts, text: text(variant), uses: [] });
 
-function seen({ media }: Asked): string {
+function seen({ media }: Prompt): string {
   const list = media.slice(0, 20).map(describeMedia);
   const more = media.length > list.length ? `, and ${media.length - list.length} more` : '';
   return `I was given ${list.join('; ')}${more}. As Dragoman’s built-in model I see no further than that.`;
@@ -119,28 +119,28 @@ function quoted(found: readonly Sentence[], variant: number): string {
   return `${phrase(from, variant)}“${shortened(best.text)}”`;
 }
 
-/** JSON in the form that is asked for: what the message brings ready-made, else made from the schema, else an object of what the message names. */
-function written(call: GenerateCall, asked: Asked): string {
-  const ready = readyMade(asked);
+/** JSON in the requested form: taken from the message, else made from the schema, else an object of the keys that the message names. */
+function written(call: GenerateCall, prompt: Prompt): string {
+  const ready = readyMade(prompt);
   let inWords: string | undefined;
-  const words = () => (inWords ??= (asked.results.length > 0 ? toldBy(asked)(0) : spoken(asked)(0)).text);
-  const told = asked.results.flatMap((result) => result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))).join('\n');
-  const values = `${told.slice(0, most)}\n${asked.ending}`;
+  const words = () => (inWords ??= (prompt.results.length > 0 ? toldBy(prompt)(0) : spoken(prompt)(0)).text);
+  const results = prompt.results.flatMap((result) => result.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))).join('\n');
+  const values = `${results.slice(0, most)}\n${prompt.ending}`;
   const made = (schema: JsonObject, field: string) =>
-    JSON.stringify(schemaValue(schema, { findings: findingsIn(values, namesOf(schema)), asked: asked.ending.trim(), said: words }, field));
+    JSON.stringify(schemaValue(schema, { findings: findingsIn(values, namesOf(schema)), question: prompt.ending.trim(), prose: words }, field));
   if (call.output.type === 'schema') {
     const { schema } = call.output;
     const work = new Work(5000);
     return ready !== undefined && conforms(schema, schema, ready, work) && !work.isOver ? JSON.stringify(ready) : made(schema, 'output.schema');
   }
   if (isObject(ready)) return JSON.stringify(ready);
-  const keys = keysIn(asked.ending);
+  const keys = keysIn(prompt.ending);
   if (keys.length === 0) return JSON.stringify({ answer: words() });
   return made({ type: 'object', properties: Object.fromEntries(keys.map((key) => [key, {}])), required: keys }, 'output');
 }
 
-/** JSON that stands in the message, or that it asks to repeat. */
-function readyMade({ message }: Asked): Json | undefined {
+/** JSON in the message, or JSON that it asks to repeat. */
+function readyMade({ message }: Prompt): Json | undefined {
   const text = (toRepeat(message) ?? message).slice(0, 1 << 14);
   const [from, to] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))];
   for (const candidate of [text, text.slice(Math.max(0, from), to + 1)]) {
@@ -153,7 +153,7 @@ function readyMade({ message }: Asked): Json | undefined {
   return undefined;
 }
 
-/** The keys that a message wants: `with the keys "city" and "country"`, `fields: city, country`. */
+/** The requested keys of a message: `with the keys "city" and "country"`, `fields: city, country`. */
 function keysIn(message: string): string[] {
   const text = message.slice(-4000);
   const named = /(?:keys?|fields?|properties|property|members?|attributes?)(?: named| called)?[ :]{1,3}(?=["'`\p{L}_])/iu.exec(text);

@@ -2,22 +2,24 @@ import type { Role } from '#core/conversation';
 
 export interface Sentence {
   readonly text: string;
-  /** Who said it. */
+  /** The speaker. */
   readonly by: Role;
-  /** The number of the passage it stands in, where passages are numbered. */
+  /** The number of its passage, if passages are numbered. */
   readonly passage?: string;
-  /** Where it stands in the text. */
+  /** Its position in the text. */
   readonly from: number;
   readonly to: number;
 }
 
-/** How a numbered passage begins: `[1]`, `(1)`, `Passage 1:`, `<doc id="1">`. */
+/** The start of a numbered passage: `[1]`, `(1)`, `Passage 1:`, `<doc id="1">`. */
 const opening =
   /^[ \t]{0,8}(?:\[(\d{1,4})\]|\((\d{1,4})\)|(?:passage|document|doc|source|context|chunk|excerpt|snippet|reference|result)[ \t]{0,2}#?\[?(\d{1,4})\]?[ \t]{0,2}[:.)]|<(?:passage|document|doc|source|chunk|result)[ \t][^>\n]{0,40}?(?:id|index|n|number)="?(\d{1,4})"?[^>\n]{0,80}>)/i;
 const closing = /^[ \t]{0,8}<\/[a-z]{1,20}>/i;
 const label = /^[ \t]{0,8}(?:context|text|passages?|documents?|sources?)[ \t]{0,2}:/i;
 
-/** A text in sentences, in order; a line break ends one. A last paragraph without a number of its own is in no passage: there the question stands. */
+/**
+ * Splits a text into sentences, in order; a line break ends one. A last paragraph without a number of its own belongs to no passage: it contains the question.
+ */
 export function sentencesOf(text: string, by: Role): Sentence[] {
   const sentences: Sentence[] = [];
   const lastParagraph = text.trimEnd().lastIndexOf('\n\n');
@@ -32,16 +34,16 @@ export function sentencesOf(text: string, by: Role): Sentence[] {
     const skipped = open?.[0].length ?? label.exec(line.slice(0, 40))?.[0].length ?? 0;
     for (const [start, stop] of ends(line, skipped)) {
       const raw = line.slice(start, stop);
-      const said = raw.trim().replace(/<\/[a-z]{1,20}>$/i, '');
+      const trimmed = raw.trim().replace(/<\/[a-z]{1,20}>$/i, '');
       const at = from + start + raw.length - raw.trimStart().length;
-      if (/[\p{L}\p{N}]/u.test(said)) sentences.push({ text: said, by, from: at, to: from + stop, ...(passage === undefined ? {} : { passage }) });
+      if (/[\p{L}\p{N}]/u.test(trimmed)) sentences.push({ text: trimmed, by, from: at, to: from + stop, ...(passage === undefined ? {} : { passage }) });
     }
     from = end + 1;
   }
   return sentences;
 }
 
-/** Where the sentences of a line lie. A point after one or two letters (`Dr.`, `J.`, `e.g.`) ends none. */
+/** The positions of the sentences in a line. A period after one or two letters (`Dr.`, `J.`, `e.g.`) ends none. */
 function* ends(line: string, from: number): Generator<[number, number]> {
   let start = from;
   for (const { index, 0: mark } of line.matchAll(/[.!?]["”')]?(?=\s)|[。！？]/g)) {
@@ -53,19 +55,19 @@ function* ends(line: string, from: number): Generator<[number, number]> {
   if (start < line.length) yield [start, line.length];
 }
 
-/** Lower-case words in their stem; scripts without spaces give each character. */
+/** The stems of the words in lower case; in scripts without spaces, each character. */
 export function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}]+/gu) ?? [];
   return words.map(stem);
 }
 
-/** Crude on purpose: lives, lived, living and live are one word. */
+/** Deliberately crude stemming: lives, lived, living and live are one word. */
 function stem(word: string): string {
   const cut = word.length > 4 ? word.replace(/(?:ing|ed|es|s)$/, '') : word.length > 3 && !word.endsWith('ss') ? word.replace(/s$/, '') : word;
   return cut.length > 3 ? cut.replace(/e$/, '') : cut;
 }
 
-/** Words that say nothing about the matter. */
+/** Stop words. */
 export const empty: ReadonlySet<string> = new Set(
   wordsOf(
     `a an the is are was were be been being am do does did done have has had i you he she it we they me him them my your his her its our their mine yours this that these those

@@ -8,7 +8,7 @@ import { callOf, contextOf } from './testing.ts';
 
 const tokens = await openTokens();
 
-/** A clock that stands still until it is asked to wait. */
+/** A clock whose time passes only while something waits for it. */
 function testClock(): Clock & { readonly waited: number[]; time: number } {
   const clock = {
     waited: [] as number[],
@@ -26,17 +26,17 @@ function testClock(): Clock & { readonly waited: number[]; time: number } {
 }
 
 const slow = (clock: Clock, tokensPerSecond: number) => builtIn({ clock, tokens: openTokens, tokensPerSecond }).target('built-in');
-const say = (said: string, over = {}) => callOf(`Say exactly: ${said}`, over);
+const say = (text: string, over = {}) => callOf(`Say exactly: ${text}`, over);
 
 describe('the pace', () => {
   test('each word takes its tokens’ time', async () => {
     const clock = testClock();
-    const heard: [number, string][] = [];
+    const timed: [number, string][] = [];
     for await (const event of eachOf(slow(clock, 10).generate(say('one two unbelievablyzq three'), contextOf())))
-      if (event.type === 'text') heard.push([clock.time - 5000, event.text]);
-    const counts = heard.map(([, text]) => tokens.count(text));
+      if (event.type === 'text') timed.push([clock.time - 5000, event.text]);
+    const counts = timed.map(([, text]) => tokens.count(text));
     let due = 0;
-    expect(heard).toEqual(heard.map(([, text], at) => [due, text, (due += counts[at]! * 100)].slice(0, 2)));
+    expect(timed).toEqual(timed.map(([, text], at) => [due, text, (due += counts[at]! * 100)].slice(0, 2)));
     expect(clock.waited.reduce((sum, wait) => sum + wait)).toBe(tokens.count('one two unbelievablyzq three') * 100);
   });
 
@@ -60,17 +60,17 @@ describe('an aborted call', () => {
   async function until(stop: (event: GenerateEvent, abort: () => void) => void, target = slow(testClock(), 10)) {
     const controller = new AbortController();
     const reason = new Error('the client left');
-    const heard: GenerateEvent[] = [];
+    const received: GenerateEvent[] = [];
     let thrown: unknown;
     try {
       for await (const event of eachOf(target.generate(say('one two three four'), contextOf({ signal: controller.signal })))) {
-        heard.push(event);
+        received.push(event);
         stop(event, () => controller.abort(reason));
       }
     } catch (error) {
       thrown = error;
     }
-    return { kinds: heard.map((event) => event.type), thrown, reason };
+    return { kinds: received.map((event) => event.type), thrown, reason };
   }
 
   test('says nothing more', async () => {
@@ -110,10 +110,10 @@ describe('an aborted call', () => {
 });
 
 test('a reader that leaves ends the answer', async () => {
-  const heard: string[] = [];
+  const kinds: string[] = [];
   for await (const event of eachOf(slow(testClock(), 10).generate(say('one two three'), contextOf()))) {
-    heard.push(event.type);
+    kinds.push(event.type);
     if (event.type === 'text') break;
   }
-  expect(heard).toEqual(['started', 'text']);
+  expect(kinds).toEqual(['started', 'text']);
 });

@@ -9,19 +9,19 @@ import type { Answer } from './rules.ts';
 export interface Manner {
   readonly tokens: Tokens;
   readonly clock: Clock;
-  /** Absent: as fast as they are taken. */
+  /** Absent: as fast as they are read. */
   readonly tokensPerSecond?: number;
   readonly signal: AbortSignal;
-  /** Tokens for each candidate, thoughts included. */
+  /** Maximum tokens per candidate, thoughts included. */
   readonly maxTokens?: number;
   readonly stop: readonly string[];
-  /** Of the conversation: the ids of tool calls differ from turn to turn. */
+  /** Of the conversation, so that the IDs of tool calls differ from turn to turn. */
   readonly turns: number;
-  /** Alternatives for each token; absent: no log probabilities. */
+  /** Alternatives per token; absent: no log probabilities. */
   readonly logprobs?: number;
 }
 
-/** What was said, in tokens. */
+/** The generated tokens. */
 export interface Spoken {
   output: number;
   thought: number;
@@ -31,7 +31,7 @@ export interface Spoken {
 const longest = 1 << 15;
 
 /**
- * Says all candidates at once, a word of each in turn, and keeps the pace of `tokensPerSecond` for each. Counts into `spoken`.
+ * Emits all candidates concurrently, a word of each in turn, at `tokensPerSecond` for each. Counts into `spoken`.
  *
  * @throws the signal's reason, as soon as it is aborted
  */
@@ -65,7 +65,7 @@ export async function* speak(answers: readonly Answer[], manner: Manner, spoken:
   }
 }
 
-/** Candidates often say the same. */
+/** Candidates often have the same text. */
 function remembered(split: (text: string) => readonly string[]): (text: string) => readonly string[] {
   const known = new Map<string, readonly string[]>();
   return (text) => {
@@ -98,15 +98,15 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
   if (left < 1) return void (yield finished('length'));
 
   const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
-  const said = split(text);
+  const pieces = split(text);
   let from = 0;
-  for (const { text: word, count } of grouped(said.slice(0, left))) {
+  for (const { text: word, count } of grouped(pieces.slice(0, left))) {
     spend(count);
-    const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(said.slice(from, from + count), from, logprobs) };
+    const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(pieces.slice(from, from + count), from, logprobs) };
     from += count;
     yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
   }
-  if (from < said.length) return void (yield finished('length'));
+  if (from < pieces.length) return void (yield finished('length'));
   if (stopped) return void (yield finished('stop'));
   if (answer.cut || answer.text.length > longest) return void (yield finished('length'));
 
@@ -127,7 +127,10 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
   return void (yield finished(answer.uses.length > 0 ? 'tool' : 'stop'));
 }
 
-/** Tokens as words: a word begins where a token begins with white space, and has four tokens at most. What is no whole character yet waits. */
+/**
+ * Groups tokens to words: a word starts at a token that starts with white space, and has at most four tokens. Incomplete characters are held until they are
+ * whole.
+ */
 function* grouped(tokens: readonly string[]): Generator<{ text: string; count: number }> {
   let text = '';
   let count = 0;
@@ -145,6 +148,6 @@ function* grouped(tokens: readonly string[]): Generator<{ text: string; count: n
 
 /** The text before the first stop sequence in it. */
 function untilStop(text: string, stop: readonly string[]): { text: string; stopped: boolean } {
-  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((endpoint) => endpoint >= 0);
+  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((index) => index >= 0);
   return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true };
 }

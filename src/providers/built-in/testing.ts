@@ -17,9 +17,9 @@ export function turn(role: Role, ...parts: (string | Part)[]): Turn {
   return { role, parts: parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)) };
 }
 
-/** A message, or a whole conversation. */
-export function callOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
-  const turns = typeof said === 'string' ? [turn('user', said)] : said;
+/** A single message, or a whole conversation. */
+export function callOf(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): GenerateCall {
+  const turns = typeof input === 'string' ? [turn('user', input)] : input;
   return { model: 'built-in', turns, tools: [], output: { type: 'text' }, sampling: {}, stream: true, extra: {}, ...over };
 }
 
@@ -45,18 +45,18 @@ export async function eventsOf(call: GenerateCall, context = contextOf()): Promi
   return (await Array.fromAsync(target.generate(call, context))).flat();
 }
 
-export async function ask(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
-  return fold(await eventsOf(callOf(said, over)));
+export async function ask(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<GenerateResult> {
+  return fold(await eventsOf(callOf(input, over)));
 }
 
 /** The text of the first candidate. */
-export async function textOf(said: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<string> {
-  return (await ask(said, over)).candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+export async function textOf(input: string | readonly Turn[], over: Partial<GenerateCall> = {}): Promise<string> {
+  return (await ask(input, over)).candidates[0]!.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** The tools that the first candidate calls, with their arguments. */
-export async function usesOf(said: string | readonly Turn[], over: Partial<GenerateCall>): Promise<[string, unknown][]> {
-  const { parts } = (await ask(said, over)).candidates[0]!;
+export async function usesOf(input: string | readonly Turn[], over: Partial<GenerateCall>): Promise<[string, unknown][]> {
+  const { parts } = (await ask(input, over)).candidates[0]!;
   return parts.flatMap((part): [string, unknown][] => (part.type === 'tool-call' ? [[part.name, part.custom ? part.json : JSON.parse(part.json)]] : []));
 }
 
@@ -64,7 +64,7 @@ export function tool(name: string, properties: JsonObject = {}, required = Objec
   return { type: 'function', name, parameters: { type: 'object', properties, required, additionalProperties: false } };
 }
 
-/** Made-up words, so that no answer can be there by accident. */
+/** Made-up words, which cannot be in an answer by accident. */
 export const word = fc
   .array(fc.constantFrom('ba', 'ko', 'zu', 'mi', 're', 'lo', 'ta', 'fe', 'gu', 'ni', 'vo', 'pa', 'xe', 'qua', 'dri'), { minLength: 3, maxLength: 4 })
   .map((syllables) => syllables.join(''));
@@ -72,7 +72,7 @@ export const words = fc.uniqueArray(word, { minLength: 1, maxLength: 6 }).map((a
 export const distinct = (count: number) => fc.uniqueArray(word, { minLength: count, maxLength: count });
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Holds for words drawn by chance. */
+/** Runs a property for random words. */
 export async function holds<Value>(values: fc.Arbitrary<Value>, check: (value: Value) => unknown, numRuns = 40): Promise<void> {
   await fc.assert(
     fc.asyncProperty(values, async (value) => {

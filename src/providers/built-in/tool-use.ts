@@ -16,14 +16,14 @@ export interface Use {
 
 type Usable = FunctionTool | CustomTool;
 
-/** So many tools are looked for in a message, and so many called at once. */
+/** Most tools that are searched for in a message, and most that are called at once. */
 const mostTools = 10_000;
 const mostUses = 32;
 
 /**
- * The tools that a call has to use: the one it names, or at least one where some must.
+ * The tools that a call must use: the named one, or at least one if the call requires that.
  *
- * @throws Fault `invalid` where the tool is not there
+ * @throws Fault `invalid` for an unknown tool
  */
 export function demandedUses(call: GenerateCall, message: string): Use[] {
   const choice = call.toolChoice;
@@ -40,7 +40,7 @@ export function demandedUses(call: GenerateCall, message: string): Use[] {
   return named.length > 0 ? named : [use(usable[0]!, message, call, new Work(stepsOfAnswer))];
 }
 
-/** The tools that a message names, in the order in which it does. */
+/** The tools named in a message, in the order of their mention. */
 export function namedUses(call: GenerateCall, message: string): Use[] {
   if (call.toolChoice?.type === 'none') return [];
   const tools = usableTools(call).slice(0, mostTools);
@@ -68,14 +68,14 @@ interface Mention {
   readonly to: number;
 }
 
-/** What a tool gets: `get_weather` is about the weather, and a message about the weather names it where none is named in full. */
+/** The subject of a tool: that of `get_weather` is the weather, and a message about the weather names it if no tool is named in full. */
 function subjectOf(tool: Usable): string {
   const name = flattened(tool.name.slice(0, 200));
   const subject = name.replace(/^(?:get|fetch|find|show|check|query|look ?up|retrieve)(?: (?:current|the))? /, '');
   return subject === name ? '' : subject;
 }
 
-/** A tool is named by its name in one word (`get_weather`, `getWeather`) or in several (`get weather`). A longer name hides the shorter one inside it. */
+/** A tool's name counts in one word (`get_weather`, `getWeather`) or in several (`get weather`). A longer name hides a shorter one within it. */
 function mentioned(tools: readonly Usable[], message: string, nameOf: (tool: Usable) => string): Mention[] {
   const byName = new Map<string, Usable>();
   let longest = 1;
@@ -110,12 +110,15 @@ function use(tool: Usable, message: string, call: GenerateCall, work: Work): Use
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
     name: tool.name,
-    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), asked: message, said: () => message }, field, work)),
+    json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), question: message, prose: () => message }, field, work)),
     custom: false,
   };
 }
 
-/** What a message wants a tool to be given: what it asks to repeat, else what stands behind the tool's name and a colon or in quotation marks, else the message. */
+/**
+ * The input that a message gives for a tool: the text it asks to repeat, else the text after the tool's name and a colon or in quotation marks, else the
+ * message.
+ */
 function freeText(name: string, message: string): string {
   const repeated = toRepeat(message);
   if (repeated !== undefined) return repeated;

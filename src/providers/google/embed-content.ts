@@ -9,9 +9,9 @@ import type { OperationEndpoint } from '../shared/operation.ts';
 import { whole } from '../shared/post.ts';
 import { parsed } from '../shared/read-answer.ts';
 
-/** Embeddings on the content generation wire. */
+/** Embeddings in the content generation API. */
 interface EmbedEndpoint extends OperationEndpoint {
-  /** By which operation vectors are asked for, and how many texts and bytes of them go into one request of it. */
+  /** The operation, and the maximum number of texts and bytes per request of it. */
   readonly embedding: EmbedOperation;
 }
 
@@ -22,7 +22,7 @@ export interface EmbedOperation {
   decode(body: unknown, count: number): Vectors;
 }
 
-/** Of the Gemini API. Its batches have at most 100 texts. */
+/** The Gemini API, whose batches have at most 100 texts. */
 export const batchEmbed: EmbedOperation = {
   name: 'batchEmbedContents',
   most: { texts: 100, bytes: 750_000 },
@@ -30,7 +30,7 @@ export const batchEmbed: EmbedOperation = {
   decode: decodeBatchEmbedResult,
 };
 
-/** Of the platform: at most 250 texts and 20,000 tokens, and a model of the Gemini family takes one text at a time. */
+/** The cloud platform: at most 250 texts and 20,000 tokens per request, and one text for a model of the Gemini family. */
 export const predict = (model: string): EmbedOperation => ({
   name: 'predict',
   most: { texts: /(^|\/)gemini-/.test(model) ? 1 : 250, bytes: 60_000 },
@@ -38,15 +38,15 @@ export const predict = (model: string): EmbedOperation => ({
   decode: decodePredictResult,
 });
 
-/** Requests that are under way for one call. */
+/** Concurrent requests per call. */
 const atATime = 4;
 
-/** The vectors of texts, asked for in as many requests as it takes. @throws Fault of the first that failed */
+/** The vectors of texts, in as many requests as needed. @throws Fault of the first failed request */
 export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const ignored = call.user === undefined ? [] : ['user: this API has no such field'];
   if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
   const batches = inBatches(textsOf(call), endpoint.embedding.most);
-  const answers = await inParallel(batches, (batch) => asked(endpoint, call, batch, context));
+  const answers = await inParallel(batches, (batch) => embedBatch(endpoint, call, batch, context));
   const counts = answers.map(({ tokens }) => tokens);
   const isCounted = counts.every((tokens) => tokens !== undefined);
   return {
@@ -57,7 +57,7 @@ export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, con
   };
 }
 
-/** Some at a time, in order. After one has failed no other is begun, and those under way are waited for. */
+/** Runs several jobs at a time, in order. After a failure no further job starts, and those in progress are awaited. */
 async function inParallel<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<readonly Result[]> {
   const results: Result[] = [];
   const failures: unknown[] = [];
@@ -83,7 +83,7 @@ function textsOf({ inputs }: EmbedCall): readonly string[] {
   });
 }
 
-/** Texts that go into one request, and where in the call the first of them stands. */
+/** The texts of one request, and the index of the first of them in the call. */
 interface Batch {
   readonly from: number;
   readonly texts: readonly string[];
@@ -106,7 +106,7 @@ function inBatches(texts: readonly string[], most: EmbedOperation['most']): read
   return batches;
 }
 
-async function asked(endpoint: EmbedEndpoint, call: EmbedCall, { from, texts }: Batch, context: TargetContext): Promise<Vectors> {
+async function embedBatch(endpoint: EmbedEndpoint, call: EmbedCall, { from, texts }: Batch, context: TargetContext): Promise<Vectors> {
   const { embedding, model } = endpoint;
   const body = JSON.stringify(embedding.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
   const { response } = await attempt(endpoint, { operation: embedding.name, body, ignored: [] }, context);

@@ -12,7 +12,7 @@ import { contentTarget, inPath } from './target.ts';
 import { quirksAt } from './models.ts';
 import { vendorOf } from '../vendors.ts';
 
-/** The Gemini API, and anything that speaks as it does: with keys, without regions. */
+/** The Gemini API and compatible servers: with keys, without regions. */
 const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
@@ -28,8 +28,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     embedding: batchEmbed,
   };
-  const asked = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => signedWith(key) }));
+  const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));
   const provider = oneTarget(probes, (model) => {
     const word = inPath(model.replace(/^models\//, ''));
     return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
@@ -37,10 +37,10 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
   return { ...provider, needsContent: (part) => !isKnownThere(part, url) };
 };
 
-/** Of all addresses the interface takes those of its own files, and those of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
+/** The API accepts URLs only of its own files and of videos. https://ai.google.dev/gemini-api/docs/video-understanding */
 function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
-  const asked = URL.parse(url);
-  return asked !== null && (asked.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(asked.hostname));
+  const parsedUrl = URL.parse(url);
+  return parsedUrl !== null && (parsedUrl.origin === origin || /^(?:www\.youtube\.com|youtube\.com|youtu\.be)$/.test(parsedUrl.hostname));
 }
 
 const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';

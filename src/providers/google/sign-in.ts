@@ -6,11 +6,11 @@ import type { Credential } from '../shared/credentials.ts';
 import type { CredentialSettings } from '../shared/provider.ts';
 import { fileToken, metadataToken, wellKnownFile, type Token } from './tokens.ts';
 
-/** A token is renewed so many seconds before it ends, while the old one is still used; one that has fewer left than the second number is waited for. */
+/** Seconds before its expiry at which a token is renewed while the old one is still used, and below which callers wait for the new one. */
 const renewSeconds = 300;
 const leastSeconds = 30;
 
-/** The way to sign in that the settings name: a key, a token, the file of an account, or whatever the machine itself has. */
+/** The credential of the settings: a key, a token, the file of an account, or the machine's own identity. */
 export function signIn(settings: CredentialSettings = {}, upstreams: Upstreams, clock: Clock): Credential {
   const { apiKey, accessToken, serviceAccountFile: file } = settings;
   if (apiKey !== undefined) return { headers: () => ({ 'x-goog-api-key': apiKey }), refused: () => {} };
@@ -23,9 +23,9 @@ export function signIn(settings: CredentialSettings = {}, upstreams: Upstreams, 
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** One renewal for all who wait, and none of them can break it off for the others. */
+/** One renewal is shared by all callers that wait, and none of them can cancel it for the others. */
 export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
-  let kept: { readonly token: Token; readonly at: number } | undefined;
+  let current: { readonly token: Token; readonly at: number } | undefined;
   let renewing: Promise<Token> | undefined;
 
   const renew = (): Promise<Token> => (renewing ??= renewal());
@@ -34,7 +34,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
     const cancel = clock.after(longestMilliseconds, () => controller.abort(new Fault('upstream-failed', notRenewed)));
     return fetchToken(controller.signal)
       .then((token) => {
-        kept = { token, at: clock.monotonic() };
+        current = { token, at: clock.monotonic() };
         return token;
       })
       .catch((error: unknown) => {
@@ -48,18 +48,18 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
 
   return {
     async headers(signal) {
-      if (kept) {
-        const { token, at } = kept;
+      if (current) {
+        const { token, at } = current;
         const left = token.seconds - (clock.monotonic() - at) / 1000;
         if (left > leastSeconds) {
-          if (left < Math.min(renewSeconds, token.seconds / 4)) renew().catch(() => {}); // whoever needs it then is told
+          if (left < Math.min(renewSeconds, token.seconds / 4)) renew().catch(() => {}); // a failure is reported to the next caller that needs the token
           return bearer(token.value);
         }
       }
       return bearer((await orAborted(renew(), signal)).value);
     },
     refused() {
-      kept = undefined; // it may have been withdrawn
+      current = undefined; // it may have been revoked
     },
   };
 }

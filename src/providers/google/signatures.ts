@@ -2,31 +2,31 @@ import type { gemini } from '#dialects/gemini/index';
 import type { Events } from '#core/event';
 
 /**
- * The signatures that came with function calls, by the ids of the calls: models that think refuse a call that comes back without its own, and clients of
- * other interfaces have no place to keep it. As many as fit are kept, the newest.
+ * The signatures of function calls, by call ID. Thinking models reject a call that comes back without its signature, and clients of other interfaces have no
+ * field for it. The newest signatures are stored, as many as fit.
  */
 export interface Signatures {
   note(events: Events): void;
   of(id: string): string | undefined;
 }
 
-/** Bytes that ids and signatures may take, two a character, and what an entry takes besides. */
+/** Maximum bytes of IDs and signatures, at two per character, and the overhead per entry. */
 const room = 16_777_216;
 const entryBytes = 200;
 const sizeOf = (id: string, signature: string) => 2 * (id.length + signature.length) + entryBytes;
 
 export function openSignatures(dialect: string): Signatures {
-  const kept = new Map<string, string>();
+  const stored = new Map<string, string>();
   let size = 0;
   const keep = (id: string, signature: string) => {
-    const before = kept.get(id);
+    const before = stored.get(id);
     size += sizeOf(id, signature) - (before === undefined ? 0 : sizeOf(id, before));
-    kept.set(id, signature);
+    stored.set(id, signature);
     if (size <= room) return;
-    // A tenth at a time: a map walks over what was deleted from its front each time that it is walked.
-    for (const [other, old] of kept) {
+    // Evicts a tenth at a time, since iterating over a Map passes over the deleted entries at its front each time.
+    for (const [other, old] of stored) {
       if (size <= room * 0.9) break;
-      kept.delete(other);
+      stored.delete(other);
       size -= sizeOf(other, old);
     }
   };
@@ -37,11 +37,11 @@ export function openSignatures(dialect: string): Signatures {
         if (event.type === 'tool-call' && typeof signature === 'string' && sizeOf(event.id, signature) <= room / 8) keep(event.id, signature);
       }
     },
-    of: (id) => kept.get(id),
+    of: (id) => stored.get(id),
   };
 }
 
-/** A dialect that gives each function call back with the signature that came with it. */
+/** A dialect that sends each function call back with its signature. */
 export function withSignatures(dialect: typeof gemini, signatures: Signatures): typeof gemini {
   const noted = (events: Events): Events => {
     signatures.note(events);

@@ -11,11 +11,11 @@ import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { embedContent, type EmbedOperation } from './embed-content.ts';
 
-/** What a target is made of: one model of a provider of the content generation wire, at one address. */
+/** The configuration of a target: one model of a provider of the content generation API, at one address. */
 export interface ContentTargetDeps {
   readonly dialect: typeof gemini;
   readonly url: URL;
-  /** The path of the model, to which the operation is added; absent for a name that can have none. */
+  /** The path of the model, to which the operation is appended; absent for an invalid name. */
   readonly path: string | undefined;
   readonly model: string;
   readonly credentials: Credentials;
@@ -52,5 +52,5 @@ export function contentTarget(
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** A part of an address. @returns undefined for what cannot be one: nothing in it can lead elsewhere */
+/** One path segment of a URL. @returns undefined for a name that cannot be one: it must not change the rest of the URL */
 export const inPath = (word: string): string | undefined => (segment.test(word) ? encodeURIComponent(word) : undefined);

@@ -8,10 +8,10 @@ import { parseJson } from '#kit/json/scan';
 import type { Upstreams } from '#kit/upstream/pool';
 import { isObject, textOf } from '#core/json';
 
-/** Access tokens of Google's platform, from where accounts are kept. https://google.aip.dev/auth */
+/** Access tokens of Google's cloud platform, from the places where credentials are stored. https://google.aip.dev/auth */
 export interface Token {
   readonly value: string;
-  /** How long it is good. */
+  /** Seconds until it expires. */
   readonly seconds: number;
 }
 
@@ -25,7 +25,10 @@ const scope = 'https://www.googleapis.com/auth/cloud-platform';
 const tokenAddress = 'https://oauth2.googleapis.com/token';
 const assertionSeconds = 3600;
 
-/** A token for the account of a key file: of a service account, or of a user as `gcloud auth application-default login` leaves it. Read anew each time, since keys are changed. */
+/**
+ * A token for the account of a key file: a service account, or a user as stored by `gcloud auth application-default login`. The file is read each time, since
+ * keys are rotated.
+ */
 export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
   const account: unknown = parseJson(await readFile(file));
   if (!isObject(account)) throw new Error('The key file of the account is not a JSON object.');
@@ -60,8 +63,8 @@ const seconds = (clock: Clock) => Math.floor(clock.now() / 1000);
 
 /** https://www.rfc-editor.org/rfc/rfc7519 */
 function signed(header: object, claims: object, key: string): string {
-  const said = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-  return `${said}.${createSign('RSA-SHA256').update(said).sign(key, 'base64url')}`;
+  const content = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${content}.${createSign('RSA-SHA256').update(content).sign(key, 'base64url')}`;
 }
 
 async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: TokenDeps): Promise<Token> {
@@ -86,20 +89,20 @@ const mostBytes = 65_536;
 
 function tokenIn(status: number, bytes: Uint8Array): Token {
   if (status !== 200) throw new Error(`The token endpoint answered ${status}.`);
-  const said: unknown = parseJson(bytes);
-  const value = isObject(said) ? textOf(said['access_token']) : '';
+  const reply: unknown = parseJson(bytes);
+  const value = isObject(reply) ? textOf(reply['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
-  const told = isObject(said) ? said['expires_in'] : undefined;
-  return { value, seconds: typeof told === 'number' && told > 0 ? told : 300 };
+  const lifetime = isObject(reply) ? reply['expires_in'] : undefined;
+  return { value, seconds: typeof lifetime === 'number' && lifetime > 0 ? lifetime : 300 };
 }
 
-/** Where `gcloud` leaves the credentials of a developer's machine. */
+/** The file in which `gcloud` stores the credentials of a developer. */
 export function wellKnownFile(): string | undefined {
   const file = join(homedir(), '.config', 'gcloud', 'application_default_credentials.json');
   return existsSync(file) ? file : undefined;
 }
 
-/** On the platform's own machines the machine is asked. Never through a proxy: the address is one of the machine itself. */
+/** A token from the metadata server of the platform's own machines. Never through a proxy, since that server is local to the machine. */
 export async function metadataToken(signal: AbortSignal): Promise<Token> {
   const answer = await fetch('http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token', {
     headers: { 'metadata-flavor': 'Google' },

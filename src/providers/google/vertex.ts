@@ -11,7 +11,7 @@ import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 import { quirksAt } from './models.ts';
 
-/** Google's cloud platform for models: each region is a target of its own, and its address a connection pool of its own. */
+/** Google's cloud platform for models: each region is a target of its own, with its own address and connection pool. */
 const make: ProviderFactory = (name, settings, upstreams, clock) => {
   const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
@@ -44,7 +44,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
     probes(model) {
       const inside = model === undefined ? undefined : modelPath(model, publisher);
       if (inside === undefined) return [];
-      // counting tokens costs nothing and takes the same rights as generating
+      // counting tokens is free and requires the same permissions as generating
       const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] });
       return locations.map(({ region, url, base }) =>
         probe({
@@ -70,7 +70,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
   };
 };
 
-/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; the models of another publisher need a provider of their own. */
+/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; models of other publishers need a provider of their own. */
 function modelPath(model: string, publisher: string): string | undefined {
   const match = /^(?:publishers\/([^/]+)\/models\/|([^/]+)\/)?([^/]+)$/.exec(model);
   if (!match) return undefined;
@@ -80,7 +80,7 @@ function modelPath(model: string, publisher: string): string | undefined {
   return publisherWord === undefined || modelWord === undefined ? undefined : `publishers/${publisherWord}/models/${modelWord}`;
 }
 
-/** Ids of projects of a domain have a colon: `example.com:shop`. */
+/** IDs of domain-scoped projects have a colon: `example.com:shop`. */
 const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_-]{0,127}$/i.test(project) ? encodeURIComponent(project) : undefined);
 
 export const vertex: ProviderModule = {

@@ -2,21 +2,21 @@ import { trimEnd } from '#kit/text/trim-end';
 import { Fault } from '#core/fault';
 import type { Address } from '../shared/attempt.ts';
 
-/** The base of all addresses of a provider of OpenAI's wires. */
+/** The base address of a provider of OpenAI's APIs. */
 export interface OpenAIBase {
   /** `https://api.openai.com/v1`, or the address of an Azure resource. */
   readonly url: URL;
-  /** The model is a deployment in the path. */
+  /** The model is a deployment, named in the path. */
   readonly isAzure: boolean;
-  /** Of Azure alone. */
+  /** Azure only. */
   readonly apiVersion: string;
 }
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * The address of an operation of this model, such as `chat/completions`. Nothing in the model's name can change the host or the path: only Azure has it in the
- * address, as one plain segment.
+ * The address of an operation of this model, such as `chat/completions`. A model name cannot change the host or the path: only Azure has it in the address, as
+ * one plain path segment.
  *
  * @throws Fault `not-found` for a name that cannot be a deployment
  */

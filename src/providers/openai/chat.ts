@@ -24,7 +24,7 @@ import { sendRaw } from './send-raw.ts';
 import { quirksAt } from './chat-models.ts';
 import { vendorOf } from '../vendors.ts';
 
-/** Anything that speaks OpenAI's chat wire: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
+/** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
@@ -35,8 +35,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
-  const asked = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
@@ -55,7 +55,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       sendRaw: (call, context) => sendRaw(operations, clock, call, context),
     });
   });
-  // The wire has addresses for images alone.
+  // The API accepts URLs only for images.
   return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
@@ -84,7 +84,7 @@ export const azureChat: ProviderModule = {
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
 
-/** As all providers generate, but for clients of the same wire, whose answers are passed through. */
+/** Generates like all providers, but passes answers through to clients of the same API. */
 async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const { response, request } = await attempt(endpoint, call, context);
   const { model, clock } = endpoint;
@@ -105,7 +105,7 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
   }
 }
 
-/** The bytes up to the end of the first line, and what came with them. */
+/** The bytes up to the end of the first line, with the rest of the same chunk. */
 async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
   let bytes: Uint8Array | undefined;
   try {

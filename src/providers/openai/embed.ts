@@ -8,7 +8,7 @@ import { upstreamFault, whole } from '../shared/post.ts';
 import { attempt, notHonoured } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 
-/** Vectors; where the client speaks this dialect its own bytes go up, with the model's name put in, and the answer's come down. @throws Fault */
+/** Embeddings. If the client speaks this dialect, its bytes are forwarded with the model name replaced, and those of the answer unparsed. @throws Fault */
 export async function embed(endpoint: OperationEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const { model } = endpoint;
   const [ignored] = purposesIgnored(call);
@@ -29,7 +29,7 @@ export async function embed(endpoint: OperationEndpoint, call: EmbedCall, contex
   }
 }
 
-/** Enough bytes to see what it is. */
+/** Enough bytes to recognize the form of the answer. */
 async function beginning(response: UpstreamResponse): Promise<Uint8Array> {
   let first: Uint8Array = new Uint8Array(0);
   try {
@@ -44,7 +44,7 @@ async function beginning(response: UpstreamResponse): Promise<Uint8Array> {
   }
 }
 
-/** Each piece is handed on as it comes, but for the end of the answer: one that is cut or wrong must not look complete. */
+/** Forwards each chunk on arrival, except the end of the answer: a truncated or malformed answer must not look complete. */
 function passing(response: UpstreamResponse, first: Uint8Array): Passing {
   return {
     async pass(sink) {

@@ -1,6 +1,6 @@
 import type { RequestHeaders } from '../shared/credentials.ts';
 
-/** The headers of every request to a provider of OpenAI's wires. On Azure the key has a header of its own. @param configured those of the settings */
+/** The headers of every request to a provider of OpenAI's APIs. Azure has a header of its own for the key. @param configured those of the settings */
 export const headersOf =
   (kind: string | undefined, configured: RequestHeaders) =>
   (key: string | undefined): RequestHeaders => ({

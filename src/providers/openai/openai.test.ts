@@ -57,7 +57,7 @@ const context = (firstByte = 5): TargetContext => ({
 
 const callOf = (more: object): GenerateCall => decodeRequest({ ...request, ...more }).call;
 
-/** The same call with its lane, and what went through it. */
+/** The same call with a passthrough, and what it forwarded. */
 function laneCall(more: object): { readonly call: GenerateCall; readonly text: () => string } {
   const bytes = Buffer.from(JSON.stringify({ ...request, ...more }));
   const { call, usageWanted } = decodeRequest(JSON.parse(bytes.toString()));
@@ -149,7 +149,7 @@ test('what passes as it came is told of every two seconds while it goes on, and 
   expect(told.reduce((sum, tokens) => sum + tokens)).toBeLessThan(100);
 });
 
-/** A stream that says nothing but comments, until nobody listens. */
+/** A stream of nothing but comments, until the client leaves. */
 const pinging: Behaviour = altered('pinging', ok(), (answer, { sleep }) => ({
   ...answer,
   framing: 'chunked',
@@ -181,7 +181,7 @@ test('what the provider sent stands in no cause', async () => {
   expect(fault.details.cause).toBeUndefined();
 });
 
-/** Refuses every request that has one of these fields, in the words given. */
+/** Rejects every request with one of these fields, with the given message. */
 const refusing = (fields: readonly string[], answer: (field: string) => object): Behaviour => {
   const good = ok();
   return always({

@@ -9,7 +9,7 @@ import type { Passthrough } from '#core/passthrough';
 import { upstreamFault, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
 
-/** A whole answer whose bytes the client gets as they came; looked at once, for its usage and its end. */
+/** Forwards a whole answer unparsed; reads only its usage and its end. */
 export function passWhole(bytes: Uint8Array, body: unknown, model: string, passthrough: Passthrough): Events {
   const events = decodeResult(body, model);
   passthrough.write(bytes);
@@ -23,7 +23,7 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, passt
 const isUsage = (event: GenerateEvent) => event.type === 'usage';
 
 /**
- * A stream whose frames go straight from one connection to the other, once it has begun to speak and the head is out.
+ * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
  *
  * @param first its first bytes; lines end in LF
  */
@@ -61,14 +61,14 @@ export async function* passStream(
   yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }
 
-/** What is known of an answer that did not come to its end. */
+/** The known usage of an incomplete answer. */
 function unfinished(frames: PassingFrames, decoder: Decoder): Events {
   const usage = decoder.counted();
   const passed: GenerateEvent = { type: 'passed', tokens: frames.untold(), ...(frames.thinks ? { thoughts: true } : {}) };
   return usage ? [passed, { type: 'usage', usage: { ...usage, source: 'partial' } }] : [passed];
 }
 
-/** @returns false when the client has enough to read for now */
+/** @returns false while the client reads slowly */
 function handOn(pieces: readonly Uint8Array[], passthrough: Passthrough): boolean {
   let ready = true;
   for (const bytes of pieces) ready = passthrough.write(bytes) && ready;

@@ -7,11 +7,11 @@ import type { ProviderRequest } from '../shared/attempt.ts';
 import { written } from '../shared/write-request.ts';
 
 export interface ChatRequest extends ProviderRequest {
-  /** Present where the client's own bytes are passed through. */
+  /** Present where the client's own bytes are forwarded. */
   readonly passthrough?: Passthrough;
 }
 
-/** The bytes for the provider: the client's own with the model's name put in where they may be passed through, else ours. */
+/** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): ChatRequest {
   const { passthrough } = call;
   if (passthrough?.dialect === 'openai-chat' && !quirks) {

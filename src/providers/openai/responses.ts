@@ -11,7 +11,7 @@ import { azure, openaiUrl } from './kinds.ts';
 import { quirksAt } from './responses-models.ts';
 import { vendorOf } from '../vendors.ts';
 
-/** Anything that speaks OpenAI's responses wire. Nothing is stored there: each request brings the whole conversation. */
+/** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
@@ -28,8 +28,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     address: () => address,
   };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
-  const asked = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
-  const probes = () => probesByKey(apiKeys, (key) => ({ ...asked, headers: () => headersFor(key) }));
+  const probeRequest = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
+  const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint = generateEndpoint(responses, { ...shared, model });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });

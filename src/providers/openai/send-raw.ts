@@ -11,11 +11,11 @@ import { passing } from '../shared/passing.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 
-/** Bytes at the end of an answer that are searched for its usage, and bytes of a token where it reports none. */
+/** Bytes at the end of an answer that are searched for its usage, and bytes per token if it reports none. */
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
-/** Sends a request as it came, with the model's name put in, and forwards the answer as it comes. @throws Fault */
+/** Forwards a request with the model name replaced, and its answer unparsed. @throws Fault */
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
@@ -62,7 +62,7 @@ async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Ui
   return { body: await written.bytes(), contentType: written.headers.get('content-type')! };
 }
 
-/** The last usage that an answer reports, whole or as events. */
+/** The last usage in an answer, whole or streamed. */
 function usageIn(tail: string): Readonly<Record<string, unknown>> | undefined {
   const json = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
   if (json === undefined) return undefined;
@@ -85,5 +85,5 @@ function secondsIn({ seconds }: Readonly<Record<string, unknown>>): { readonly c
   return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { counts: { heardSeconds: seconds } } : {};
 }
 
-/** Seconds: a day of sound, which no request can hold. */
+/** Plausibility limit in seconds: a day of sound, which no request can contain. */
 const longest = 86_400;

@@ -19,7 +19,7 @@ const context = {
   patience: { head: 1, firstByte: 1, idle: 1 },
 } as unknown as TargetContext;
 
-/** An endpoint with two keys whose provider answers as `judge` says; what it was sent is kept. */
+/** An endpoint with two keys whose provider answers by `judge`; its requests are recorded. */
 function endpointOf(judge: (request: UpstreamRequest) => number) {
   const clock = testClock();
   const sent: string[] = [];

@@ -7,21 +7,21 @@ import type { Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
 
-/** Where and how a provider is asked for something about one of its models. Made once for each target. */
+/** An operation on one of a provider's models. Created once per target. */
 export interface Endpoint<Call, Request extends ProviderRequest, Quirks> {
   /** The model's name upstream. */
   readonly model: string;
   readonly upstreams: Upstreams;
   readonly credentials: Credentials;
-  /** The client's header that is passed on, in lower case. */
+  /** The client header that is forwarded, in lower case. */
   readonly betaHeader?: string | undefined;
   readonly quirks: KnownQuirks<Quirks>;
-  /** Where this call goes. @throws Fault `not-found` where the model's name can be part of no address */
+  /** The address for this call. @throws Fault `not-found` if the model's name is not valid in an address */
   address(call: Call): Address;
-  /** The call in the provider's words. */
+  /** Encodes the call for the provider. */
   encode(call: Call, quirks: Quirks | undefined): Request;
   decodeFault: ProviderSide<never>['decodeFault'];
-  /** What a refusal teaches: see `ProviderSide`. */
+  /** Learns from a refusal: see `ProviderSide`. */
   learn(fault: Fault, call: Call, quirks: Quirks | undefined): Quirks | undefined;
 }
 
@@ -31,21 +31,22 @@ export interface Address {
   readonly path: string;
 }
 
-/** What a provider is sent. */
+/** A request to a provider. */
 export interface ProviderRequest {
   readonly body: Uint8Array | string | Promise<Uint8Array>;
   /** Absent: JSON. */
   readonly contentType?: string | undefined;
-  /** What cannot be honoured, as `field: reason`. */
+  /** The ignored fields, as `field: reason`. */
   readonly ignored: readonly string[];
 }
 
 /**
- * Asks a provider until it accepts a request: with one credential after the other while they are refused, and otherwise than before where the refusal taught
- * something about the model. What was learned is remembered once a request that was encoded with it is accepted.
+ * Sends a request until the provider accepts it: with the next credential while credentials are rejected, and re-encoded if a refusal taught something about
+ * the model. What was learned is stored once a request encoded with it is accepted.
  *
- * @returns the response, whose status is 200, and the request that was accepted, without its body: the answer may take minutes, and whoever reads it holds this
- * @throws Fault of the last refusal; `invalid` where the client is strict and a field cannot be honoured
+ * @returns the response, whose status is 200, and the accepted request without its body, which would otherwise stay in memory for the minutes that the answer
+ * may take
+ * @throws Fault of the last refusal; `invalid` if the client is strict and a field cannot be honoured
  */
 export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   endpoint: Endpoint<Call, Request, Quirks>,
@@ -60,7 +61,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   let learned = false;
   for (;;) {
     const request = endpoint.encode(call, known);
-    const body = request.body instanceof Promise ? await request.body : request.body; // before all that may throw: it would be written, or fail, unattended
+    const body = request.body instanceof Promise ? await request.body : request.body; // awaited before anything can throw, or it would run, and could fail, without a handler
     if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
     const credential = credentials[turn]!;
     const signed = credential.headers(context.signal);
@@ -83,7 +84,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   }
 }
 
-/** The headers of the credential, which are those of the settings too: they stand above the client's own. */
+/** The headers of the credential, which include those of the settings. They override the client's own. */
 function withOwn(
   headers: Readonly<Record<string, string>>,
   { contentType }: ProviderRequest,

@@ -1,10 +1,10 @@
 import type { Clock } from '#kit/async/clock';
 
-/** One way to sign in, such as a key. */
+/** A credential, such as a key. */
 export interface Credential {
-  /** All headers of a request that is signed with it. @throws Fault; or the signal's reason */
+  /** All headers of an authenticated request. @throws Fault; or the signal's reason */
   headers(signal: AbortSignal): RequestHeaders | Promise<RequestHeaders>;
-  /** The provider did not accept it. */
+  /** Called when the provider rejected it. */
   refused(): void;
 }
 
@@ -12,16 +12,16 @@ export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** The credentials of one provider. */
 export interface Credentials {
-  /** Those to try for one request, in order: at least one. */
+  /** The credentials to try for one request, in order: at least one. */
   inTurn(): readonly Credential[];
 }
 
 const asideMilliseconds = 60_000;
 
 /**
- * Several keys of one provider, used in turn; one that was refused comes last for a minute.
+ * Rotates over several keys of one provider; a rejected key comes last for a minute.
  *
- * @param headersOf the headers of a request with this key; without any where the provider has no keys
+ * @param headersOf returns the headers of a request with this key, or without one if the provider has no keys
  */
 export function keyCredentials(keys: readonly string[], clock: Clock, headersOf: (key: string | undefined) => RequestHeaders): Credentials {
   const asideUntil = new Map<Credential, number>();

@@ -21,7 +21,7 @@ export interface GenerateEndpoint<Wire extends SideTypes, Request extends Provid
 
 type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
 
-/** What the provider contributes to an endpoint; the dialect contributes the rest. */
+/** The provider's part of an endpoint; the dialect has the rest. */
 type EndpointDeps<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
   readonly options?: Wire['options'];
 };
@@ -41,7 +41,7 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
   };
 }
 
-/** Asks for an answer, and yields its events as they come. @throws Fault */
+/** Requests an answer and yields its events on arrival. @throws Fault */
 export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const { response, request } = await attempt(endpoint, call, context);
   const { dialect, model, clock } = endpoint;
@@ -56,7 +56,7 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
   }
 }
 
-/** What differs from target to target besides their endpoints. */
+/** The differences between targets besides their endpoints. */
 type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;
 
 /** @param provider its name in the settings */
@@ -70,7 +70,7 @@ export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pic
     ...(dialect.thoughts ? { thoughts: dialect.thoughts } : {}),
     ...(dialect.searches ? { searches: dialect.searches } : {}),
     get supports() {
-      return dialect.supports(quirks.of(model)); // it learns
+      return dialect.supports(quirks.of(model)); // changes as quirks are learned
     },
   };
 }

@@ -9,26 +9,26 @@ import type { TargetContext } from '#core/context';
 import type { Target, TargetGroup } from '#core/target';
 import { upstreamFault } from './post.ts';
 
-/** Of one call. */
+/** The media of one call. */
 const mostAddresses = 64;
 const mostBytesEach = 20_971_520;
 const mostBytes = 41_943_040;
 
-/** What was fetched for a call, shared by the targets that are tried for it one after the other. */
+/** The fetched media of a call, shared by the targets that are tried for it. */
 const known = new WeakMap<GenerateCall, Map<string, Promise<Inline>>>();
 
 type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 
 /**
- * Fetches media that a provider cannot be given by address, and gives it the content.
+ * Fetches media whose URLs a provider does not accept, and sends it the content.
  *
- * @param needed is that so for this part?
+ * @param needed whether the provider needs the content of this part
  */
 export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
   const wrapped = (target: Target): Target => ({
     ...target,
     get supports() {
-      return target.supports; // it learns
+      return target.supports; // changes as quirks are learned
     },
     generate: (call, context) => {
       const parts = mediaOf(call.turns, needed);
@@ -38,12 +38,12 @@ export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed:
   return { ...group, target: wrapped(group.target), ...(group.others ? { others: group.others.map(wrapped) } : {}) };
 }
 
-/** Is a part given by an address that anybody could be asked for? */
+/** Whether a part has a URL that can be fetched. */
 export const isByAddress = ({ url = '' }: MediaPart): boolean => /^https?:/i.test(url);
 
 const none: readonly MediaPart[] = [];
 
-/** Those media of turns, and of the results of tools in them, that are needed: nearly always none, and then nothing is made. */
+/** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. */
 function mediaOf(turns: readonly Turn[], needed: (part: MediaPart) => boolean): readonly MediaPart[] {
   let found: MediaPart[] | undefined;
   for (const { parts } of turns)
@@ -83,11 +83,11 @@ async function* fetchedFirst(
     ...turn,
     parts: turn.parts.map((part) => (part.type === 'tool-result' ? { ...part, parts: part.parts.map(replaced) } : replaced(part))),
   }));
-  const decoded = withoutPassthrough(call); // the client's own bytes have the address in them
+  const decoded = withoutPassthrough(call); // the client's own bytes contain the URL
   yield* target.generate({ ...decoded, turns }, context);
 }
 
-/** @throws Fault `invalid`, with the same text whatever stands at the address */
+/** @throws Fault `invalid`, with the same message whatever the URL leads to */
 async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
   const { kind, url = '' } = part;
   const { signal, caller, memory } = context;
@@ -111,7 +111,7 @@ function isOfKind(kind: MediaPart['kind'], type: string): boolean {
   return type.startsWith(`${kind}/`) && /^[\w.+/-]{1,100}$/.test(type);
 }
 
-/** The first bytes decide what an image is, not who serves it. */
+/** The type of an image is taken from its first bytes, not from the server's content type. */
 function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 16)).toString('latin1');
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';

@@ -1,14 +1,14 @@
 import type { Clock } from '#kit/async/clock';
 
-/** What the models of a provider were seen to refuse. Providers change: it is forgotten after an hour. */
+/** The quirks learned from the refusals of a provider's models. They expire after an hour, since providers change. */
 export interface KnownQuirks<Quirks> {
   of(model: string): Quirks | undefined;
-  /** To be called only when a request that was encoded with them was accepted: a refusal alone proves nothing. */
+  /** Must be called only when a request encoded with them was accepted: a refusal alone proves nothing. */
   keep(model: string, quirks: Quirks): void;
 }
 
 const keptMilliseconds = 3_600_000;
-/** Names of models may be names that clients chose: neither many nor long ones fill the memory. */
+/** Clients may choose names of models: limits on their number and length bound the memory. */
 const mostNames = 1000;
 const longestName = 500;
 

@@ -1,14 +1,14 @@
 import type { Endpoint, ProviderRequest } from './attempt.ts';
 
-/** A request for something else than a conversation, such as embeddings. It is written before it is tried, and a refusal teaches nothing about it. */
+/** A request other than a conversation, such as embeddings. It is encoded before it is tried, and refusals teach nothing about it. */
 export interface OperationRequest extends ProviderRequest {
-  /** Part of the address. */
+  /** The operation in the address. */
   readonly operation: string;
 }
 
 export type OperationEndpoint = Endpoint<OperationRequest, OperationRequest, never>;
 
-/** What all such endpoints have in common. */
+/** The common part of such endpoints. */
 export const asWritten: Pick<OperationEndpoint, 'quirks' | 'encode' | 'learn'> = {
   quirks: { of: () => undefined, keep: () => {} },
   encode: (request) => request,

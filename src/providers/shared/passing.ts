@@ -3,16 +3,16 @@ import type { Clock } from '#kit/async/clock';
 import { noteMilliseconds } from '#core/event';
 import type { Events } from '#core/event';
 
-/** Where the bytes of an answer go that is forwarded unparsed. */
+/** The sink for the bytes of an answer that is forwarded unparsed. */
 export interface Passage {
-  /** @returns false when the client has enough to read for now */
+  /** @returns false while the client reads slowly */
   give(bytes: Uint8Array): boolean;
   drained(): Promise<void>;
-  /** Output tokens given since this was asked last. */
+  /** Output tokens since the last call. */
   untold(): number;
 }
 
-/** Forwards an answer as it comes, to its end. Every two seconds it reports how much has passed, so that the usage is on record should this process die. */
+/** Forwards an answer unparsed, to its end. Every two seconds it reports the amount forwarded, so that the usage is on record should this process die. */
 export async function* passing(response: UpstreamResponse, clock: Clock, passage: Passage): AsyncGenerator<Events> {
   let reportedAt = clock.monotonic();
   let over = response.pipe((bytes) => {
@@ -22,7 +22,7 @@ export async function* passing(response: UpstreamResponse, clock: Clock, passage
     return ready;
   });
   while (!(await over)) {
-    reportedAt = Infinity; // not again until this report was taken
+    reportedAt = Infinity; // not again until this report has been consumed
     yield [{ type: 'passed', tokens: passage.untold() }];
     reportedAt = clock.monotonic();
     over = response.piped();

@@ -4,11 +4,11 @@ import type { Upstreams } from '#kit/upstream/pool';
 import { Fault, noRoom } from '#core/fault';
 import type { Patience, TargetContext } from '#core/context';
 
-/** Bytes of a whole answer, and of a refusal's body. */
+/** Most bytes of a whole answer, and of the body of a refusal. */
 const wholeBytes = 67_108_864;
 const refusalBytes = 65_536;
 
-/** POSTs to a provider and waits for the head. @throws Fault with what failover needs to know, or the signal's reason */
+/** POSTs to a provider and waits for the response head. @throws Fault with the details for failover, or the signal's reason */
 export async function post(
   upstreams: Upstreams,
   request: Omit<UpstreamRequest, 'signal' | 'headSeconds' | 'quietSeconds'>,
@@ -31,13 +31,13 @@ export async function whole(response: UpstreamResponse, { memory }: Pick<TargetC
   }
 }
 
-/** The body of a stream. Until it speaks, all of it together may take `firstByte` seconds from now on: comments and empty events are no answer. */
+/** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export interface AwaitingWords {
   /** The next bytes; undefined at the end. @throws UpstreamError `slow-body` */
   take(): Promise<Uint8Array | undefined>;
-  /** From now on only silence counts: `idle` seconds between two reads. */
+  /** Content has arrived: from now on only the wait between two reads is limited, to `idle` seconds. */
   spoke(): void;
-  /** Is all said but the end and what it cost? */
+  /** Reports whether the content is complete, so that only the end and the usage may be missing. */
   ends(isEnding: boolean): void;
 }
 
@@ -60,7 +60,7 @@ export function awaitingWords(response: UpstreamResponse, { firstByte, idle }: P
   };
 }
 
-/** The body of a refusal as text, as far as it is worth reading. */
+/** The beginning of the body of a refusal, as text. */
 export async function refusalText(response: UpstreamResponse): Promise<string> {
   try {
     return Buffer.from(await response.whole(refusalBytes)).toString('utf8');
@@ -69,7 +69,7 @@ export async function refusalText(response: UpstreamResponse): Promise<string> {
   }
 }
 
-/** A broken connection in the words of the server. */
+/** Converts a connection error to a fault. */
 export function upstreamFault(error: unknown, begun = false): unknown {
   if (!(error instanceof UpstreamError)) return error;
   const details = { cause: error, elsewhere: true };

@@ -5,29 +5,29 @@ import { Fault } from '#core/fault';
 import { refusalText } from './post.ts';
 import type { Probe, Probed } from './provider.ts';
 
-/** What is asked, and how its refusals are read. */
+/** A probe request, and how to decode its refusals. */
 interface Question {
   readonly region?: string;
-  /** `key 2 of 3`; absent where there is only one, or none. */
+  /** `key 2 of 3`; absent if there is at most one key. */
   readonly credential?: string | undefined;
   readonly upstreams: Upstreams;
   readonly clock: Clock;
   readonly url: URL;
   readonly path: string;
-  /** @throws Fault where we cannot sign in */
+  /** @throws Fault if no credential can be obtained */
   readonly headers: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** Absent: it is a GET. */
+  /** Absent: a GET request. */
   readonly body?: string;
   readonly refusal: (status: number, text: string, headers: UpstreamResponse['headers']) => Fault;
 }
 
-/** A question for each key; one without any where there is none. */
+/** One probe per key; a single one without a key if there is none. */
 export function probesByKey(keys: readonly string[], ask: (key: string | undefined) => Omit<Question, 'credential'>): readonly Probe[] {
   if (keys.length < 2) return [probe(ask(keys[0]))];
   return keys.map((key, at) => probe({ ...ask(key), credential: `key ${at + 1} of ${keys.length}` }));
 }
 
-/** One question, asked the way that calls go: the same connections, proxy and certificates. */
+/** A probe uses the same connections, proxy and certificates as calls do. */
 export function probe(question: Question): Probe {
   const { region, credential } = question;
   return {
@@ -35,7 +35,7 @@ export function probe(question: Question): Probe {
     ...(credential === undefined ? {} : { credential }),
     async ask(signal) {
       try {
-        return await asked(question, signal);
+        return await sendProbe(question, signal);
       } catch (error) {
         return { state: 'failed', says: whyNot(error) };
       }
@@ -43,10 +43,10 @@ export function probe(question: Question): Probe {
   };
 }
 
-/** Failover's own deadlines have nothing to do with it: the signal ends it. */
+/** Failover's deadlines do not apply: the signal ends the probe. */
 const patience = { headSeconds: 60, quietSeconds: 60 };
 
-async function asked({ upstreams, clock, url, path, headers, body, refusal }: Question, signal: AbortSignal): Promise<Probed> {
+async function sendProbe({ upstreams, clock, url, path, headers, body, refusal }: Question, signal: AbortSignal): Promise<Probed> {
   const signedIn = await headers(signal);
   const startedAt = clock.monotonic();
   const request = { url, path, headers: { 'accept-encoding': 'identity', ...signedIn }, signal, ...patience };
@@ -55,8 +55,8 @@ async function asked({ upstreams, clock, url, path, headers, body, refusal }: Qu
     const milliseconds = clock.monotonic() - startedAt;
     const date = Date.parse(response.headers.date ?? '');
     const { status } = response;
-    const said = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
-    return { ...judged(status, said), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
+    const fault = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
+    return { ...judged(status, fault), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
   } finally {
     response.leave();
   }
@@ -71,7 +71,7 @@ function judged(status: number, fault: Fault | undefined): Pick<Probed, 'state' 
   return { state: 'warning', says: `answers, but rejects the test request (${status})` };
 }
 
-/** For operators: codes of the system and of TLS, never the text of an error, which may repeat what is secret. */
+/** The reason of a failure, for operators: error codes of the system and of TLS, never an error message, which may contain secrets. */
 function whyNot(error: unknown): string {
   if (error instanceof UpstreamError) return `${problems[error.problem]}${codeIn(error)}`;
   if (error instanceof Fault) return `the credentials cannot be obtained${codeIn(error)}`;

@@ -4,7 +4,7 @@ import type { MediaPart } from '#core/conversation';
 import type { ProviderKind } from '#core/provider-kind';
 import type { Target, TargetGroup } from '#core/target';
 
-/** What the settings say of a provider; each kind takes from it what it has a use for. */
+/** The settings of a provider; each kind uses those that apply to it. */
 export interface ProviderSettings {
   readonly dialect: string;
   readonly kind?: string | undefined;
@@ -21,32 +21,32 @@ export interface ProviderSettings {
   readonly mediaUrls?: 'passed' | 'fetched' | undefined;
 }
 
-/** At most one of them is there. */
+/** At most one member is present. */
 export interface CredentialSettings {
   readonly serviceAccountFile?: string | undefined;
   readonly accessToken?: string | undefined;
   readonly apiKey?: string | undefined;
 }
 
-/** What the settings say of a model at a provider. */
+/** The settings of a model at a provider. */
 export interface ModelSettings {
-  /** The most tokens the model can answer with. */
+  /** Maximum output tokens of the model. */
   readonly mostTokens?: number | undefined;
 }
 
 export interface Provider {
-  /** Where this model can be asked for, the regions in their order. */
+  /** The targets for this model, with the regions in order. */
   targets(model: string, settings: ModelSettings): TargetGroup | undefined;
-  /** Must it be given the content of this part, which has an address? Absent: it fetches all media itself. */
+  /** Whether it needs the content of this part, which has a URL. Absent: it fetches all media itself. */
   needsContent?(part: MediaPart): boolean;
-  /** For each region and key. @param model one that the settings ask it for; without it there may be no question that spends nothing */
+  /** One for each region and key. @param model a configured model; without one there may be no free probe */
   probes(model: string | undefined): readonly Probe[];
 }
 
-/** A question that spends nothing: is the provider there, and does it take what we sign in with? */
+/** A free request that tests whether the provider is reachable and accepts our credentials. */
 export interface Probe {
   readonly region?: string;
-  /** `key 2 of 3`; absent where there is only one, or none. */
+  /** `key 2 of 3`; absent if there is at most one key. */
   readonly credential?: string;
   /** Never rejects. */
   ask(signal: AbortSignal): Promise<Probed>;
@@ -54,22 +54,22 @@ export interface Probe {
 
 export interface Probed {
   readonly state: 'ok' | 'warning' | 'failed';
-  /** What it does, in words without a subject: `answers`. */
+  /** The result as a predicate without its subject: `answers`. */
   readonly says: string;
   readonly milliseconds?: number;
-  /** Its own clock, milliseconds since 1970, to the second. */
+  /** The provider's own clock, milliseconds since 1970, to the second. */
   readonly date?: number;
 }
 
-/** Makes the providers of one dialect. @returns undefined where the settings are not enough to ask it */
+/** Creates the providers of one dialect. @returns undefined if required settings are missing */
 export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
 
-/** A kind of provider: what the settings must know of it, and how it is made. */
+/** A kind of provider: its declaration for the settings, and its factory. */
 export interface ProviderModule extends ProviderKind {
   readonly make: ProviderFactory;
 }
 
-/** A provider that has no regions. */
+/** A provider without regions. */
 export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
   probes,
   targets: (model, { mostTokens }) => ({ target: target(model, mostTokens) }),

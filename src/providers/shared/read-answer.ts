@@ -9,15 +9,15 @@ import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
 import { upstreamFault, whole, type AwaitingWords } from './post.ts';
 
-/** The reading of an answer, whatever its dialect. */
+/** Reading of answers, in any dialect. */
 
-/** Bytes of one frame. */
+/** Most bytes of one frame. */
 export const maxLine = 1_048_576;
 
 /**
  * The events of a stream.
  *
- * @param first bytes that were read already
+ * @param first bytes that have already been read
  * @throws Fault
  */
 export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
@@ -35,19 +35,19 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
   }
 }
 
-/** What these lines say, at once. What came before a bad line is said before its fault is thrown. */
+/** The events of these lines, yielded together. Events before a malformed line are yielded before its fault is thrown. */
 function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Events> {
-  const said: GenerateEvent[] = [];
+  const events: GenerateEvent[] = [];
   try {
-    for (const line of lines) said.push(...frames.decode(line));
+    for (const line of lines) events.push(...frames.decode(line));
   } finally {
-    if (said.some(speaks)) awaiting.spoke();
+    if (events.some(speaks)) awaiting.spoke();
     awaiting.ends(frames.mayEnd());
-    if (said.length > 0) yield said;
+    if (events.length > 0) yield events;
   }
 }
 
-/** A stream without a type is believed to be one. */
+/** A response without a content type counts as an event stream. */
 export function isEventStream({ headers }: UpstreamResponse): boolean {
   const type = headers['content-type'];
   return type === undefined || type.toLowerCase().startsWith('text/event-stream');
@@ -59,7 +59,7 @@ export async function wholeJson(response: UpstreamResponse, context: Pick<Target
   return bytes.length > largeBytes ? parsedLarge(bytes) : parsed(bytes);
 }
 
-/** The same of bytes that are there. Without the cause: what JSON.parse says repeats a piece of the text. @throws Fault `upstream-failed` */
+/** Parses bytes. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
 export function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
@@ -68,7 +68,7 @@ export function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** The same of bytes that are too many to be read at once. @throws Fault `upstream-failed` */
+/** The same for bytes that are too many to parse in one turn. @throws Fault `upstream-failed` */
 export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
   try {
     return (await readLargeJson(bytes, { maxTokens: mostValues })).value;
@@ -77,7 +77,7 @@ export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
   }
 }
 
-/** Values and names in a whole answer that is large. */
+/** Most values and names in a large answer. */
 const mostValues = 500_000;
 
 const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or is too complex to parse.', { elsewhere: true });

@@ -2,7 +2,7 @@ import { largeBytes, writeLargeJson } from '#kit/json/large';
 import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 
-/** A body for a provider as JSON: at once, or in turns of the event loop where the call has pictures, sounds or files of megabytes in it. */
+/** The JSON body of a request: serialized at once, or in several turns of the event loop if the call contains megabytes of pictures, sounds or files. */
 export function written({ turns }: Pick<GenerateCall, 'turns'>, body: unknown): string | Promise<Uint8Array> {
   let bytes = 0;
   for (const { parts } of turns) for (const part of parts) bytes += mediaBytes(part);

@@ -5,8 +5,8 @@ import type { Work } from './work.ts';
 const deepest = 50;
 
 /**
- * One schema that asks what both ask; `false` where they contradict. A second `anyOf`, `oneOf` or `if` waits under `allOf`; a second pattern or format is left out,
- * for every value is checked against the schemas it was made for in the end.
+ * Combines two schemas to one that requires both; `false` if they contradict each other. A second `anyOf`, `oneOf` or `if` is put under `allOf`; a second
+ * pattern or format is dropped, since every value is finally checked against the original schemas.
  */
 export function combined(a: Schema, b: Schema, work: Work, depth = 0): Schema {
   if (a === false || b === false) return false;

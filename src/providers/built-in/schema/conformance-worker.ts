@@ -2,14 +2,14 @@ import { parentPort } from 'node:worker_threads';
 import type { JsonObject } from '#core/json';
 import { verdictOn } from './verdict.ts';
 
-/** A text that is held against a schema; answered by `{ verdict }`. Before the first one the thread says that it has begun. */
+/** A text to validate against a schema; answered by `{ verdict }`. Before the first one the thread reports that it has started. */
 export interface Question {
   readonly text: string;
   readonly schema: JsonObject;
   readonly steps: number;
 }
 
-/** Nothing where it took too long. */
+/** Undefined if it took too long. */
 export type Verdict = boolean | undefined;
 
 const port = parentPort!;

@@ -10,7 +10,7 @@ const conforms = async (text: string, schema: JsonObject, owner = '1') => confor
 
 const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, at) => at));
 const integers: JsonObject = { type: 'array', items: { type: 'integer' } };
-/** Doubles with each of its definitions. */
+/** A schema that doubles with each of its definitions. */
 const endless: JsonObject = {
   $ref: '#/$defs/a0',
   $defs: {

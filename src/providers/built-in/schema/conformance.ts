@@ -8,32 +8,33 @@ import type { Question, Verdict } from './conformance-worker.ts';
 import { verdictOn } from './verdict.ts';
 
 /**
- * Says whether the text of an answer is JSON that conforms to a JSON Schema. Models write the texts and clients the schemas: what a few milliseconds do not settle goes
- * to a thread of its own, which ends with a job that takes too long. There is one thread for what takes a moment and one for the rest, and each has one job of
- * an owner at a time, so that nobody's schema holds up that of another.
+ * Validates the text of an answer against a JSON Schema. Texts come from models and schemas from clients, so a validation that takes more than a few
+ * milliseconds moves to a worker thread, and the thread is terminated if the job takes too long. One thread serves short jobs and one the rest; each runs one
+ * job of an owner at a time, so that no user's schema delays those of others.
  */
 export interface Conformance {
   /**
-   * @returns a function that says it of a text, and no of what takes too long; it throws the signal's reason, Fault `rate-limited` and `overloaded` where too much waits
-   * @throws Fault `invalid` for a schema that is too large to be held against anything
+   * @returns a function that validates a text; false if that takes too long. It throws the signal's reason, or Fault `rate-limited` or `overloaded` if too
+   * many jobs wait
+   * @throws Fault `invalid` for a schema that is too large
    */
   against(schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }): (text: string) => boolean | Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Characters (UTF-16 units) up to which a text is read on the thread of the server, and the steps that may then be taken there, which are 5 ms at most. */
+/** Longest text (UTF-16 units) that is validated on the server's own thread, and the most steps there, which take up to 5 ms. */
 const short = 32_768;
 const fewSteps = 5000;
-/** Values and names in a schema: that many are copied to a thread in some 10 ms. */
+/** Most values and names in a schema: copying this number to a thread takes some 10 ms. */
 const mostValues = 20_000;
 
-/** The steps of a job on each of the threads in turn, and the milliseconds after which its thread ends. */
+/** The step limit of a job on each thread in turn, and the milliseconds after which the thread is terminated. */
 const rounds = [
   { steps: 50_000, milliseconds: 1000 },
   { steps: 500_000, milliseconds: 3000 },
 ];
 
-/** A thread does one job at a time; characters of texts wait. */
+/** A thread runs one job at a time; sizes are characters of waiting texts. */
 const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 32, size: 2 ** 25 }, all: { jobs: 1000, size: 2 ** 28 } } };
 
 const refused = (error: unknown): never => {
@@ -62,7 +63,7 @@ export function openConformance(clock: Pick<Clock, 'after'>): Conformance {
   };
 }
 
-/** Counts no further than it has to. */
+/** Stops counting at the limit. */
 function isTooLarge(schema: JsonObject): boolean {
   let left = mostValues;
   const open: unknown[] = [schema];
@@ -91,7 +92,7 @@ interface Waiting extends Job {
 
 const closing = () => new Error('The server is shutting down.');
 
-/** Does one job after the other. It begins anew after one that took too long. */
+/** Runs one job after the other. A thread whose job took too long is replaced. */
 class Thread {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #line: Waiting[] = [];
@@ -105,7 +106,7 @@ class Thread {
     this.#clock = clock;
   }
 
-  /** @returns nothing where it took too long */
+  /** @returns undefined if it took too long */
   take(job: Job): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closing());
@@ -138,12 +139,12 @@ class Thread {
     }
   }
 
-  /** A verdict that waits to be heard, because this thread was busy, is heard first. */
+  /** Handles a pending verdict first, in case this thread was too busy to receive it. */
   #limit(waiting: Waiting): void {
     this.#cancelTimer = this.#clock.after(waiting.milliseconds, () => setImmediate(() => this.#current === waiting && this.#ended()));
   }
 
-  /** The first message says that the thread has begun: until then no time counts. */
+  /** The first message reports that the thread has started: time limits count from then on. */
   #begun(): Worker {
     const worker = new Worker(new URL(`./conformance-worker${extname(import.meta.filename)}`, import.meta.url));
     this.#isReady = false;

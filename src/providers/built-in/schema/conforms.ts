@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from '#core/json';
 import type { Work } from './work.ts';
 
-/** A JSON Schema, or a yes or no. */
+/** A JSON Schema, or a boolean schema. */
 export type Schema = JsonObject | boolean;
 
-/** What a `$ref` of the same document names. */
+/** Resolves a `$ref` within the same document. */
 export function resolved(root: Schema, reference: string, work: Work): Schema | undefined {
   const target = work.target(root, reference);
   return isSchema(target) ? target : undefined;
@@ -16,10 +16,10 @@ export const schemasOf = (value: unknown): readonly Schema[] => (Array.isArray(v
 export const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 export const propertiesOf = (schema: JsonObject, key = 'properties'): JsonObject => (isObject(schema[key]) ? schema[key] : {});
 
-/** The names of the members that a schema declares, at most 1,000. */
+/** The names of a schema's declared members, at most 1,000. */
 export const namesOf = (schema: JsonObject): string[] => Object.keys(propertiesOf(schema)).slice(0, 1000);
 
-/** The types a schema names, in small letters (Gemini's are capitals); `nullable` adds null. Absent: any. */
+/** The types of a schema, in lower case (Gemini's are in upper case); `nullable` adds null. Absent: any. */
 export function typesOf(schema: JsonObject): readonly string[] | undefined {
   const named = typeof schema['type'] === 'string' ? [schema['type']] : textsOf(schema['type']).slice(0, 50);
   if (named.length === 0) return undefined;
@@ -28,8 +28,8 @@ export function typesOf(schema: JsonObject): readonly string[] | undefined {
 }
 
 /**
- * Does a value conform? Unknown keywords say nothing; a pattern that is not understood and a reference that leads nowhere are conformed to by nothing.
- * Once the work is over the answer is worth nothing.
+ * Whether a value conforms. Unknown keywords are ignored; nothing conforms to an unsupported pattern or an unresolved reference. Once the work limit is
+ * reached, the result is meaningless.
  */
 export function conforms(root: Schema, schema: Schema, value: Json, work: Work, depth = 0): boolean {
   if (typeof schema === 'boolean') return schema;
@@ -58,7 +58,7 @@ export function conforms(root: Schema, schema: Schema, value: Json, work: Work, 
   return isObject(value) ? objectConforms(schema, value, is, work) : true;
 }
 
-/** Steps that reading the lists of a schema takes, whatever is in them. */
+/** The steps for reading the lists of a schema, whatever they contain. */
 function sizeOf(schema: JsonObject): number {
   let items = 0;
   for (const key of lists) {
@@ -87,7 +87,7 @@ function hasType(type: string, value: Json): boolean {
   }
 }
 
-/** Are two values equal, whatever the order of their members? */
+/** Whether two values are equal, ignoring the order of members. */
 function same(a: Json | undefined, b: Json, work: Work, depth = 0): boolean {
   if (typeof a === 'string' && typeof b === 'string') return a.length === b.length && work.spend(0.05 + a.length / 1000) && a === b;
   if (!work.spend(0.05)) return false;
@@ -101,7 +101,7 @@ function same(a: Json | undefined, b: Json, work: Work, depth = 0): boolean {
   return keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]!, work, depth + 1));
 }
 
-/** A text that is equal for equal values, whatever the order of their members. */
+/** A text that is the same for equal values, ignoring the order of members. */
 export function spelled(value: Json, work: Work, depth = 0): string {
   if (value === null || typeof value !== 'object') return work.spend(0.2 + (typeof value === 'string' ? value.length / 100 : 0)) ? JSON.stringify(value) : '';
   if (depth > 200 || !work.spend()) return '';
@@ -113,7 +113,7 @@ export function spelled(value: Json, work: Work, depth = 0): string {
 }
 
 export const numberOf = (schema: JsonObject, key: string): number | undefined => (typeof schema[key] === 'number' ? schema[key] : undefined);
-/** Gemini writes lengths as texts: `"minItems": "2"`. */
+/** Gemini writes lengths as strings: `"minItems": "2"`. */
 export const lengthOf = (schema: JsonObject, key: string): number | undefined => {
   const said = schema[key];
   const length = typeof said === 'number' ? said : typeof said === 'string' && said.length < 20 ? Number(said) : Number.NaN;
@@ -132,7 +132,7 @@ function textConforms(schema: JsonObject, value: string, work: Work): boolean {
   return form === undefined || (work.spend(4) && form.test(value.slice(0, 1000)));
 }
 
-/** Texts of the usual formats, each linear in the text. */
+/** Validators of the usual formats, each linear in the text. */
 export const formats: ReadonlyMap<unknown, RegExp> = new Map(
   Object.entries({
     'date-time': /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/,
@@ -166,7 +166,7 @@ function listConforms(schema: JsonObject, value: readonly Json[], is: Is, work: 
   return count >= (lengthOf(schema, 'minContains') ?? 1) && count <= (lengthOf(schema, 'maxContains') ?? Infinity);
 }
 
-/** The schemas of the first items, one each, and that of all the others. */
+/** The schemas of the first items, one each, and the schema of all others. */
 export function itemsOf(schema: JsonObject): { first: readonly Schema[]; rest: Schema } {
   if (Array.isArray(schema['items']))
     return { first: schemasOf(schema['items']), rest: isSchema(schema['additionalItems']) ? schema['additionalItems'] : true };
@@ -190,7 +190,7 @@ function objectConforms(schema: JsonObject, value: JsonObject, is: Is, work: Wor
   return keys.every((key) => !work.isOver && memberSchemas(schema, key, work).every((one) => is(one, value[key]!)));
 }
 
-/** The schemas that a member of this name has to conform to. */
+/** The schemas that apply to a member of this name. */
 export function memberSchemas(schema: JsonObject, key: string, work: Work): readonly Schema[] {
   const properties = propertiesOf(schema);
   const own = Object.hasOwn(properties, key) && isSchema(properties[key]) ? [properties[key]] : [];

@@ -1,4 +1,4 @@
-/** A regular expression as it is built. */
+/** The syntax tree of a regular expression. */
 export type Tree =
   | One
   | { readonly type: 'row' | 'choice'; readonly of: readonly Tree[] }
@@ -9,15 +9,15 @@ export type Tree =
 interface One {
   readonly type: 'one';
   readonly is: (point: string) => boolean;
-  /** Characters that it may be, put together when somebody asks. */
+  /** Characters that match, computed on demand. */
   readonly samples: () => readonly string[];
-  /** What `is` costs, in comparisons. */
+  /** The cost of `is`, in comparisons. */
   readonly weight: number;
-  /** The only character that it may be. */
+  /** The only matching character, if there is only one. */
   readonly point?: string;
 }
 
-/** @returns nothing where the pattern is not understood */
+/** @returns undefined for an unsupported pattern */
 export function readTree(source: string): Tree | undefined {
   const reader = new Reader(source);
   const tree = reader.choice(0);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readPattern } from './pattern.ts';
 import { cpuMilliseconds } from '../../../../test/support/cpu-time.ts';
 
-/** Patterns built of what is understood. */
+/** Patterns built of supported syntax. */
 const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
   pattern: fc.oneof(
     { depthSize: 'small', maxDepth: 4 },

@@ -1,23 +1,28 @@
 import { readTree, type Tree } from './pattern-tree.ts';
 
 /**
- * Regular expressions of JSON schemas, read by us: a JavaScript one may take years for a short text (`(a+)+$`), this one takes states × characters.
- * Understood: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Looking around and back is not.
+ * The regular expressions of JSON schemas, with a matcher of our own: a JavaScript expression may take years for a short text (`(a+)+$`), this one takes
+ * states × characters.
+ * Supported: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Not supported: lookaround and
+ * backreferences.
  */
 export interface Pattern {
-  /** @returns false also where it takes more work than there is */
+  /** @returns false also if the work limit is reached */
   matches(text: string, work?: Spending): boolean;
-  /** A text that matches; `extra` repetitions where more are allowed, another choice for each `variant`. It ends early where it takes more work than there is. */
+  /**
+   * Generates a matching text, with `extra` repetitions where more are allowed and different choices for each `variant`. It is incomplete if the work limit is
+   * reached.
+   */
   sample(extra: number, variant: number, work?: Spending): string;
 }
 
-/** What a pattern does is spent in steps of a microsecond at most. */
+/** The work limit of a pattern, in steps of at most one microsecond. */
 export interface Spending {
-  /** @returns false when it is too much */
+  /** @returns false if the limit is reached */
   spend(steps: number): boolean;
 }
 
-/** @returns nothing where the pattern is not understood or has more than 2,000 states */
+/** @returns undefined if the pattern is unsupported or has more than 2,000 states */
 export function readPattern(source: string, work: Spending = upTo(100_000)): Pattern | undefined {
   if (source.length > 1000) return undefined;
   const tree = readTree(source);
@@ -38,14 +43,14 @@ function upTo(steps: number): Spending {
   return { spend: (some) => (left -= some) >= 0 };
 }
 
-/** Steps that may still be taken. */
+/** The remaining steps. */
 interface Steps {
   left: number;
 }
 
 type State = Extract<Tree, { type: 'one' }> | { type: 'fork'; a: number; b: number } | { readonly type: 'start' | 'end' | 'match' };
 
-/** @returns false when there are too many states */
+/** @returns false if there are too many states */
 function compile(tree: Tree, program: State[], steps: Steps): boolean {
   if (program.length > 2000 || steps.left-- <= 0) return false;
   switch (tree.type) {
@@ -94,10 +99,10 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
   }
 }
 
-/** All states at once, a character at a time; a match may start anywhere. */
+/** Simulates all states at once, one character at a time; a match may start anywhere. */
 class Search {
   readonly #program: readonly State[];
-  /** Of each state the character at which it was last reached, counted over all texts. */
+  /** For each state, the character at which it was last reached, counted over all texts. */
   readonly #reached: Float64Array;
   #turn = 0;
 
@@ -115,17 +120,17 @@ class Search {
       live.push(0);
       let steps = 1;
       while (live.length > 0) {
-        const endpoint = live.pop()!;
-        if (this.#reached[endpoint] === this.#turn) continue;
-        this.#reached[endpoint] = this.#turn;
-        const state = this.#program[endpoint]!;
+        const index = live.pop()!;
+        if (this.#reached[index] === this.#turn) continue;
+        this.#reached[index] = this.#turn;
+        const state = this.#program[index]!;
         steps++;
         if (state.type === 'match') return true;
         if (state.type === 'fork') live.push(state.a, state.b);
         else if (state.type === 'one') {
           steps += state.weight;
-          if (point !== '' && state.is(point)) next.push(endpoint + 1);
-        } else if (state.type === 'start' ? at === 0 : point === '') live.push(endpoint + 1);
+          if (point !== '' && state.is(point)) next.push(index + 1);
+        } else if (state.type === 'start' ? at === 0 : point === '') live.push(index + 1);
       }
       if (!work.spend(steps / 16)) return false;
       [live, next] = [next, live];

@@ -3,67 +3,67 @@ import type { Findings } from '../findings.ts';
 import { formats, lengthOf, numberOf, type Schema } from './conforms.ts';
 import type { Work } from './work.ts';
 
-/** Where values come from. */
+/** The sources of values. */
 export interface Given {
   readonly findings: Findings;
-  /** What was asked: the value of a `query`, a `question`, a `prompt`. */
-  readonly asked: string;
-  /** What the answer would be in words: the value of an `answer`, a `summary`, a `text`. */
-  readonly said: () => string;
+  /** The question: the value of a `query`, a `question`, a `prompt`. */
+  readonly question: string;
+  /** The answer in prose: the value of an `answer`, a `summary`, a `text`. */
+  readonly prose: () => string;
 }
 
-/** Where in the schema a value is made. */
+/** The place in the schema for which a value is made. */
 export interface SchemaPosition {
-  /** The name of the property that it is for. */
+  /** The name of the property. */
   readonly name: string;
   readonly path: string;
   readonly depth: number;
-  /** The references that lead here: none is followed twice. */
+  /** The references that lead here: each is followed only once. */
   readonly refs: readonly string[];
   /** Counts the attempts to make another value for the same schema. */
   readonly variant: number;
 }
 
-/** What the making of one value has at hand. */
+/** The context for making one value. */
 export interface Making {
   readonly given: Given;
   readonly work: Work;
   is(schema: Schema, value: Json): boolean;
-  fail(endpoint: SchemaPosition, why: string): undefined;
+  fail(position: SchemaPosition, why: string): undefined;
 }
 
 const longestText = 1 << 16;
 
-/** One of an enumeration: the one the message gives the property or mentions, else the default, else the first. */
-export function memberFor(schema: JsonObject, members: readonly Json[], endpoint: SchemaPosition, making: Making): Json | undefined {
+/** A member of an enumeration: the one that the message gives for the property or mentions, else the default, else the first. */
+export function memberFor(schema: JsonObject, members: readonly Json[], position: SchemaPosition, making: Making): Json | undefined {
   const { enum: _, ...others } = schema;
   const allowed = members.slice(0, 1000).filter((one) => making.is(others, one));
   const { findings } = making.given;
-  const said = findings.labelled(endpoint.name)?.toLowerCase();
+  const stated = findings.labelled(position.name)?.toLowerCase();
   const texts = allowed.filter((one) => typeof one === 'string');
   const { work } = making;
   const meant =
-    texts.find((one) => work.spend(0.5 + one.length / 100) && one.toLowerCase() === said) ??
+    texts.find((one) => work.spend(0.5 + one.length / 100) && one.toLowerCase() === stated) ??
     texts.find((one) => one !== '' && work.spend(8 + one.length / 8) && findings.mentions(one));
-  if (allowed.length === 0) return making.fail(endpoint, 'none of its values is allowed');
+  if (allowed.length === 0) return making.fail(position, 'none of its values is allowed');
   const inOrder = allowed.includes(schema['default'] as Json) ? [schema['default']!, ...allowed] : allowed;
-  return endpoint.variant === 0 && meant !== undefined ? meant : inOrder[endpoint.variant % inOrder.length];
+  return position.variant === 0 && meant !== undefined ? meant : inOrder[position.variant % inOrder.length];
 }
 
-export function truthFor(schema: JsonObject, endpoint: SchemaPosition, { given }: Making): boolean {
-  const said = given.findings.labelled(endpoint.name);
-  if (said !== undefined && /^(?:true|yes|on)(?!\p{L})/iu.test(said)) return true;
-  if (said !== undefined && /^(?:false|no|not|off)(?!\p{L})/iu.test(said)) return false;
-  return (schema['default'] === true) !== (endpoint.variant % 2 === 1);
+export function truthFor(schema: JsonObject, position: SchemaPosition, { given }: Making): boolean {
+  const stated = given.findings.labelled(position.name);
+  if (stated !== undefined && /^(?:true|yes|on)(?!\p{L})/iu.test(stated)) return true;
+  if (stated !== undefined && /^(?:false|no|not|off)(?!\p{L})/iu.test(stated)) return false;
+  return (schema['default'] === true) !== (position.variant % 2 === 1);
 }
 
-/** A number under the property's name, else the next one of the message that is allowed, else the default, an example, or the allowed one nearest to 0. */
-export function numberFor(schema: JsonObject, whole: boolean, endpoint: SchemaPosition, making: Making): number | undefined {
+/** A number: the one with the property's name, else the next allowed one of the message, else the default, an example, or the allowed one nearest to 0. */
+export function numberFor(schema: JsonObject, whole: boolean, position: SchemaPosition, making: Making): number | undefined {
   const fits = (value: unknown): value is number => Number.isFinite(value) && (!whole || Number.isInteger(value)) && making.is(schema, value as number);
-  if (endpoint.variant === 0) {
+  if (position.variant === 0) {
     const { findings } = making.given;
-    const said = /[-+]?\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,15})?/.exec(findings.labelled(endpoint.name) ?? '')?.[0];
-    const found = [Number(said?.replaceAll(',', ''))].find(fits) ?? findings.number(fits) ?? [schema['default'], ...examplesOf(schema)].find(fits);
+    const stated = /[-+]?\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,15})?/.exec(findings.labelled(position.name) ?? '')?.[0];
+    const found = [Number(stated?.replaceAll(',', ''))].find(fits) ?? findings.number(fits) ?? [schema['default'], ...examplesOf(schema)].find(fits);
     if (found !== undefined) return found;
   }
   const step = stepOf(numberOf(schema, 'multipleOf'), whole);
@@ -71,12 +71,12 @@ export function numberFor(schema: JsonObject, whole: boolean, endpoint: SchemaPo
   const high = Math.min(numberOf(schema, 'maximum') ?? Infinity, numberOf(schema, 'exclusiveMaximum') ?? Infinity);
   const near = [0, low, high, (low + high) / 2, low + 1, high - 1].filter(Number.isFinite);
   const first = (step > 0 ? near.flatMap((one) => [0, 1, -1].map((by) => (Math.ceil(one / step) + by) * step)) : near).find(fits);
-  if (first === undefined) return making.fail(endpoint, 'no number lies within its bounds');
+  if (first === undefined) return making.fail(position, 'no number lies within its bounds');
   const apart = step || (Number.isFinite(high - low) ? (high - low) / 1000 : 1);
-  return [first + endpoint.variant * apart, first - endpoint.variant * apart].find(fits) ?? making.fail(endpoint, 'it has too few numbers');
+  return [first + position.variant * apart, first - position.variant * apart].find(fits) ?? making.fail(position, 'it has too few numbers');
 }
 
-/** How far apart allowed numbers lie: multiples of 0.4 are whole every 2. */
+/** The distance between allowed numbers: multiples of 0.4 are integers every 2. */
 function stepOf(multiple: number | undefined, whole: boolean): number {
   if (multiple === undefined || multiple <= 0) return whole ? 1 : 0;
   if (!whole || Number.isInteger(multiple)) return multiple;
@@ -84,18 +84,18 @@ function stepOf(multiple: number | undefined, whole: boolean): number {
   return multiple;
 }
 
-/** A text under the property's name, of its format or out of the message; else the default, an example, one made from the pattern, or `unknown`. */
-export function textFor(schema: JsonObject, endpoint: SchemaPosition, making: Making): string | undefined {
+/** A text: the one with the property's name, in its format or from the message; else the default, an example, one made from the pattern, or `unknown`. */
+export function textFor(schema: JsonObject, position: SchemaPosition, making: Making): string | undefined {
   const shortest = lengthOf(schema, 'minLength') ?? 0;
   const longest = Math.min(lengthOf(schema, 'maxLength') ?? longestText, longestText);
-  if (shortest > longestText) return making.fail(endpoint, `it is longer than ${longestText} characters`);
+  if (shortest > longestText) return making.fail(position, `it is longer than ${longestText} characters`);
   const fits = (value: unknown): value is string => typeof value === 'string' && making.is(schema, value);
-  const found = endpoint.variant === 0 ? foundText(schema, endpoint, making, fits) : undefined;
+  const found = position.variant === 0 ? foundText(schema, position, making, fits) : undefined;
   if (found !== undefined) return found;
-  const formed = samples.get(schema['format'])?.(endpoint.variant);
-  const candidates = formed === undefined ? [unknown(endpoint.variant, shortest, longest), ...patterned(schema, shortest, endpoint.variant, making)] : [formed];
+  const formed = samples.get(schema['format'])?.(position.variant);
+  const candidates = formed === undefined ? [unknown(position.variant, shortest, longest), ...patterned(schema, shortest, position.variant, making)] : [formed];
   return (
-    candidates.find(fits) ?? making.fail(endpoint, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it')
+    candidates.find(fits) ?? making.fail(position, 'pattern' in schema ? 'its pattern is not understood or contradicts the rest' : 'no text conforms to it')
   );
 }
 
@@ -104,15 +104,15 @@ function unknown(variant: number, shortest: number, longest: number): string {
   return word.length > longest ? `${variant || word}`.slice(0, Math.max(0, longest)) : word.padEnd(shortest, '.');
 }
 
-function foundText(schema: JsonObject, endpoint: SchemaPosition, { given, work }: Making, fits: (value: unknown) => value is string): string | undefined {
-  const { findings, asked, said } = given;
-  const labelled = findings.labelled(endpoint.name);
+function foundText(schema: JsonObject, position: SchemaPosition, { given, work }: Making, fits: (value: unknown) => value is string): string | undefined {
+  const { findings, question, prose } = given;
+  const labelled = findings.labelled(position.name);
   if (fits(labelled)) return labelled;
   const { format } = schema;
   const formed = typeof format === 'string' && formats.has(format) ? findings.formed(format) : undefined;
   if (fits(formed)) return formed;
-  const word = lastWord(endpoint.name);
-  const whole = asks.test(word) ? asked : answers.test(word) && work.spend(100) ? said() : undefined;
+  const word = lastWord(position.name);
+  const whole = asks.test(word) ? question : answers.test(word) && work.spend(100) ? prose() : undefined;
   const cut = whole?.slice(0, Math.min(2000, lengthOf(schema, 'maxLength') ?? 2000)).toWellFormed();
   if (fits(cut)) return cut;
   const fallback = [schema['default'], ...(format === undefined ? [findings.text(places.test(word), fits)] : []), ...examplesOf(schema)];
@@ -130,7 +130,7 @@ const asks = /^(?:query|question|prompt|input|message|q|search|request|instructi
 const answers = /^(?:text|answer|response|reply|output|result|content|summary|explanation|description|reasoning|thought|body|comment)$/;
 const places = /^(?:city|town|place|location|country|region|state|destination|address|where|area)$/;
 
-/** Texts that the pattern allows, with more and more repetitions until they are long enough. */
+/** Texts that match the pattern, with increasing repetitions until they are long enough. */
 function patterned(schema: JsonObject, shortest: number, variant: number, { work }: Making): string[] {
   const pattern = typeof schema['pattern'] === 'string' ? work.pattern(schema['pattern']) : undefined;
   const found: string[] = [];

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '#core/json';
 import { findingsIn } from '../findings.ts';
 import { schemaValue } from './value.ts';
 
-const make = (schema: JsonObject, message = '') => schemaValue(schema, { findings: findingsIn(message), asked: message, said: () => 'said' }, 'schema');
+const make = (schema: JsonObject, message = '') => schemaValue(schema, { findings: findingsIn(message), question: message, prose: () => 'said' }, 'schema');
 const object = (properties: JsonObject, over: JsonObject = {}): JsonObject => ({
   type: 'object',
   properties,
@@ -172,7 +172,7 @@ describe('a value made for a schema', () => {
     ['a text of a gigabyte', { type: 'string', minLength: 1e9 }, '#'],
     ['a list of a billion', { type: 'array', items: { type: 'null' }, minItems: 1e9 }, '#'],
     ['too few different items', { type: 'array', items: { enum: [1, 2] }, minItems: 3, uniqueItems: true }, '#'],
-  ])('is refused for %s, by its place', (_, schema, endpoint) => {
-    expect(() => make(schema)).toThrow(expect.objectContaining({ code: 'invalid', message: expect.stringContaining(`at ${endpoint}`) }));
+  ])('is refused for %s, by its place', (_, schema, place) => {
+    expect(() => make(schema)).toThrow(expect.objectContaining({ code: 'invalid', message: expect.stringContaining(`at ${place}`) }));
   });
 });

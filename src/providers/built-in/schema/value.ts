@@ -19,16 +19,17 @@ import {
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type SchemaPosition } from './scalar.ts';
 import { Work } from './work.ts';
 
-/** For all the values of one answer: 12,000 steps are 6 to 12 ms. */
+/** The work limit for all values of one answer: 12,000 steps are 6 to 12 ms. */
 export const stepsOfAnswer = 12_000;
 const deepest = 100;
 const tooMuch = 'it is too large or too entangled for the built-in model';
 
 /**
- * A value that conforms to a schema, made of what the message says where it says it: `city: Paris` for a property `city`, the next number for an integer, a mentioned word of
- * an enum; else the default, an example, or the smallest thing allowed. Optional members are there when the message names them (all of them where the schema requires none).
+ * Makes a value that conforms to a schema, from the message as far as possible: `city: Paris` for a property `city`, the next number for an integer, a
+ * mentioned member of an enum; else the default, an example, or the smallest allowed value. Optional members are present if the message names them (all of
+ * them if the schema requires none).
  *
- * @throws Fault `invalid` naming the place in the schema that nothing can satisfy
+ * @throws Fault `invalid` naming the place in the schema that no value satisfies
  */
 export function schemaValue(schema: JsonObject, given: Given, field: string, work = new Work(stepsOfAnswer)): Json {
   const maker = new ValueMaker(schema, given, work);
@@ -51,135 +52,135 @@ class ValueMaker implements Making {
     this.work = work;
   }
 
-  /** @returns undefined where nothing conforms; the first reason is kept as `trouble` */
-  make(schema: Schema, endpoint: SchemaPosition): Json | undefined {
+  /** @returns undefined if nothing conforms; the first reason is stored as `trouble` */
+  make(schema: Schema, position: SchemaPosition): Json | undefined {
     const before = this.trouble;
-    const value = this.#made(schema, endpoint);
+    const value = this.#made(schema, position);
     if (value === undefined) return undefined;
-    if (!this.#afford(value)) return this.fail(endpoint, tooMuch);
+    if (!this.#afford(value)) return this.fail(position, tooMuch);
     this.trouble = before;
     return value;
   }
 
-  /** A value is written out for every place where it stands: what lies in an object or a list that was made here was paid for there. */
+  /** Counts the size of a value, which is written out at each of its places. The content of objects and lists made here has already been counted. */
   #afford(value: Json): boolean {
     return typeof value === 'string' ? this.work.spend(value.length / 16) : this.work.spend(0);
   }
 
-  /** Whole values of the schema itself: a constant, a member of an enumeration. */
+  /** Literal values in the schema: a constant, a member of an enumeration. */
   #given(value: Json | undefined): Json | undefined {
     return value === undefined || value === null || typeof value !== 'object' || this.work.spend(spelled(value, this.work).length / 16) ? value : undefined;
   }
 
-  #made(schema: Schema, endpoint: SchemaPosition): Json | undefined {
-    if (!this.work.spend()) return this.fail(endpoint, tooMuch);
-    if (endpoint.depth > deepest) return this.fail(endpoint, `it is nested more than ${deepest} levels deep`);
-    if (schema === false) return this.fail(endpoint, 'it allows no value');
-    if (schema === true) return this.make({ type: 'string' }, endpoint);
-    if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], endpoint);
+  #made(schema: Schema, position: SchemaPosition): Json | undefined {
+    if (!this.work.spend()) return this.fail(position, tooMuch);
+    if (position.depth > deepest) return this.fail(position, `it is nested more than ${deepest} levels deep`);
+    if (schema === false) return this.fail(position, 'it allows no value');
+    if (schema === true) return this.make({ type: 'string' }, position);
+    if (typeof schema['$ref'] === 'string') return this.#followed(schema, schema['$ref'], position);
     this.work.spend(Object.keys(schema).length / 2);
     const choices = choicesOf(schema, this.work);
     if (!choices) {
-      const value = this.#checked(schema, this.#plain(schema, endpoint), endpoint);
-      return value === undefined ? this.#again(schema, endpoint) : value;
+      const value = this.#checked(schema, this.#plain(schema, position), position);
+      return value === undefined ? this.#again(schema, position) : value;
     }
     for (const choice of choices) {
       if (!this.work.spend(isObject(choice) ? 2 + Object.keys(propertiesOf(choice)).length / 8 : 1)) break;
-      const value = this.make(choice, { ...endpoint, depth: endpoint.depth + 1 });
+      const value = this.make(choice, { ...position, depth: position.depth + 1 });
       if (value !== undefined && this.is(schema, value)) return value;
     }
-    return this.fail(endpoint, 'its alternatives exclude each other');
+    return this.fail(position, 'its alternatives exclude each other');
   }
 
-  /** A schema with a reference means both: what it refers to and what stands beside it. */
-  #followed(schema: JsonObject, reference: string, endpoint: SchemaPosition): Json | undefined {
+  /** A schema with a reference requires both the referenced schema and its own keywords. */
+  #followed(schema: JsonObject, reference: string, position: SchemaPosition): Json | undefined {
     const target = resolved(this.#root, reference, this.work);
     this.work.spend(reference.length / 16 + Object.keys(schema).length);
-    if (target === undefined) return this.fail(endpoint, `${reference.slice(0, 100)} leads nowhere`);
-    if (endpoint.refs.includes(reference)) return this.fail(endpoint, `${reference.slice(0, 100)} needs itself without end`);
+    if (target === undefined) return this.fail(position, `${reference.slice(0, 100)} leads nowhere`);
+    if (position.refs.includes(reference)) return this.fail(position, `${reference.slice(0, 100)} needs itself without end`);
     const { $ref: _, $defs: __, definitions: ___, ...beside } = schema;
     const whole = Object.keys(beside).length === 0 ? target : combined(target, beside, this.work);
-    return this.make(whole, { ...endpoint, depth: endpoint.depth + 1, refs: [...endpoint.refs, reference] });
+    return this.make(whole, { ...position, depth: position.depth + 1, refs: [...position.refs, reference] });
   }
 
-  /** `not` and keywords that are only checked may refuse the first value: a few others are tried. */
-  #again(schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
-    if (!('not' in schema) || endpoint.variant > 3) return undefined;
-    return this.make(schema, { ...endpoint, variant: endpoint.variant + 1 });
+  /** `not` and keywords that are only validated may reject the first value: a few others are tried. */
+  #again(schema: JsonObject, position: SchemaPosition): Json | undefined {
+    if (!('not' in schema) || position.variant > 3) return undefined;
+    return this.make(schema, { ...position, variant: position.variant + 1 });
   }
 
-  #checked(schema: JsonObject, value: Json | undefined, endpoint: SchemaPosition): Json | undefined {
+  #checked(schema: JsonObject, value: Json | undefined, position: SchemaPosition): Json | undefined {
     if (value === undefined || this.is(schema, value)) return value;
-    return this.fail(endpoint, 'its keywords contradict each other');
+    return this.fail(position, 'its keywords contradict each other');
   }
 
-  #plain(schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
+  #plain(schema: JsonObject, position: SchemaPosition): Json | undefined {
     if ('const' in schema) return this.#given(schema['const']);
-    if (Array.isArray(schema['enum'])) return this.#given(memberFor(schema, schema['enum'] as readonly Json[], endpoint, this));
-    for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(endpoint.name))])) {
-      const value = this.#ofType(type, schema, endpoint);
+    if (Array.isArray(schema['enum'])) return this.#given(memberFor(schema, schema['enum'] as readonly Json[], position, this));
+    for (const type of inOrder(typesOf(schema) ?? [guessed(schema, this.given.findings.labelled(position.name))])) {
+      const value = this.#ofType(type, schema, position);
       if (value !== undefined) return value;
     }
-    return this.fail(endpoint, 'no type is left for it');
+    return this.fail(position, 'no type is left for it');
   }
 
-  #ofType(type: string, schema: JsonObject, endpoint: SchemaPosition): Json | undefined {
+  #ofType(type: string, schema: JsonObject, position: SchemaPosition): Json | undefined {
     switch (type) {
       case 'null':
         return null;
       case 'boolean':
-        return truthFor(schema, endpoint, this);
+        return truthFor(schema, position, this);
       case 'integer':
       case 'number':
-        return numberFor(schema, type === 'integer', endpoint, this);
+        return numberFor(schema, type === 'integer', position, this);
       case 'string':
-        return textFor(schema, endpoint, this);
+        return textFor(schema, position, this);
       case 'array':
-        return this.#list(schema, endpoint);
+        return this.#list(schema, position);
       case 'object':
-        return this.#object(schema, endpoint);
+        return this.#object(schema, position);
       default:
-        return this.fail(endpoint, `the type ${type.slice(0, 40)} is unknown`);
+        return this.fail(position, `the type ${type.slice(0, 40)} is unknown`);
     }
   }
 
-  #list(schema: JsonObject, endpoint: SchemaPosition): Json[] | undefined {
+  #list(schema: JsonObject, position: SchemaPosition): Json[] | undefined {
     const { first, rest } = itemsOf(schema);
     const fewest = lengthOf(schema, 'minItems') ?? 0;
     const most = lengthOf(schema, 'maxItems') ?? Infinity;
-    const named = endpoint.variant === 0 && first.length === 0 ? this.#named(rest, endpoint) : [];
+    const named = position.variant === 0 && first.length === 0 ? this.#named(rest, position) : [];
     const items: Json[] = named.slice(0, most);
     const wanted = Math.max(fewest, Math.min(first.length, most));
     for (let tries = 0; items.length < wanted && tries < wanted + 16; tries++) {
       const at = items.length;
-      const variant = first[at] === undefined && schema['uniqueItems'] === true ? tries : endpoint.variant;
-      const item = this.make(first[at] ?? rest, { ...endpoint, path: `${endpoint.path}/items`, depth: endpoint.depth + 1, variant });
+      const variant = first[at] === undefined && schema['uniqueItems'] === true ? tries : position.variant;
+      const item = this.make(first[at] ?? rest, { ...position, path: `${position.path}/items`, depth: position.depth + 1, variant });
       if (item !== undefined && (schema['uniqueItems'] !== true || !this.is({ enum: items }, item))) items.push(item);
       else if (schema['uniqueItems'] !== true) return undefined;
     }
     const contains = schema['contains'];
     for (let count = 0; isSchema(contains) && count < 16 && !this.is(schema, items); count++) {
       const item = this.make(combined(contains, rest, this.work), {
-        ...endpoint,
-        path: `${endpoint.path}/contains`,
-        depth: endpoint.depth + 1,
+        ...position,
+        path: `${position.path}/contains`,
+        depth: position.depth + 1,
         variant: count,
       });
       if (item === undefined) return undefined;
       items.push(item);
     }
-    return this.is(schema, items) ? items : this.fail(endpoint, 'no list has such items in such number');
+    return this.is(schema, items) ? items : this.fail(position, 'no list has such items in such number');
   }
 
-  /** The items that the message enumerates under the name: `tags: red, green and blue`. */
-  #named(item: Schema, endpoint: SchemaPosition): Json[] {
+  /** The items with this label in the message: `tags: red, green and blue`. */
+  #named(item: Schema, position: SchemaPosition): Json[] {
     if (!isObject(item)) return [];
     const numeric = typesOf(item)?.some((type) => type === 'integer' || type === 'number');
-    const values = this.given.findings.listed(endpoint.name).map((one): Json => (numeric ? Number(one) : one));
+    const values = this.given.findings.listed(position.name).map((one): Json => (numeric ? Number(one) : one));
     return values.filter((value) => !Number.isNaN(value) && this.is(item, value));
   }
 
-  #object(schema: JsonObject, endpoint: SchemaPosition): JsonObject | undefined {
+  #object(schema: JsonObject, position: SchemaPosition): JsonObject | undefined {
     const properties = propertiesOf(schema);
     const required = new Set(textsOf(schema['required']));
     const declared = Object.keys(properties);
@@ -191,7 +192,7 @@ class ValueMaker implements Making {
       if (!this.work.spend(Math.min(name.length, 1 << 14) / 8)) return false;
       const members = memberSchemas(schema, name, this.work);
       const inner = members.length > 1 ? members.reduce((all, one) => combined(all, one, this.work)) : (members[0] ?? true);
-      const value = this.make(inner, { ...endpoint, name, path: `${endpoint.path}/properties/${name.slice(0, 60)}`, depth: endpoint.depth + 1 });
+      const value = this.make(inner, { ...position, name, path: `${position.path}/properties/${name.slice(0, 60)}`, depth: position.depth + 1 });
       if (value !== undefined) entries.set(name, value);
       return value !== undefined;
     };
@@ -209,7 +210,7 @@ class ValueMaker implements Making {
     return Object.fromEntries(entries);
   }
 
-  /** Does the message speak of a member that may be left out? */
+  /** Whether the message mentions an optional member. */
   #wanted(name: string, schema: Json | undefined): boolean {
     const { findings } = this.given;
     if (findings.labelled(name) !== undefined) return true;
@@ -217,7 +218,7 @@ class ValueMaker implements Making {
     return members.some((one) => one !== '' && this.work.spend(8 + one.length / 8) && findings.mentions(one));
   }
 
-  /** What may be left out is no trouble when it cannot be made. */
+  /** An optional member that cannot be made is omitted, without a fault. */
   #optional(add: () => boolean): void {
     const before = this.trouble;
     add();
@@ -234,7 +235,7 @@ class ValueMaker implements Making {
   }
 }
 
-/** A schema that combines others as one schema for each way to satisfy it, or nothing where it is plain. What may be null is so last. */
+/** The alternatives of a schema that combines others, each as one schema; undefined for a plain schema. Null comes last. */
 function choicesOf(schema: JsonObject, work: Work): Iterable<Schema> | undefined {
   for (const key of ['anyOf', 'oneOf']) if (Array.isArray(schema[key])) return branches(without(schema, key), schema[key], work);
   if (isSchema(schema['if'])) {
@@ -259,11 +260,11 @@ function* branches(base: JsonObject, all: readonly unknown[], work: Work): Gener
 const isNull = (schema: Schema) => isObject(schema) && (schema['type'] === 'null' || schema['const'] === null);
 const inOrder = (types: readonly string[]) => types.toSorted((a, b) => Number(a === 'null') - Number(b === 'null'));
 
-function guessed(schema: JsonObject, said: string | undefined): string {
+function guessed(schema: JsonObject, text: string | undefined): string {
   const has = (...keys: string[]) => keys.some((key) => key in schema);
   if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'minProperties', 'maxProperties')) return 'object';
   if (has('items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'contains')) return 'array';
-  return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf') || /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(said ?? '')
+  return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf') || /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(text ?? '')
     ? 'number'
     : 'string';
 }

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '#core/json';
 import { conforms } from './conforms.ts';
 import { Work } from './work.ts';
 
-/** Is a text JSON that conforms to a JSON Schema? @returns nothing where that takes more steps than may be taken */
+/** Validates a text as JSON against a JSON Schema. @returns undefined if that takes more steps than allowed */
 export function verdictOn(text: string, schema: JsonObject, steps: number): boolean | undefined {
   let value: Json;
   try {

@@ -1,8 +1,8 @@
 import { readPattern, type Pattern } from './pattern.ts';
 
 /**
- * Work left for one value: schemas come from outside, and some never end. Whatever is done for a schema spends steps before it is done, in proportion to what it
- * costs: a step is a microsecond at most. Patterns are read, and references followed, once.
+ * The remaining work for one value: schemas are untrusted, and some never end. Each operation on a schema spends steps in advance, in proportion to its cost:
+ * a step is at most one microsecond. Patterns are parsed, and references resolved, only once.
  */
 export class Work {
   #left: number;
@@ -13,12 +13,12 @@ export class Work {
     this.#left = steps;
   }
 
-  /** Was it too much? What was found out so far says nothing then. */
+  /** Whether the limit was reached. The results so far are meaningless then. */
   get isOver(): boolean {
     return this.#left < 0;
   }
 
-  /** @returns false when it is too much */
+  /** @returns false if the limit is reached */
   spend(steps = 1): boolean {
     this.#left -= steps;
     return this.#left >= 0;
@@ -29,7 +29,7 @@ export class Work {
     return this.#patterns.get(source);
   }
 
-  /** What a `$ref` into the same document names, whatever it is. */
+  /** The value that a `$ref` into the same document points to. */
   target(root: unknown, reference: string): unknown {
     if (!this.#targets.has(reference)) this.#targets.set(reference, this.spend(1 + reference.length / 4) ? followed(root, reference) : undefined);
     return this.#targets.get(reference);

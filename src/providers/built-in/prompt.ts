@@ -2,32 +2,32 @@ import type { GenerateCall } from '#core/call';
 import type { MediaPart, Part, ToolResultPart, Turn } from '#core/conversation';
 import { sentencesOf, type Sentence } from './sentences.ts';
 
-/** What the rules look at: the last thing the user said, and what stands around it. */
-export interface Asked {
-  /** The text of the user's last turn, its first 64 KB. */
+/** The input of the rules: the user's last message and its context. */
+export interface Prompt {
+  /** The first 64 KB of the text of the user's last turn. */
   readonly message: string;
-  /** There is more of it. */
+  /** Whether the text is longer than that. */
   readonly cut: boolean;
   /** Its last 64 KB. */
   readonly ending: string;
-  /** What in it is the question. */
+  /** The question within it. */
   readonly question: string;
-  /** Images, sounds and files of that turn. */
+  /** The images, sounds and files of that turn. */
   readonly media: readonly MediaPart[];
-  /** What tools answered, where that is the last thing that happened. */
+  /** The tool results, if they are the end of the conversation. */
   readonly results: readonly ToolResultPart[];
-  /** What the system turns open with. */
+  /** The beginnings of the system turns. */
   readonly orders: readonly string[];
-  /** Everything said before, and the rest of the message: at most the last 64 KB of it. */
+  /** The sentences of all earlier turns and of the rest of the message: at most their last 64 KB. */
   readonly sentences: readonly Sentence[];
 }
 
-/** So much text any rule considers, in UTF-16 units: every rule is linear in it, so that one call holds the event loop for some 20 ms at worst. */
+/** Most UTF-16 units of text that a rule considers. Every rule is linear in it, so one call holds the event loop for some 20 ms at worst. */
 export const most = 1 << 16;
-/** So many parts are looked through. */
+/** Most parts that are read. */
 const mostParts = 10_000;
 
-export function readAsked(call: GenerateCall): Asked {
+export function readPrompt(call: GenerateCall): Prompt {
   const lastModel = call.turns.findLastIndex((turn) => turn.role === 'model');
   const last = call.turns.findLastIndex((turn) => turn.role === 'user' && turn.parts.some((part) => part.type === 'text' || part.type === 'media'));
   const turn = call.turns[last] ?? call.turns.at(-1);
@@ -52,7 +52,7 @@ function textOf(turn: Turn): string {
   return texts.length === 1 ? texts[0]! : texts.join('\n');
 }
 
-/** A message that is one JSON string is what that string says: some coding agents hand on so what was typed. */
+/** Unwraps a message that is one JSON string: some coding agents send the user's input in that form. */
 function unescaped(text: string): string {
   const whole = text.length <= most ? text.trim() : '';
   if (!whole.startsWith('"') || !whole.endsWith('"')) return text;
@@ -70,15 +70,15 @@ function resultsOf(turns: readonly Turn[], lastModel: number): ToolResultPart[] 
   return turns.slice(lastModel + 1).flatMap((turn) => results(turn.parts));
 }
 
-/** Goes back through the conversation until there is enough. */
+/** Reads the conversation backwards until there is enough. */
 function earlier(turns: readonly Turn[], room: number): Sentence[] {
   const found: Sentence[][] = [];
   let left = room;
   let parts = mostParts;
   for (let at = turns.length - 1; at >= 0 && left > 0 && parts > 0; at--) {
-    const { role, parts: said } = turns[at]!;
-    for (let endpoint = said.length - 1; endpoint >= 0 && left > 0 && parts > 0; endpoint--, parts--) {
-      for (const text of texts(said[endpoint]!)) {
+    const { role, parts: turnParts } = turns[at]!;
+    for (let index = turnParts.length - 1; index >= 0 && left > 0 && parts > 0; index--, parts--) {
+      for (const text of texts(turnParts[index]!)) {
         const considered = text.slice(-left);
         left -= considered.length;
         found.push(sentencesOf(considered, role));
@@ -93,13 +93,13 @@ function texts(part: Part): string[] {
   return part.type === 'tool-result' ? part.parts.flatMap((inner) => (inner.type === 'text' ? [inner.text] : [])) : [];
 }
 
-/** The question of a message that may bring its passages along: what follows `Question:`, else its last question, else its last paragraph. */
+/** Finds the question in a message that may contain passages: the text after `Question:`, else the last question, else the last paragraph. */
 function questionOf(message: string): { question: string; rest: string } {
   let end = 0;
   for (const { index, 0: label } of message.matchAll(/^[ \t]{0,8}(?:question|query|q)[ \t]{0,4}:/gim)) end = index + label.length;
   if (end > 0) return { question: message.slice(end).trim(), rest: message.slice(0, 1 + message.lastIndexOf('\n', end - 1)) };
-  const asked = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
-  if (asked) return { question: asked.text, rest: message.slice(0, asked.from) + '\n' + message.slice(asked.to) };
+  const lastQuestion = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
+  if (lastQuestion) return { question: lastQuestion.text, rest: message.slice(0, lastQuestion.from) + '\n' + message.slice(lastQuestion.to) };
   const paragraph = message.trimEnd().lastIndexOf('\n\n');
   return { question: message.slice(paragraph + 1).trim(), rest: paragraph < 0 ? '' : message.slice(0, paragraph) };
 }
