@@ -53,7 +53,7 @@ class MessageReader implements Reader {
   readonly #open = new Map<unknown, Open>();
   readonly #known = new Set<unknown>(); // indexes of all blocks that were started
   #blocks = 0;
-  #isHalf = false; // a block was stopped before its input was complete
+  #isTruncated = false; // a block was stopped before its input was complete
   #calls = 0;
   #plain: 'text' | 'thinking' | undefined; // the kind of the last part while it is open: the next of its kind would be appended to it
   #started = false;
@@ -205,7 +205,7 @@ class MessageReader implements Reader {
       return;
     }
     this.#open.delete(index);
-    this.#isHalf ||= one.unclosed.isOpen;
+    this.#isTruncated ||= one.unclosed.isOpen;
     const { block } = one;
     switch (block['type']) {
       case 'text':
@@ -240,7 +240,7 @@ class MessageReader implements Reader {
     const isWhole = reason === 'stop' || reason === 'tool';
     if (isWhole && this.#open.size > 0) throw malformed();
     for (const index of this.#open.keys()) this.#stopBlock(index, events);
-    if (isWhole && this.#isHalf) throw malformed();
+    if (isWhole && this.#isTruncated) throw malformed();
     const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers) };
     const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
     events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });

@@ -5,8 +5,8 @@ import { dialect } from './wire.ts';
 
 /** Helpers that streams and whole answers share. */
 
-const stopWords: Readonly<Record<FinishReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use', refused: 'refusal' };
-const ownWords: ReadonlySet<string> = new Set([...Object.values(stopWords), 'stop_sequence', 'pause_turn', 'model_context_window_exceeded']);
+const stopReasons: Readonly<Record<FinishReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use', refused: 'refusal' };
+const ownReasons: ReadonlySet<string> = new Set([...Object.values(stopReasons), 'stop_sequence', 'pause_turn', 'model_context_window_exceeded']);
 
 /** The members of a message: those before its content, and the carried ones after it. */
 export function headOf({ model, extra }: Started, id: string): { readonly head: JsonObject; readonly others: JsonObject } {
@@ -17,7 +17,7 @@ export function headOf({ model, extra }: Started, id: string): { readonly head: 
 /** The upstream's own stop reason where it is one of this wire. `others`: carried members of the message at its end. */
 export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefined): { readonly stop: JsonObject; readonly others: JsonObject } {
   const { stop_sequence: sequence = null, stop_details: details, container, ...others } = own(extra, dialect);
-  const stop: Record<string, Json> = { stop_reason: ownWords.has(raw) ? raw : stopWords[reason], stop_sequence: sequence };
+  const stop: Record<string, Json> = { stop_reason: ownReasons.has(raw) ? raw : stopReasons[reason], stop_sequence: sequence };
   if (details !== undefined) stop['stop_details'] = details;
   if (container !== undefined) stop['container'] = container;
   return { stop, others };

@@ -2,7 +2,7 @@ import type { GenerateCall } from '#core/call';
 import { own, type JsonObject } from '#core/json';
 import { isSigned } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
-import { budgetOf, effortWord, leastBudget } from './thinking.ts';
+import { budgetOf, effortValue, leastBudget } from './thinking.ts';
 import { dialect } from './wire.ts';
 
 interface Encoded {
@@ -18,9 +18,9 @@ interface Encoded {
  * @param mostTokens output token limit, which a budget must be below
  */
 export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, { adaptive }: Quirks, ignored: Set<string>): Encoded {
-  const { '.thinking': thinking, '.effort': word } = own(call.extra, dialect);
-  if (thinking !== undefined || word !== undefined)
-    return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(word ? { effort: word as string } : {}), budget: 0 };
+  const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
+  if (thinking !== undefined || givenEffort !== undefined)
+    return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
   if (!call.reasoning) return { budget: 0 };
   const { effort = 'medium' } = call.reasoning; // the wire requires a budget
   if (effort === 'none') return { thinking: { type: 'disabled' }, budget: 0 };
@@ -29,7 +29,7 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
     ignored.add(`reasoning_effort: ${obstacle}`);
     return { budget: 0 };
   }
-  if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortWord(effort) } : {}), budget: 0 };
+  if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortValue(effort) } : {}), budget: 0 };
   const budget = Math.min(budgetOf(effort), (mostTokens ?? Infinity) - 1);
   if (budget < leastBudget) {
     ignored.add(`reasoning_effort: the provider requires at least ${leastBudget} thinking tokens, and the limit for all tokens is lower.`);

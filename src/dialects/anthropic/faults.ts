@@ -3,16 +3,16 @@ import { isObject } from '#core/json';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
-  againstPolicy,
+  contentPolicyFault,
   jsonOf,
   meaningOf,
-  notAccepted,
-  proseOf,
-  refused,
+  fieldFault,
+  stringOf,
+  refusalFault,
   retryAfterOf,
-  shellOf,
-  tooLong,
-  wordOf,
+  envelopeOf,
+  contextLengthFault,
+  loggableCode,
   type Headers,
   type Meaning,
 } from '../shared/upstream-faults.ts';
@@ -24,7 +24,7 @@ export interface MessagesError {
   readonly request_id: string | null;
 }
 
-const words: Readonly<Record<FaultCode, string>> = {
+const errorTypes: Readonly<Record<FaultCode, string>> = {
   invalid: 'invalid_request_error',
   unauthenticated: 'authentication_error',
   forbidden: 'permission_error',
@@ -45,7 +45,7 @@ const words: Readonly<Record<FaultCode, string>> = {
 };
 
 export function encodeFault({ code, message }: Fault, requestId: string): MessagesError {
-  return { type: 'error', error: { type: words[code], message }, request_id: requestId };
+  return { type: 'error', error: { type: errorTypes[code], message }, request_id: requestId };
 }
 
 /** The last frame of a stream that failed: no `message_stop` follows it. */
@@ -77,25 +77,25 @@ const statuses: Readonly<Record<string, number>> = {
  * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
-  const shell = shellOf(jsonOf(body));
-  return faultOfRefusal(status, isObject(shell['error']) ? shell['error'] : shell, retryAfterOf(headers), model);
+  const envelope = envelopeOf(jsonOf(body));
+  return faultOfRefusal(status, isObject(envelope['error']) ? envelope['error'] : envelope, retryAfterOf(headers), model);
 }
 
 /** An error inside a response whose status was 2xx. */
 export function faultOfError(error: unknown): Fault {
   const refusal = isObject(error) ? error : {};
-  return faultOfRefusal(statuses[proseOf(refusal['type'])] ?? 500, refusal, undefined);
+  return faultOfRefusal(statuses[stringOf(refusal['type'])] ?? 500, refusal, undefined);
 }
 
 /** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a message.', { elsewhere: true });
 
 function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
-  const type = proseOf(refusal['type']);
-  const message = proseOf(refusal['message']);
-  const cause = { status, type: wordOf(type) };
+  const type = stringOf(refusal['type']);
+  const message = stringOf(refusal['message']);
+  const cause = { status, type: loggableCode(type) };
   const meaning = meaningIn({ status, type, message }, model);
-  return withProviderMessage(meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter), status, message);
+  return withProviderMessage(meaning === 'mistake' ? faultOfMistake(message, cause) : refusalFault(meaning, cause, retryAfter), status, message);
 }
 
 function meaningIn(
@@ -114,8 +114,8 @@ function meaningIn(
 
 /** The caller's mistake, in the gateway's own words, with the field's name from the start of the message (before a colon, or quoted). */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/prompt is too long|context (window|limit|length)/i.test(message)) return tooLong(cause);
-  if (/content filtering|usage policy/i.test(message)) return againstPolicy(cause);
+  if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
+  if (/content filtering|usage policy/i.test(message)) return contentPolicyFault(cause);
   const field = /^["`]?([a-z_]{2,40})(?:\.[\w.-]{0,80})?["`]?(?::| is | may | and | cannot )/.exec(message)?.[1];
-  return notAccepted(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
+  return fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
 }

@@ -21,8 +21,8 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   const { field = '', reason } = fault.details;
   if (reason !== 'field-unknown') return undefined;
   if (field === 'thinking') {
-    const ours = call.reasoning?.effort !== undefined && own(call.extra, dialect)['.thinking'] === undefined;
-    return ours && !known.adaptive ? { ...known, adaptive: true } : undefined;
+    const isTranslated = call.reasoning?.effort !== undefined && own(call.extra, dialect)['.thinking'] === undefined;
+    return isTranslated && !known.adaptive ? { ...known, adaptive: true } : undefined;
   }
   const { without = [] } = known;
   const refused = samplingFields.find((name) => name === field);

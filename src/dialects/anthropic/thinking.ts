@@ -26,4 +26,4 @@ export const budgetOf = (effort: Effort): number => budgets.find(([one]) => one 
 export const effortOf = (budget: number): Effort => budgets.find(([, tokens]) => budget >= tokens)?.[0] ?? 'minimal';
 
 /** The values of `output_config.effort`. */
-export const effortWord = (effort: Effort): string => (effort === 'minimal' ? 'low' : effort);
+export const effortValue = (effort: Effort): string => (effort === 'minimal' ? 'low' : effort);

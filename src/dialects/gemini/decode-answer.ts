@@ -89,8 +89,8 @@ class ContentReader implements Reader {
     if (!this.#started) {
       this.#started = true;
       const counted = this.counted();
-      const begins = { model: textOf(chunk['modelVersion']) || this.#model, ignored: this.#ignored, ...(counted ? { usage: counted } : {}) };
-      events.push({ type: 'started', ...begins, ...carriedAs(rest(chunk, chunkMembers)) });
+      const members = { model: textOf(chunk['modelVersion']) || this.#model, ignored: this.#ignored, ...(counted ? { usage: counted } : {}) };
+      events.push({ type: 'started', ...members, ...carriedAs(rest(chunk, chunkMembers)) });
     }
     const candidates: unknown = chunk['candidates'] ?? [];
     if (!Array.isArray(candidates)) throw malformed();

@@ -8,7 +8,7 @@ import { bounded, invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
-import { inClientsWords } from './spelling.ts';
+import { withClientSpelling } from './spelling.ts';
 import { effortOf, levelEffort } from './thinking.ts';
 import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
 
@@ -36,12 +36,12 @@ export interface Addressed {
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
-  return inClientsWords(body, (value) => callOf(check(value), asked));
+  return withClientSpelling(body, (value) => callOf(check(value), asked));
 }
 
 /** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown, model: string): GenerateCall {
-  return inClientsWords(body, (value) => {
+  return withClientSpelling(body, (value) => {
     const { contents, generateContentRequest, ...request } = checkCount(value);
     if (generateContentRequest) return callOf(generateContentRequest, { model, stream: false });
     if (!isGiven(contents) || contents.length === 0) throw new Fault('invalid', 'contents is required.', { field: 'contents', reason: 'missing' });

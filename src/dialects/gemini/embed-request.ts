@@ -3,7 +3,7 @@ import type { EmbedCall, Purpose } from '#core/embed';
 import { isObject, type JsonObject } from '#core/json';
 import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
-import { inClientsWords } from './spelling.ts';
+import { withClientSpelling } from './spelling.ts';
 
 /** Embedding requests ↔ call. */
 
@@ -13,13 +13,13 @@ const checkPredict = checked(PredictRequest, bodyFault);
 
 /** `embedContent` → call. @param body parsed JSON @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeEmbed(body: unknown, model: string): EmbedCall {
-  return inClientsWords(body, (value) => callOf(model, [inputOf(check(value), model, '')]));
+  return withClientSpelling(body, (value) => callOf(model, [inputOf(check(value), model, '')]));
 }
 
 /** `batchEmbedContents` → call. @throws as `decodeEmbed` */
 export function decodeBatchEmbed(body: unknown, model: string): EmbedCall {
-  notTooMany(body, 'requests');
-  return inClientsWords(body, (value) => {
+  checkLength(body, 'requests');
+  return withClientSpelling(body, (value) => {
     const { requests } = checkBatch(value);
     return callOf(
       model,
@@ -30,8 +30,8 @@ export function decodeBatchEmbed(body: unknown, model: string): EmbedCall {
 
 /** `predict` → call. @throws as `decodeEmbed` */
 export function decodePredict(body: unknown, model: string): EmbedCall {
-  notTooMany(body, 'instances');
-  return inClientsWords(body, (value) => {
+  checkLength(body, 'instances');
+  return withClientSpelling(body, (value) => {
     const { instances, parameters } = checkPredict(value);
     return callOf(
       model,
@@ -89,7 +89,7 @@ function isSame(one: string, other: string): boolean {
 }
 
 /** Checked before the schema: the list may have a million items. */
-function notTooMany(body: unknown, field: string): void {
+function checkLength(body: unknown, field: string): void {
   const list = isObject(body) ? body[field] : undefined;
   if (Array.isArray(list) && list.length > mostInputs) throw invalid(field, `must have at most ${mostInputs} items`);
 }
@@ -100,7 +100,7 @@ export function encodeBatchEmbed(texts: readonly string[], { dimensions }: Embed
     requests: texts.map((text, at) => ({
       model: `models/${model.replace(/^models\//, '')}`,
       content: { parts: [{ text }] },
-      ...inWords(purposes?.[at], 'taskType'),
+      ...encodePurpose(purposes?.[at], 'taskType'),
       ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
     })),
   };
@@ -109,12 +109,12 @@ export function encodeBatchEmbed(texts: readonly string[], { dimensions }: Embed
 /** The body of `predict` for a provider. https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
 export function encodePredict(texts: readonly string[], { dimensions }: EmbedCall, purposes: readonly Purpose[] | undefined): JsonObject {
   return {
-    instances: texts.map((content, at) => ({ content, ...inWords(purposes?.[at], 'task_type') })),
+    instances: texts.map((content, at) => ({ content, ...encodePurpose(purposes?.[at], 'task_type') })),
     ...(dimensions === undefined ? {} : { parameters: { outputDimensionality: dimensions } }),
   };
 }
 
-const inWords = (purpose: Purpose | undefined, taskType: string): JsonObject => ({
+const encodePurpose = (purpose: Purpose | undefined, taskType: string): JsonObject => ({
   ...(purpose?.task === undefined ? {} : { [taskType]: purpose.task }),
   ...(purpose?.title === undefined ? {} : { title: purpose.title }),
 });

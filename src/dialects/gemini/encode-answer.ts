@@ -8,10 +8,10 @@ import { dialect } from './wire.ts';
 
 /** Helpers that streams and whole answers share. */
 
-const finishWords: Readonly<Record<FinishReason, string>> = { stop: 'STOP', length: 'MAX_TOKENS', tool: 'STOP', refused: 'SAFETY' };
+const finishReasons: Readonly<Record<FinishReason, string>> = { stop: 'STOP', length: 'MAX_TOKENS', tool: 'STOP', refused: 'SAFETY' };
 
 /** Finish reasons of this wire are upper case, those of other wires are not. */
-const isOwnWord = (raw: string) => /^[A-Z][A-Z_]{1,40}$/.test(raw);
+const isOwnReason = (raw: string) => /^[A-Z][A-Z_]{1,40}$/.test(raw);
 
 /** The members of the whole answer that every chunk repeats. @param id used unless its upstream spoke this wire and sent one itself */
 export function tailOf({ model, extra }: Started, id: string): JsonObject {
@@ -30,7 +30,7 @@ export interface Ending {
 export function endedCandidate({ candidate, reason, raw, extra }: Ending, parts: readonly JsonObject[], logprobs?: readonly TokenLogprob[]): JsonObject {
   return {
     content: { parts, role: 'model' },
-    finishReason: isOwnWord(raw) ? raw : finishWords[reason],
+    finishReason: isOwnReason(raw) ? raw : finishReasons[reason],
     index: candidate,
     safetyRatings: [],
     ...(logprobs ? { logprobsResult: encodeLogprobs(logprobs) } : {}),

@@ -2,7 +2,7 @@ import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } fr
 import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
-interface Ways {
+interface ContentOptions {
   /** Function calls and their results are sent with ids. */
   readonly ids: boolean;
   /** Function calls need a signature. */
@@ -18,7 +18,7 @@ interface Ways {
  */
 export function encodeConversation(
   turns: readonly Turn[],
-  ways: Ways,
+  options: ContentOptions,
   ignored: Set<string>,
 ): { readonly system?: readonly JsonObject[]; readonly contents: readonly JsonObject[] } {
   const system: JsonObject[] = [];
@@ -33,7 +33,7 @@ export function encodeConversation(
       continue;
     }
     for (const part of turn.parts) if (part.type === 'tool-call') names.set(part.id, part.name);
-    const parts = turn.parts.flatMap((part) => partsOf(part, names, ways, ignored));
+    const parts = turn.parts.flatMap((part) => partsOf(part, names, options, ignored));
     if (parts.length === 0) continue; // no part of it can be sent
     const role = turn.role === 'model' ? 'model' : 'user';
     const carried = own(turn.extra, dialect);
@@ -52,7 +52,7 @@ interface Draft {
   readonly carried: JsonObject;
 }
 
-function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ignored: Set<string>): readonly JsonObject[] {
+function partsOf(part: Part, names: ReadonlyMap<string, string>, options: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
   switch (part.type) {
     case 'text':
     case 'refusal':
@@ -62,9 +62,9 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, ways: Ways, ign
     case 'media':
       return mediaParts(part, ignored);
     case 'tool-call':
-      return [callPart(part, ways, ignored)];
+      return [callPart(part, options, ignored)];
     case 'tool-result':
-      return [resultPart(part, names, ways, ignored)];
+      return [resultPart(part, names, options, ignored)];
     case 'search':
       return []; // results of earlier searches are not sent
     case 'foreign':
@@ -87,7 +87,7 @@ function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[
   const { kind, base64, url, name, detail = 'auto' } = part;
   if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');
   if (detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
-  const mimeType = part.mediaType ?? guessed(kind, url ?? name ?? '');
+  const mimeType = part.mediaType ?? guessedType(kind, url ?? name ?? '');
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
   if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
   if (url !== undefined) return [{ fileData: { mimeType, fileUri: url, ...(inner ? named : {}) }, ...carried }];
@@ -105,19 +105,19 @@ const typeByExtension: Readonly<Record<string, string>> = {
   mp4: 'video/mp4',
   txt: 'text/plain',
 };
-const usual = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
+const defaultType = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
 
 /** The wire requires a MIME type: from the file extension, else the usual one of the kind. */
-function guessed(kind: MediaPart['kind'], name: string): string {
+function guessedType(kind: MediaPart['kind'], name: string): string {
   const [path] = name.split(/[?#]/, 1);
   const extension = (/\.(\w{2,5})$/.exec(path!) ?? /\.(\w{2,5})$/.exec(name))?.[1]?.toLowerCase() ?? '';
-  return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : usual[kind];
+  return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : defaultType[kind];
 }
 
 /** Google's placeholder signature for function calls that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
 const unsigned = 'skip_thought_signature_validator';
 
-function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: Ways, ignored: Set<string>): JsonObject {
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : argsOf(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
@@ -140,7 +140,12 @@ export function argsOf(json: string): JsonObject | undefined {
   }
 }
 
-function resultPart({ id, parts, failed, extra }: ToolResultPart, names: ReadonlyMap<string, string>, { ids }: Ways, ignored: Set<string>): JsonObject {
+function resultPart(
+  { id, parts, failed, extra }: ToolResultPart,
+  names: ReadonlyMap<string, string>,
+  { ids }: ContentOptions,
+  ignored: Set<string>,
+): JsonObject {
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));

@@ -5,13 +5,13 @@ import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   jsonOf,
   meaningOf,
-  notAccepted,
-  proseOf,
-  refused,
+  fieldFault,
+  stringOf,
+  refusalFault,
   retryAfterOf,
-  shellOf,
-  tooLong,
-  wordOf,
+  envelopeOf,
+  contextLengthFault,
+  loggableCode,
   type Headers,
   type Meaning,
 } from '../shared/upstream-faults.ts';
@@ -21,7 +21,7 @@ export interface GeminiError {
   readonly error: { readonly code: number; readonly message: string; readonly status: string; readonly details: readonly JsonObject[] };
 }
 
-const words: Readonly<Record<FaultCode, string>> = {
+const statusNames: Readonly<Record<FaultCode, string>> = {
   invalid: 'INVALID_ARGUMENT',
   unauthenticated: 'UNAUTHENTICATED',
   forbidden: 'PERMISSION_DENIED',
@@ -45,7 +45,7 @@ export function encodeFault({ code, status, message, details: { field, retryAfte
   const details: JsonObject[] = [];
   if (field !== undefined) details.push({ '@type': `${types}BadRequest`, fieldViolations: [{ field, description: message }] });
   if (retryAfter !== undefined) details.push({ '@type': `${types}RetryInfo`, retryDelay: `${Math.max(0, Math.round(retryAfter * 1000) / 1000)}s` });
-  return { error: { code: status, message, status: words[code], details } };
+  return { error: { code: status, message, status: statusNames[code], details } };
 }
 
 const types = 'type.googleapis.com/google.rpc.';
@@ -72,7 +72,7 @@ const statuses: Readonly<Record<string, number>> = {
  * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
-  const { error } = shellOf(jsonOf(body));
+  const { error } = envelopeOf(jsonOf(body));
   return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers), model);
 }
 
@@ -81,24 +81,24 @@ export function faultOfError(error: unknown): Fault {
   const refusal = isObject(error) ? error : {};
   const { code } = refusal;
   const httpStatus = typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
-  return faultOfRefusal(statuses[proseOf(refusal['status'])] ?? httpStatus, refusal, undefined);
+  return faultOfRefusal(statuses[stringOf(refusal['status'])] ?? httpStatus, refusal, undefined);
 }
 
 /** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
 
 function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
-  const word = proseOf(refusal['status']);
-  const message = proseOf(refusal['message']);
-  const cause = { status, type: wordOf(word) };
+  const word = stringOf(refusal['status']);
+  const message = stringOf(refusal['message']);
+  const cause = { status, type: loggableCode(word) };
   const meaning = meaningIn(status, refusal, model);
-  const fault = meaning === 'mistake' ? faultOfMistake(message, cause) : refused(meaning, cause, retryAfter ?? delayOf(refusal['details']));
+  const fault = meaning === 'mistake' ? faultOfMistake(message, cause) : refusalFault(meaning, cause, retryAfter ?? delayOf(refusal['details']));
   return withProviderMessage(fault, status, message);
 }
 
 function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, model: string | undefined): Meaning {
-  const word = proseOf(refusal['status']);
-  const message = proseOf(refusal['message']);
+  const word = stringOf(refusal['status']);
+  const message = stringOf(refusal['message']);
   const meaning = meaningOf(status);
   if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
@@ -110,10 +110,10 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
 
 /** The caller's mistake, in the gateway's own words, with the field's name. */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return tooLong(cause);
-  if (/thought[_ ]?signature/i.test(message)) return notAccepted('thoughtSignature', cause);
+  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return contextLengthFault(cause);
+  if (/thought[_ ]?signature/i.test(message)) return fieldFault('thoughtSignature', cause);
   if (/thinking/i.test(message))
-    return notAccepted(
+    return fieldFault(
       'generationConfig.thinkingConfig',
       cause,
       /unknown name/i.test(message) || !/invalid|only works|between|out of range|at (?:least|most)/i.test(message),
@@ -121,13 +121,13 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
   if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
-  return notAccepted(field, cause);
+  return fieldFault(field, cause);
 }
 
 /** Seconds from `RetryInfo`, such as `34.4s`. */
 function delayOf(details: unknown): number | undefined {
   const delays = detailsOf(details).flatMap((one) => {
-    const seconds = /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(proseOf(one['retryDelay']))?.[1];
+    const seconds = /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(stringOf(one['retryDelay']))?.[1];
     return seconds === undefined ? [] : [Number(seconds)];
   });
   return delays.find((seconds) => seconds > 0 && seconds <= 3600);
@@ -135,6 +135,6 @@ function delayOf(details: unknown): number | undefined {
 
 const reasonOf = (details: unknown): string | undefined =>
   detailsOf(details)
-    .map((one) => proseOf(one['reason']))
+    .map((one) => stringOf(one['reason']))
     .find(Boolean);
 const detailsOf = (details: unknown): readonly Readonly<Record<string, unknown>>[] => (Array.isArray(details) ? details.filter(isObject) : []);

@@ -56,7 +56,7 @@ function stepsOf(path: string): readonly (string | number)[] | undefined {
 
 type Container = Record<string | number, Json>;
 
-function put(root: Record<string, Json>, steps: readonly (string | number)[], value: Json, goesOn: boolean): void {
+function put(root: Record<string, Json>, steps: readonly (string | number)[], value: Json, continues: boolean): void {
   let place = root as Container;
   for (const [at, step] of steps.slice(0, -1).entries()) {
     const inner = Object.hasOwn(place, step) ? place[step] : undefined;
@@ -65,5 +65,5 @@ function put(root: Record<string, Json>, steps: readonly (string | number)[], va
   }
   const last = steps.at(-1)!;
   const before = Object.hasOwn(place, last) ? place[last] : undefined;
-  place[last] = goesOn && typeof before === 'string' && typeof value === 'string' ? before + value : value;
+  place[last] = continues && typeof before === 'string' && typeof value === 'string' ? before + value : value;
 }

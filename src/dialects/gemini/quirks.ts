@@ -19,14 +19,14 @@ export interface Quirks {
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field, reason } = fault.details;
   if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
-  const ours = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
+  const isTranslated = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
   if (reason !== 'field-unknown') {
     // The model refused this value; it may accept others.
     const { refusedEfforts = [] } = known;
     const effort = call.reasoning?.effort;
-    if (field !== 'generationConfig.thinkingConfig' || !ours || effort === undefined || refusedEfforts.includes(effort)) return undefined;
+    if (field !== 'generationConfig.thinkingConfig' || !isTranslated || effort === undefined || refusedEfforts.includes(effort)) return undefined;
     return { ...known, refusedEfforts: [...refusedEfforts, effort] };
   }
   if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
-  return field === 'generationConfig.thinkingConfig' && ours && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
+  return field === 'generationConfig.thinkingConfig' && isTranslated && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
 }

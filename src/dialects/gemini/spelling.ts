@@ -7,8 +7,8 @@ import { Fault } from '#core/fault';
  * @param read receives the body in camelCase
  * @throws Fault `invalid`
  */
-export function inClientsWords<Read>(body: unknown, read: (value: unknown) => Read): Read {
-  const { value, spelled } = inOneSpelling(body);
+export function withClientSpelling<Read>(body: unknown, read: (value: unknown) => Read): Read {
+  const { value, spelled } = toCamelCase(body);
   try {
     return read(value);
   } catch (error) {
@@ -28,7 +28,7 @@ const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', '
  * @returns `spelled` translates a field path back to the client's spelling
  * @throws Fault `invalid` where a member is present in both spellings
  */
-function inOneSpelling(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
+function toCamelCase(body: unknown): { readonly value: unknown; readonly spelled: (field: string) => string } {
   const before = new Map<string, string>();
 
   const visit = (value: unknown): unknown => {

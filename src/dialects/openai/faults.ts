@@ -3,16 +3,16 @@ import { isObject } from '#core/json';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
-  againstPolicy,
+  contentPolicyFault,
   jsonOf,
   meaningOf,
-  notAccepted,
-  proseOf,
-  refused,
+  fieldFault,
+  stringOf,
+  refusalFault,
   retryAfterOf,
-  shellOf,
-  tooLong,
-  wordOf,
+  envelopeOf,
+  contextLengthFault,
+  loggableCode,
   type Headers,
   type Meaning,
 } from '../shared/upstream-faults.ts';
@@ -22,9 +22,9 @@ export interface OpenAIError {
   readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string };
 }
 
-type Words = readonly [type: string, code: string];
+type TypeAndCode = readonly [type: string, code: string];
 
-const words: Readonly<Record<FaultCode, Words>> = {
+const errorCodes: Readonly<Record<FaultCode, TypeAndCode>> = {
   invalid: ['invalid_request_error', 'invalid_value'],
   unauthenticated: ['invalid_request_error', 'invalid_api_key'],
   forbidden: ['invalid_request_error', 'insufficient_scope'],
@@ -45,7 +45,7 @@ const words: Readonly<Record<FaultCode, Words>> = {
 };
 
 /** Error codes that are more specific than the fault's own. A cut stream has none: it is an upstream failure like others. */
-const narrower: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, string>>> = {
+const specificCodes: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, string>>> = {
   missing: 'missing_required_parameter',
   model: 'model_not_found',
   scope: 'insufficient_scope',
@@ -54,8 +54,8 @@ const narrower: Readonly<Partial<Record<NonNullable<FaultDetails['reason']>, str
 };
 
 export function encodeFault({ code, message, details }: Fault): OpenAIError {
-  const [type, word] = words[code];
-  return { error: { message, type, param: details.field ?? null, code: (details.reason && narrower[details.reason]) ?? word } };
+  const [type, word] = errorCodes[code];
+  return { error: { message, type, param: details.field ?? null, code: (details.reason && specificCodes[details.reason]) ?? word } };
 }
 
 // ——— error responses of providers ———
@@ -101,17 +101,17 @@ function statusOf({ code, type }: Refusal): number {
 }
 
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
-  return withProviderMessage(faultMeant(refusal, retryAfter, model), refusal.status, refusal.message);
+  return withProviderMessage(faultWithoutMessage(refusal, retryAfter, model), refusal.status, refusal.message);
 }
 
-function faultMeant(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
+function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
   const { status, type, code, param } = refusal;
-  const cause = { status, type: wordOf(type), code: wordOf(code), param: wordOf(param) };
+  const cause = { status, type: loggableCode(type), code: loggableCode(code), param: loggableCode(param) };
   const meaning = meaningIn(refusal, model);
   if (meaning === 'mistake') return faultOfMistake(refusal, cause);
-  const fault = refused(meaning, cause, retryAfter);
-  const spent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
-  return spent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have quota left
+  const fault = refusalFault(meaning, cause, retryAfter);
+  const isQuotaSpent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
+  return isQuotaSpent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have quota left
 }
 
 function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
@@ -146,16 +146,16 @@ function exceedsLimit(message: string): boolean {
 }
 
 /** Wordings of OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock. */
-const tooLongWords =
+const contextLengthPattern =
   /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
 
 /** The caller's mistake, in the gateway's own words. */
 function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
-  if (/context_length|string_above_max_length/.test(code) || tooLongWords.test(message)) return tooLong(cause);
-  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return againstPolicy(cause);
+  if (/context_length|string_above_max_length/.test(code) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
-  return notAccepted(field, cause, isUnknownField(refusal));
+  return fieldFault(field, cause, isUnknownField(refusal));
 }
 
 /** Is the field refused whatever its value? */
@@ -163,14 +163,14 @@ function isUnknownField({ code, message }: Refusal): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
   if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message))
     return false;
-  return unknownWords.test(message);
+  return unknownFieldPattern.test(message);
 }
 
-const unknownWords = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
+const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
 /** For refusals without `param`: finds the optional fields that the gateway adds or renames, so that a retry can omit them. */
 function refusedField(message: string): string | undefined {
-  if (!unknownWords.test(message)) return undefined;
+  if (!unknownFieldPattern.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }
 
@@ -179,16 +179,16 @@ function refusedField(message: string): string | undefined {
  * Google's `{error: {code, status}}`, possibly in a list.
  */
 function refusalOf(value: unknown, status: number): Refusal {
-  const shell = shellOf(value);
-  const error = isObject(shell['error']) ? shell['error'] : shell;
+  const envelope = envelopeOf(value);
+  const error = isObject(envelope['error']) ? envelope['error'] : envelope;
   const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};
   const location = Array.isArray(detail['loc']) ? detail['loc'].filter((one: unknown) => one !== 'body').join('.') : '';
   return {
     status,
-    type: proseOf(error['type']) || proseOf(error['status']),
-    code: proseOf(error['code']),
-    param: proseOf(error['param']) || location,
+    type: stringOf(error['type']) || stringOf(error['status']),
+    code: stringOf(error['code']),
+    param: stringOf(error['param']) || location,
     isFlagged: isObject(error['metadata']) && Array.isArray(error['metadata']['reasons']),
-    message: proseOf(error['message']) || proseOf(shell['error']) || proseOf(error['detail']) || proseOf(detail['msg']) || proseOf(value),
+    message: stringOf(error['message']) || stringOf(envelope['error']) || stringOf(error['detail']) || stringOf(detail['msg']) || stringOf(value),
   };
 }

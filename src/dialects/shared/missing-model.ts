@@ -10,8 +10,8 @@ export type Missing = 'model' | 'missing' | 'address';
 export function missingIn(message: string, model: string | undefined): Missing {
   const name = modelMissingIn(message);
   if (name !== undefined) return isAnother(name, model) ? 'missing' : 'model';
-  if (/\b(?:url|route|endpoint)\b/i.test(message.slice(0, longest))) return 'address';
-  return things.test(message.slice(0, longest)) ? 'missing' : 'address';
+  if (/\b(?:url|route|endpoint)\b/i.test(message.slice(0, scannedCharacters))) return 'address';
+  return things.test(message.slice(0, scannedCharacters)) ? 'missing' : 'address';
 }
 
 /** Does the message report a missing model that is not the requested one? A tool may name a model of its own. */
@@ -21,7 +21,7 @@ export function namesAnother(message: string, model: string | undefined): boolea
 }
 
 /** Characters of a message that are scanned. */
-const longest = 500;
+const scannedCharacters = 500;
 
 /** Words that may precede the name: `The requested model x`, `No endpoints found for x`, `Unknown model: x`. */
 const before = new Set(
@@ -42,7 +42,7 @@ const things =
 
 /** @returns the model's name, where the message reports a missing model and nothing else */
 function modelMissingIn(message: string): string | undefined {
-  const words = message.slice(0, longest).match(/[^\s"'`´’“”,;()[\]]+/g) ?? [];
+  const words = message.slice(0, scannedCharacters).match(/[^\s"'`´’“”,;()[\]]+/g) ?? [];
   let isModel = false;
   let isNegated = false;
   for (const [at, word] of words.entries()) {

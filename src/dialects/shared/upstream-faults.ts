@@ -29,8 +29,8 @@ export function retryAfterOf(headers: Headers): number | undefined {
 }
 
 /** An error code of one word may be logged; prose may not. */
-export const wordOf = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
-export const proseOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
+export const loggableCode = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
+export const stringOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
 
 /** @returns the parsed body; `undefined` where it is not JSON */
 export function jsonOf(body: string): unknown {
@@ -42,7 +42,7 @@ export function jsonOf(body: string): unknown {
 }
 
 /** The object that holds an error: the value itself, or the first element of a list. */
-export const shellOf = (value: unknown): Readonly<Record<string, unknown>> => {
+export const envelopeOf = (value: unknown): Readonly<Record<string, unknown>> => {
   const first: unknown = Array.isArray(value) ? value[0] : value;
   return isObject(first) ? first : {};
 };
@@ -64,7 +64,7 @@ export function meaningOf(status: number): Meaning {
 }
 
 /** A refusal that is not the caller's mistake, as a fault. @param retryAfter seconds */
-export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, retryAfter?: number): Fault {
+export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, retryAfter?: number): Fault {
   const wait = retryAfter === undefined ? {} : { retryAfter };
   switch (meaning) {
     case 'limited':
@@ -90,14 +90,14 @@ export function refused(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, re
   }
 }
 
-export const tooLong = (cause: unknown): Fault =>
+export const contextLengthFault = (cause: unknown): Fault =>
   new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
 
-export const againstPolicy = (cause: unknown): Fault =>
+export const contentPolicyFault = (cause: unknown): Fault =>
   new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
 
 /** @param isUnknown the provider does not know the field, whatever its value */
-export function notAccepted(field: string | undefined, cause: unknown, isUnknown = false): Fault {
+export function fieldFault(field: string | undefined, cause: unknown, isUnknown = false): Fault {
   if (field === undefined) return new Fault('invalid', 'The provider did not accept the request.', { cause });
   return new Fault('invalid', `The provider did not accept ${field}.`, { field, ...(isUnknown ? { reason: 'field-unknown' } : {}), cause });
 }

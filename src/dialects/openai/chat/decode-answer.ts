@@ -62,7 +62,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         if (!isObject(choice)) throw malformed();
         const index = indexOf(choice, at);
         const candidate = (candidates[index] ??= newCandidate());
-        if (isOther && candidate.hasBegun && !candidate.finished && begins(choice)) throw malformed();
+        if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
         takeChoice(choice, index, candidate, events);
       }
       return events;
@@ -110,7 +110,7 @@ function carriedOf(chunk: Chunk): Record<string, Json> {
 }
 
 /** A delta with a role begins a message. Some vendors repeat the role in each chunk, and some give each chunk an id of its own. */
-const begins = ({ delta }: Choice): boolean => isObject(delta) && textOf(delta['role']) !== '';
+const startsMessage = ({ delta }: Choice): boolean => isObject(delta) && textOf(delta['role']) !== '';
 
 // ——— one candidate ———
 

@@ -106,8 +106,8 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
         const media = mediaOfImage(part.image_url.url);
         if (!media) throw invalid(`${place}.image_url.url`, 'must be an http or https address or a data URL');
         const { detail } = part.image_url as { readonly detail?: unknown };
-        const looked = typeof detail === 'string' ? { detail } : {};
-        return { ...media, ...looked, ...carriedOf(part, 'image_url', part.image_url, ['url', ...Object.keys(looked)]) };
+        const detailMember = typeof detail === 'string' ? { detail } : {};
+        return { ...media, ...detailMember, ...carriedOf(part, 'image_url', part.image_url, ['url', ...Object.keys(detailMember)]) };
       }
       case 'input_audio':
         return { ...mediaOfAudio(part.input_audio.data, part.input_audio.format), ...carriedOf(part, 'input_audio', part.input_audio, ['data', 'format']) };

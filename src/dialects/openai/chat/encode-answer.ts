@@ -27,11 +27,11 @@ export function headOf(started: Started, { id, created }: Identity, object: stri
   return { head, others };
 }
 
-const finishWords: Readonly<Record<FinishReason, string>> = { stop: 'stop', length: 'length', tool: 'tool_calls', refused: 'content_filter' };
-const ownWords: ReadonlySet<string> = new Set([...Object.values(finishWords), 'function_call']);
+const finishReasons: Readonly<Record<FinishReason, string>> = { stop: 'stop', length: 'length', tool: 'tool_calls', refused: 'content_filter' };
+const ownReasons: ReadonlySet<string> = new Set([...Object.values(finishReasons), 'function_call']);
 
 /** The upstream's own finish reason where it is one of this wire: a forced tool call ends with `stop` there. */
-export const finishWord = (reason: FinishReason, raw: string): string => (ownWords.has(raw) ? raw : finishWords[reason]);
+export const finishReasonOf = (reason: FinishReason, raw: string): string => (ownReasons.has(raw) ? raw : finishReasons[reason]);
 
 export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallPart, 'type'>): JsonObject {
   const shared = own(extra, dialect);
@@ -41,7 +41,7 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
 export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;
 
 /** Carried fields of the message and of the choice, which are sent at the end. */
-export function waited(extra: Extra | undefined): { readonly message: JsonObject; readonly refusalLogprobs: Json | undefined } {
+export function finalMembers(extra: Extra | undefined): { readonly message: JsonObject; readonly refusalLogprobs: Json | undefined } {
   const { '.refusal_logprobs': refusalLogprobs, ...message } = own(extra, dialect);
   return { message, refusalLogprobs };
 }

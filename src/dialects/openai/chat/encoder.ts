@@ -2,7 +2,7 @@ import type { ToolCallPiece, Usage } from '#core/event';
 import { isEmpty } from '#core/json';
 import type { Encoder } from '../../dialect.ts';
 import { characters } from '../../shared/read-fields.ts';
-import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -75,11 +75,11 @@ export function encoder(answer: ChatAnswer): Encoder {
         case 'finished': {
           if (finished.has(event.candidate)) return '';
           finished.add(event.candidate);
-          const { message, refusalLogprobs } = waited(event.extra);
+          const { message, refusalLogprobs } = finalMembers(event.extra);
           const members = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
           const logprobs = refusalLogprobs === undefined ? undefined : JSON.stringify({ content: null, refusal: refusalLogprobs });
           const delta = opening(event.candidate, '"content":"",') + members;
-          return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishWord(event.reason, event.raw)));
+          return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishReasonOf(event.reason, event.raw)));
         }
         case 'usage':
           usage = event.usage;

@@ -3,7 +3,7 @@ import type { Candidate, GenerateResult } from '#core/fold';
 import { isEmpty, type Json, type JsonObject } from '#core/json';
 import { characters } from '../../shared/read-fields.ts';
 import { reader } from './decode-answer.ts';
-import { encodePart, encodeToolCall, finishWord, headOf, isOlderCall, isOwn, urlCitations, waited, type Identity } from './encode-answer.ts';
+import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -71,7 +71,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
         part satisfies never;
     }
   }
-  const { message: carried, refusalLogprobs } = waited(extra);
+  const { message: carried, refusalLogprobs } = finalMembers(extra);
   const silent = calls.length > 0 || older !== undefined || refusals.length > 0 || audio !== undefined;
   const message = {
     role: 'assistant',
@@ -85,7 +85,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
     annotations,
     ...carried,
   };
-  return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishWord(reason, raw) };
+  return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishReasonOf(reason, raw) };
 }
 
 const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#core/json';
 import type { Encoder } from '../../dialect.ts';
-import { finishWord } from '../chat/encode-answer.ts';
+import { finishReasonOf } from '../chat/encode-answer.ts';
 import type { ChatAnswer } from '../chat/encoder.ts';
 import { encodeUsage } from '../chat/usage.ts';
 
@@ -20,7 +20,7 @@ export function encoder({ id, created, usageWanted }: ChatAnswer): Encoder {
         case 'refusal':
           return choice(event.candidate, event.text, null);
         case 'finished':
-          return choice(event.candidate, '', finishWord(event.reason, event.raw));
+          return choice(event.candidate, '', finishReasonOf(event.reason, event.raw));
         case 'usage':
           if (usageWanted) last = frame({ choices: [], usage: encodeUsage(event.usage) });
           return '';

@@ -1,6 +1,6 @@
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
-import { finishWord, type Identity } from '../chat/encode-answer.ts';
+import { finishReasonOf, type Identity } from '../chat/encode-answer.ts';
 import { encodeUsage } from '../chat/usage.ts';
 
 /** A whole answer → a completion. This API has text only: everything else is dropped. */
@@ -9,7 +9,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
     index,
     text: parts.map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join(''),
     logprobs: null,
-    finish_reason: finishWord(reason, raw),
+    finish_reason: finishReasonOf(reason, raw),
   }));
   return { id, object: 'text_completion', created, model: started.model, choices, ...(usage ? { usage: encodeUsage(usage) } : {}) };
 }

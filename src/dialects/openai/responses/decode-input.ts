@@ -25,12 +25,12 @@ export const nothingBefore: Before = { turns: [], items: new Map() };
  */
 export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
   if (typeof input === 'string') return [{ role: 'user', parts: [{ type: 'text', text: input }] }];
-  const gathered = new Gathering(before.turns);
-  input.forEach((item, at) => take(item, `${field}[${at}]`, gathered, before.items));
-  return gathered.turns;
+  const builder = new TurnBuilder(before.turns);
+  input.forEach((item, at) => take(item, `${field}[${at}]`, builder, before.items));
+  return builder.turns;
 }
 
-class Gathering {
+class TurnBuilder {
   readonly turns: { readonly role: Turn['role']; readonly parts: Part[]; readonly extra?: Extra; readonly results?: true }[] = [];
   /** Ids of the tool calls so far. */
   readonly calls = new Set<string>();
@@ -48,8 +48,8 @@ class Gathering {
   model(parts: readonly Part[], message = false): void {
     this.#note(parts);
     const last = this.turns.at(-1);
-    const goesOn = last?.role === 'model' && !(message && last.parts.some((part) => part.type === 'text' || part.type === 'refusal'));
-    if (goesOn) last.parts.push(...parts);
+    const continuesLast = last?.role === 'model' && !(message && last.parts.some((part) => part.type === 'text' || part.type === 'refusal'));
+    if (continuesLast) last.parts.push(...parts);
     else this.turns.push({ role: 'model', parts: [...parts] });
   }
 
@@ -64,26 +64,26 @@ class Gathering {
   }
 }
 
-function take(item: WireItem, place: string, gathered: Gathering, items: Before['items']): void {
+function take(item: WireItem, place: string, builder: TurnBuilder, items: Before['items']): void {
   switch (item.type) {
     case undefined:
     case null:
     case 'message':
-      return takeMessage(item, place, gathered);
+      return takeMessage(item, place, builder);
     case 'function_call': {
       const { call_id: id, name, arguments: json } = item;
-      return gathered.model([{ type: 'tool-call', id, name, json, ...carriedAs(rest(item, functionCallMembers)) }]);
+      return builder.model([{ type: 'tool-call', id, name, json, ...carriedAs(rest(item, functionCallMembers)) }]);
     }
     case 'custom_tool_call': {
       const { call_id: id, name, input: json } = item;
-      return gathered.model([{ type: 'tool-call', id, name, json, custom: true, ...carriedAs(rest(item, customCallMembers)) }]);
+      return builder.model([{ type: 'tool-call', id, name, json, custom: true, ...carriedAs(rest(item, customCallMembers)) }]);
     }
     case 'function_call_output':
     case 'custom_tool_call_output': {
       const { call_id: id, output, type } = item;
-      if (!gathered.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of an earlier tool call');
+      if (!builder.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of an earlier tool call');
       const note = type === 'custom_tool_call_output' ? { '.custom': true } : {};
-      return gathered.result({
+      return builder.result({
         type: 'tool-result',
         id,
         parts: contentParts(output, `${place}.output`),
@@ -91,17 +91,17 @@ function take(item: WireItem, place: string, gathered: Gathering, items: Before[
       });
     }
     case 'reasoning':
-      return gathered.model([thoughtOf(item)]);
+      return builder.model([thoughtOf(item)]);
     case 'item_reference': {
       const found = items.get(item.id);
       if (!found) throw new Fault('not-found', 'There is no item with this id.', { field: `${place}.id` });
-      return found.role === 'model' ? gathered.model(found.parts) : gathered.turn(found);
+      return found.role === 'model' ? builder.model(found.parts) : builder.turn(found);
     }
     default: {
-      const ours = item.type === 'web_search_call' ? searchOf(item) : undefined;
-      if (ours) return gathered.model([ours]);
+      const search = item.type === 'web_search_call' ? searchOf(item) : undefined;
+      if (search) return builder.model([search]);
       const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
-      return isFromClient(item.type) ? gathered.turn({ role: 'user', parts: [part] }) : gathered.model([part]);
+      return isFromClient(item.type) ? builder.turn({ role: 'user', parts: [part] }) : builder.model([part]);
     }
   }
 }
@@ -124,22 +124,22 @@ const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
 type Message = Extract<WireItem, { role: unknown }>;
 
-function takeMessage(item: Message, place: string, gathered: Gathering): void {
+function takeMessage(item: Message, place: string, builder: TurnBuilder): void {
   const carried = rest(item, messageMembers);
   const { role, content } = item;
   switch (role) {
     case 'system':
     case 'developer': {
       const parts = contentParts(content, `${place}.content`);
-      return gathered.turn({ role: 'system', parts, ...carriedAs({ ...carried, ...(role === 'developer' ? { '.role': role } : {}) }) });
+      return builder.turn({ role: 'system', parts, ...carriedAs({ ...carried, ...(role === 'developer' ? { '.role': role } : {}) }) });
     }
     case 'user':
-      return gathered.turn({ role: 'user', parts: contentParts(content, `${place}.content`), ...carriedAs(carried) });
+      return builder.turn({ role: 'user', parts: contentParts(content, `${place}.content`), ...carriedAs(carried) });
     case 'assistant': {
       const [first, ...others] = modelParts(content, `${place}.content`);
       if (!first) return;
       const marked: Part = Object.keys(carried).length > 0 && first.type === 'text' ? withMessage(first, carried) : first;
-      return gathered.model([marked, ...others], true);
+      return builder.model([marked, ...others], true);
     }
     default:
       return role satisfies never;

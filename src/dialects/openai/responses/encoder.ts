@@ -140,8 +140,8 @@ export class Encoder {
   }
 
   #text({ text, logprobs, citations, extra }: Omit<Extract<GenerateEvent, { type: 'text' }>, 'type' | 'candidate'>, empty = false): string {
-    const { '.annotations': asTheyCame, '.message': message } = own(extra, dialect);
-    const annotations = asTheyCame ?? citations?.map(urlCitation);
+    const { '.annotations': original, '.message': message } = own(extra, dialect);
+    const annotations = original ?? citations?.map(urlCitation);
     let frames = '';
     let open = this.#open?.kind === 'message' ? this.#open : undefined;
     if (text !== '' || logprobs || annotations !== undefined || empty) {

@@ -20,9 +20,9 @@ export function thoughtOf({ id, summary, content, encrypted_content: encrypted }
   const note: Record<string, Json> = {};
   if (typeof id === 'string') note['.id'] = id;
   if (content && content.length > 0) note['.content'] = true;
-  const theirs = typeof encrypted === 'string' ? unmarked(encrypted) : undefined;
-  if (typeof encrypted === 'string' && !theirs) note['encrypted_content'] = encrypted;
-  return { type: 'thought', text: shown.map(({ text }) => text).join('\n\n'), extra: { ...theirs, [dialect]: note } };
+  const foreign = typeof encrypted === 'string' ? decodeMarked(encrypted) : undefined;
+  if (typeof encrypted === 'string' && !foreign) note['encrypted_content'] = encrypted;
+  return { type: 'thought', text: shown.map(({ text }) => text).join('\n\n'), extra: { ...foreign, [dialect]: note } };
 }
 
 /** The `encrypted_content` of a thought, or undefined where it carries nothing. */
@@ -33,7 +33,7 @@ export function encryptedOf(extra: Extra | undefined): string | undefined {
   return others.length === 0 ? undefined : mark + Buffer.from(JSON.stringify(Object.fromEntries(others))).toString('base64url');
 }
 
-function unmarked(encrypted: string): Extra | undefined {
+function decodeMarked(encrypted: string): Extra | undefined {
   if (!encrypted.startsWith(mark)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(encrypted.slice(mark.length), 'base64url').toString('utf8'));
