@@ -201,6 +201,7 @@ describe('a call', () => {
   test('has what the client asked for and nothing else', () => {
     expect(decodeRequest(body)).toEqual({
       call: {
+        dialect: 'openai-chat',
         model: 'gpt-4o-mini',
         turns: [{ role: 'user', parts: [{ type: 'text', text: 'hi' }] }],
         tools: [],
