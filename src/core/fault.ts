@@ -36,7 +36,7 @@ export interface FaultDetails {
   readonly key?: boolean;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
-  /** What the provider itself said of the request, as it stands in `message`: one sentence, masked. */
+  /** The provider's own message about the request, as quoted in `message`: one sentence, masked. */
   readonly said?: string;
   /** For the log; never leaves the server. */
   readonly cause?: unknown;

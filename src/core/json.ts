@@ -1,4 +1,4 @@
-/** What `JSON.parse` can return. */
+/** Any value that `JSON.parse` can return. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
 export interface JsonObject {

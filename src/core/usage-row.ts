@@ -41,11 +41,11 @@ export interface UsageRow {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;
-  /** Written into the provider's cache for some minutes, and for an hour. */
+  /** Tokens written to the provider's cache with a lifetime of some minutes, and of an hour. */
   readonly cacheWriteTokens: number;
   readonly cacheWrite1hTokens: number;
   readonly thoughtTokens: number;
-  /** Who counted the tokens; `cached`: the answer was there already, and nobody was asked. */
+  /** Who counted the tokens; `cached`: the answer came from the cache, without a provider. */
   readonly provenance: 'provider' | 'estimated' | 'partial' | 'cached';
   readonly planTokens: number;
   /** Which balance the plan tokens were taken from. */

@@ -122,7 +122,7 @@ interface AnswersDeps {
   readonly clock: Clock;
 }
 
-/** What each worker may ask this process. */
+/** The requests of a worker that this process answers. */
 function answersTo({ accounting, leases, metrics, serving, missing, clock }: AnswersDeps): AnswersFor {
   return (name, channel): ParentAnswers => {
     let source: LeaseSource | undefined;
@@ -149,7 +149,7 @@ function answersTo({ accounting, leases, metrics, serving, missing, clock }: Ans
   };
 }
 
-/** The machine's contact with the database, as workers are told of it. */
+/** The machine's contact with the database, as reported to workers. */
 function reached({ source: { contact } }: Pick<MachineAccounting, 'source'>, clock: Clock, lapsed: readonly PermitKind[]): Reached {
   return { goodMilliseconds: (contact?.goodUntil ?? Infinity) - clock.monotonic(), lapsed };
 }

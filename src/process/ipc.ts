@@ -7,7 +7,7 @@ import type { Account } from '#core/account';
 import { Fault, faultOf, type FaultCode, type FaultDetails } from '#core/fault';
 import type { LeaseRequest, LeaseGrant, PermitKind, LeaseReturn } from '#core/lease';
 
-/** What a worker answers to its parent. */
+/** The requests that a worker answers. */
 export type WorkerAnswers = {
   /** The first question: starts to listen. */
   readonly start: (init: WorkerInit) => Promise<Started>;
@@ -26,7 +26,7 @@ export type WorkerAnswers = {
   readonly drain: (graceSeconds: number) => Promise<void>;
 };
 
-/** What the parent answers to a worker. */
+/** The requests that the parent answers. */
 export type ParentAnswers = {
   readonly lease: (asks: readonly LeaseRequest[]) => Promise<readonly LeaseGrant[]>;
   readonly giveBack: (returns: readonly LeaseReturn[]) => Promise<void>;
@@ -36,7 +36,7 @@ export type ParentAnswers = {
   readonly regions: () => Promise<readonly RegionState[]>;
   /** Ends all cooldowns in all processes. */
   readonly resetRegions: () => Promise<void>;
-  /** What the machine lacks to take requests: `database`, `stopping`. */
+  /** The missing conditions for taking requests: `database`, `stopping`. */
   readonly missing: () => Promise<readonly string[]>;
 };
 

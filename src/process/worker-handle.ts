@@ -13,7 +13,7 @@ export interface WorkerHandle {
   kill(): void;
 }
 
-/** What a worker of this name may ask its parent. The channel is there by the time the worker asks. */
+/** The answers of the parent to a worker of this name. The channel is open by the time of the first request. */
 export type AnswersFor = (name: string, channel: () => Channel<WorkerAnswers>) => Answers;
 
 /** Forks a worker of the program that `setupPrimary` named. */

@@ -72,7 +72,7 @@ const answers: WorkerAnswers = {
   },
 };
 
-/** Logs what goes wrong: over the channel goes only what a client may read. */
+/** Logs failures in full: over the channel only the client's message is sent. */
 async function logged<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

@@ -96,27 +96,27 @@ const task = { ask: (target: Target, context: TargetContext) => target.generate(
 async function ask(targets: readonly (Target & { weight?: number })[], signal = new AbortController().signal, asked: object = { turns: userSays('hello') }) {
   const route = { name: 'm', targets: targets.map((one) => ({ target: one, ...(one.weight === undefined ? {} : { weight: one.weight }) })) };
   const context = { signal, caller: { userId: 1 }, progress: { attempts: [] as { region?: string }[] } };
-  const heard: string[] = [];
+  const received: string[] = [];
   let fault: unknown;
   try {
     for await (const event of eachOf(generate({ model: 'm', route, stream: false, ...asked } as unknown as AdmittedCall, context as unknown as Context)))
-      heard.push(event.type === 'text' ? event.text : event.type);
+      received.push(event.type === 'text' ? event.text : event.type);
   } catch (error) {
     fault = error;
   }
-  return { heard, fault, tried: context.progress.attempts.map(({ region }) => region) };
+  return { received, fault, tried: context.progress.attempts.map(({ region }) => region) };
 }
 
 describe('failover', () => {
   test('a busy target is left for the next and leaves no trace in the answer', async () => {
     const first = target('us-central1', started('a'), busy);
     const second = target('us-east1', started('b'), text('hello'));
-    expect(await ask([first, second])).toEqual({ heard: ['started', 'hello'], fault: undefined, tried: ['us-central1', 'us-east1'] });
+    expect(await ask([first, second])).toEqual({ received: ['started', 'hello'], fault: undefined, tried: ['us-central1', 'us-east1'] });
   });
 
   test('a target that has spoken is never left', async () => {
     const second = target('us-east1', text('other'));
-    expect(await ask([target('us-central1', text('half'), busy), second])).toMatchObject({ heard: ['half'], fault: busy });
+    expect(await ask([target('us-central1', text('half'), busy), second])).toMatchObject({ received: ['half'], fault: busy });
     expect(second.asked).toBe(0);
   });
 
@@ -149,7 +149,7 @@ describe('failover', () => {
     };
     expect((await ask([first, target('b', text('hello'))], leaving.signal)).tried).toEqual(['a']);
     const again = target('a', text('still here'));
-    expect((await ask([again])).heard).toEqual(['still here']);
+    expect((await ask([again])).received).toEqual(['still here']);
     expect((await ask([again, target('b', text('no'))])).tried).toEqual(['a']);
   });
 });
@@ -164,7 +164,7 @@ describe('a target that cools down', () => {
     expect((await ask([first, second])).tried).toEqual(['b']);
     clock.advance(1);
     first.says = [text('back')];
-    expect(await ask([first, second])).toMatchObject({ heard: ['back'], tried: ['a'] });
+    expect(await ask([first, second])).toMatchObject({ received: ['back'], tried: ['a'] });
     expect((await ask([first, second])).tried).toEqual(['a']);
   });
 
@@ -172,7 +172,7 @@ describe('a target that cools down', () => {
     const only = target('a', busy);
     await ask([only]);
     only.says = [text('hello')];
-    expect((await ask([only])).heard).toEqual(['hello']);
+    expect((await ask([only])).received).toEqual(['hello']);
   });
 
   test('waits longer with every failure, up to a bound', async () => {
@@ -202,7 +202,7 @@ describe('a target that cools down', () => {
     const probing = ask([first, second]);
     expect((await ask([first, second])).tried).toEqual(['b']);
     gate.resolve();
-    expect((await probing).heard).toEqual(['back']);
+    expect((await probing).received).toEqual(['back']);
   });
 
   test('is probed until the first word, not until the end of the answer', async () => {
@@ -220,7 +220,7 @@ describe('a target that cools down', () => {
     await new Promise(setImmediate);
     expect((await ask([first, second])).tried).toEqual(['a']);
     gate.resolve();
-    expect((await probing).heard).toEqual(['back']);
+    expect((await probing).received).toEqual(['back']);
   });
 
   describe('when no other is left', () => {
@@ -245,7 +245,7 @@ describe('a target that cools down', () => {
       clock.advance(1);
       const others = [ask([only]), ask([only])];
       gate.resolve();
-      for (const one of [probing, ...others]) expect((await one).heard).toEqual(['back']);
+      for (const one of [probing, ...others]) expect((await one).received).toEqual(['back']);
     });
 
     test('lets one more in at a time where it was silent: a hang takes no crowd with it', async () => {
@@ -268,7 +268,7 @@ describe('a target that cools down', () => {
       expect((await ask([only])).fault).toMatchObject({ code: 'overloaded' });
       gate.resolve();
       await probing;
-      expect((await ask([target('a', text('hello'))])).heard).toEqual(['hello']);
+      expect((await ask([target('a', text('hello'))])).received).toEqual(['hello']);
     });
   });
 
@@ -291,8 +291,8 @@ describe('a target that cools down', () => {
     expect(took.toSorted((a, b) => a - b)[took.length * 0.99]).toBeLessThan(50); // milliseconds
     for (const one of targets) one.says = [text('back')];
     clock.advance(1000);
-    expect(await ask(targets)).toMatchObject({ heard: ['back'] });
-    expect(await ask(targets)).toMatchObject({ heard: ['back'] });
+    expect(await ask(targets)).toMatchObject({ received: ['back'] });
+    expect(await ask(targets)).toMatchObject({ received: ['back'] });
   });
 
   test('a stream that breaks off after its first word cools its target all the same', async () => {
@@ -364,7 +364,7 @@ describe('a target that cools down', () => {
     const first = target('a', new Fault('too-large', 'larger', { elsewhere: true }));
     expect((await ask([first, target('b', text('hello'))])).tried).toEqual(['a', 'b']);
     first.says = [text('again')];
-    expect((await ask([first, target('b', text('hello'))])).heard).toEqual(['again']);
+    expect((await ask([first, target('b', text('hello'))])).received).toEqual(['again']);
   });
 });
 
@@ -372,7 +372,7 @@ describe('a model that every target lacks', () => {
   test('is not found, and every caller has them asked again: nobody takes a model from anybody', async () => {
     const targets = [target('a', lacking), target('b', lacking)];
     for (let round = 0; round < 3; round++) expect(await ask(targets)).toMatchObject({ fault: lacking, tried: ['a', 'b'] });
-    expect((await ask([targets[0]!, target('b', text('hello'))])).heard).toEqual(['hello']);
+    expect((await ask([targets[0]!, target('b', text('hello'))])).received).toEqual(['hello']);
   });
 
   test('is forgotten among many others rather than filling the memory', async () => {

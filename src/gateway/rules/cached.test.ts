@@ -10,13 +10,13 @@ const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' }
 
 /** The number of events of such an answer that are passed to the cache. */
 async function keptOf(events: readonly GenerateEvent[], memory?: Context['memory']): Promise<number | undefined> {
-  let kept: number | undefined;
-  const answers = { find: () => undefined, keep: (_name: string, said: readonly Events[]) => (kept = said.length) } as unknown as ResponseCache;
+  let stored: number | undefined;
+  const answers = { find: () => undefined, keep: (_name: string, answer: readonly Events[]) => (stored = answer.length) } as unknown as ResponseCache;
   const generate = cached({ answers: () => answers, ttlOf: () => 60, replayed: () => () => [] as never }, async function* () {
     for (const event of events) yield [event];
   });
   for await (const _ of generate(call, { caller: { userId: 1 }, headers: {}, strict: false, progress: {}, memory } as unknown as Context)) continue;
-  return kept;
+  return stored;
 }
 
 test.each([

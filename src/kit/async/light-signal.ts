@@ -14,7 +14,7 @@ export class LightSignal implements AbortSignal {
   onabort: ((event: Event) => void) | null = null;
   #listeners: Listener[] | undefined;
 
-  /** Calls the listeners, once. What a listener throws is not caught. */
+  /** Calls the listeners, once. Does not catch their errors. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

@@ -73,9 +73,9 @@ function laneCall(more: object): { readonly call: GenerateCall; readonly text: (
   return { call: { ...call, passthrough }, text: () => Buffer.concat(written).toString() };
 }
 
-async function said(target: ReturnType<typeof provider>, call: GenerateCall, firstByte?: number): Promise<readonly GenerateEvent[]> {
+async function eventsFrom(target: ReturnType<typeof provider>, call: GenerateCall, firstByte?: number): Promise<readonly GenerateEvent[]> {
   const events: GenerateEvent[] = [];
-  for await (const said of target.generate(call, context(firstByte))) events.push(...said);
+  for await (const batch of target.generate(call, context(firstByte))) events.push(...batch);
   return events;
 }
 
@@ -90,7 +90,7 @@ describe('an answer that passes as it came', () => {
   test.each([true, false])('without usage is counted by us (stream: %s)', async (stream) => {
     upstream.script(ok({ text: 'word '.repeat(40).trim(), usage: 'missing' }));
     const { call, text } = laneCall({ stream });
-    const events = await said(provider(), call);
+    const events = await eventsFrom(provider(), call);
     expect(text()).toContain('word');
     expect(tokensPassed(events)).toBeGreaterThanOrEqual(40);
     expect(tokensPassed(events)).toBeLessThan(100);
@@ -99,13 +99,13 @@ describe('an answer that passes as it came', () => {
 
   test('without usage and with a tool call alone is counted too', async () => {
     upstream.script(ok({ text: '', tools: [{ name: 'f', json: JSON.stringify({ a: 'x'.repeat(80) }) }], usage: 'missing' }));
-    const events = await said(provider(), laneCall({ stream: false }).call);
+    const events = await eventsFrom(provider(), laneCall({ stream: false }).call);
     expect(tokensPassed(events)).toBeGreaterThanOrEqual(20);
   });
 
   test.each([true, false])('with usage is counted by the provider alone (stream: %s)', async (stream) => {
     upstream.script(ok());
-    const events = await said(provider(), laneCall({ stream }).call);
+    const events = await eventsFrom(provider(), laneCall({ stream }).call);
     expect(events.some(({ type }) => type === 'usage')).toBe(true);
     expect(tokensPassed(events)).toBe(0);
   });
@@ -133,20 +133,20 @@ test('what passes as it came is told of every two seconds while it goes on, and 
     clock.advance(2000);
     return call.passthrough!.write(bytes);
   };
-  const told: number[] = [];
+  const reported: number[] = [];
   const listening = (async () => {
-    for await (const said of provider(clock).generate({ ...call, passthrough: { ...call.passthrough!, write } }, { ...context(), signal: leaving.signal }))
-      for (const event of said)
+    for await (const batch of provider(clock).generate({ ...call, passthrough: { ...call.passthrough!, write } }, { ...context(), signal: leaving.signal }))
+      for (const event of batch)
         if (event.type === 'passed') {
-          told.push(event.tokens);
-          if (told.length === 1) hold.resolve();
+          reported.push(event.tokens);
+          if (reported.length === 1) hold.resolve();
           else leaving.abort(new Error('left'));
         }
   })();
   await expect(listening).rejects.toThrow('left');
   expect(text()).toContain('word');
-  expect(told.slice(0, 2)).toEqual([0, expect.toSatisfy((tokens: number) => tokens > 0)]);
-  expect(told.reduce((sum, tokens) => sum + tokens)).toBeLessThan(100);
+  expect(reported.slice(0, 2)).toEqual([0, expect.toSatisfy((tokens: number) => tokens > 0)]);
+  expect(reported.reduce((sum, tokens) => sum + tokens)).toBeLessThan(100);
 });
 
 /** A stream of nothing but comments, until the client leaves. */
@@ -167,7 +167,7 @@ test.each([
 ])('comments do not keep a target that says nothing, %s', async (_way, call) => {
   upstream.script(pinging);
   const startedAt = performance.now();
-  const fault = await faultOf(said(provider(), call, 0.4));
+  const fault = await faultOf(eventsFrom(provider(), call, 0.4));
   expect(fault).toMatchObject({ code: 'timed-out', details: { elsewhere: true } });
   expect(performance.now() - startedAt).toBeLessThan(2000);
   await upstream.closed(0);
@@ -175,7 +175,7 @@ test.each([
 
 test('what the provider sent stands in no cause', async () => {
   upstream.script(body(`<html>${secretWord}</html>`, 'application/json'));
-  const fault = await faultOf(said(provider(), callOf({})));
+  const fault = await faultOf(eventsFrom(provider(), callOf({})));
   expect(fault.code).toBe('upstream-failed');
   for (let error: unknown = fault; error instanceof Error; error = error.cause) expect(error.message).not.toContain(secretWord);
   expect(fault.details.cause).toBeUndefined();
@@ -202,35 +202,35 @@ describe('a field that a provider does not take', () => {
     const clock = testClock();
     const target = provider(clock);
     upstream.script(refusing(['stream_options'], unsupported));
-    await said(target, callOf({ stream: true }));
-    await said(target, callOf({ stream: true }));
+    await eventsFrom(target, callOf({ stream: true }));
+    await eventsFrom(target, callOf({ stream: true }));
     expect(fieldsAsked()).toEqual([['stream_options'], [], []]);
     clock.advance(3_600_001);
-    await said(target, callOf({ stream: true }));
+    await eventsFrom(target, callOf({ stream: true }));
     expect(fieldsAsked().slice(3)).toEqual([['stream_options'], []]);
   });
 
   test("that a client wrote is the client's to leave out, and others go on as before", async () => {
     const target = provider();
     upstream.script(refusing(['stream_options_x', 'stream options'], (field) => ({ message: `Unrecognized request argument supplied: ${field}` })));
-    expect(await faultOf(said(target, callOf({ stream: true, stream_options_x: 1 })))).toMatchObject({ code: 'invalid' });
-    await said(target, callOf({ stream: true }));
+    expect(await faultOf(eventsFrom(target, callOf({ stream: true, stream_options_x: 1 })))).toMatchObject({ code: 'invalid' });
+    await eventsFrom(target, callOf({ stream: true }));
     expect(fieldsAsked()).toEqual([['stream_options_x', 'stream_options'], ['stream_options']]);
   });
 
   test('is not left out for others where that did not help', async () => {
     const target = provider();
     upstream.script(refusing(['a stream_options'], unsupported));
-    await faultOf(said(target, callOf({ stream: true, 'a stream_options': 1 })));
-    await said(target, callOf({ stream: true }));
+    await faultOf(eventsFrom(target, callOf({ stream: true, 'a stream_options': 1 })));
+    await eventsFrom(target, callOf({ stream: true }));
     expect(fieldsAsked().at(-1)).toEqual(['stream_options']);
   });
 
   test('stream_options, written by the client, teach nothing', async () => {
     const target = provider();
     upstream.script(refusing(['stream_options'], unsupported));
-    const asked = said(target, callOf({ stream: true, stream_options: { include_usage: true } }));
-    expect(await faultOf(asked)).toMatchObject({ code: 'invalid', details: { field: 'stream_options' } });
+    const pending = eventsFrom(target, callOf({ stream: true, stream_options: { include_usage: true } }));
+    expect(await faultOf(pending)).toMatchObject({ code: 'invalid', details: { field: 'stream_options' } });
     expect(upstream.requests).toHaveLength(1);
   });
 
@@ -240,8 +240,8 @@ describe('a field that a provider does not take', () => {
   ])('%s of a client is asked for as %s where the provider knows only that', async (field, other) => {
     const target = provider();
     upstream.script(refusing([field], unsupported));
-    await said(target, callOf({ [field]: 5 }));
-    await said(target, callOf({ [field]: 5 }));
+    await eventsFrom(target, callOf({ [field]: 5 }));
+    await eventsFrom(target, callOf({ [field]: 5 }));
     expect(fieldsAsked()).toEqual([[field], [other], [other]]);
   });
 
@@ -261,16 +261,16 @@ describe('a field that a provider does not take', () => {
     test('is asked without that value from then on, and the value of another caller arrives as it was', async () => {
       const target = provider();
       upstream.script(refusingNone);
-      await said(target, thinking('none'));
-      await said(target, thinking('high'));
-      await said(target, thinking('none'));
+      await eventsFrom(target, thinking('none'));
+      await eventsFrom(target, thinking('high'));
+      await eventsFrom(target, thinking('none'));
       expect(efforts()).toEqual(['none', undefined, 'high', undefined]);
     });
 
     test('keeps the name of its limit', async () => {
       const target = provider();
       upstream.script(always(refusal(400, { message: "Invalid value: 'max_tokens' must be at most 8192." })));
-      expect(await faultOf(said(target, callOf({ max_tokens: 9999 })))).toMatchObject({ code: 'invalid' });
+      expect(await faultOf(eventsFrom(target, callOf({ max_tokens: 9999 })))).toMatchObject({ code: 'invalid' });
       expect(fieldsAsked()).toEqual([['max_tokens']]);
     });
   });
@@ -279,8 +279,8 @@ describe('a field that a provider does not take', () => {
     const target = provider();
     upstream.script(refusing(['max_completion_tokens'], unsupported));
     const call: GenerateCall = { ...callOf({}), sampling: { maxTokens: 5 } };
-    await said(target, call);
-    await said(target, call);
+    await eventsFrom(target, call);
+    await eventsFrom(target, call);
     expect(fieldsAsked()).toEqual([['max_completion_tokens'], ['max_tokens'], ['max_tokens']]);
   });
 });
