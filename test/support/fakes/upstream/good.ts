@@ -7,8 +7,11 @@ export interface Saying {
   /** Unless given: `You said: ` and the last words of the user, cut at their maximum of tokens. */
   readonly text?: string;
   readonly thought?: string;
-  readonly tools?: readonly Omit<ToolCall, 'id'>[];
+  /** Without an id of its own a call gets one of ours. */
+  readonly tools?: readonly (Omit<ToolCall, 'id'> & Partial<Pick<ToolCall, 'id'>>)[];
   readonly toolShape?: ToolShape;
+  readonly signature?: string;
+  readonly thoughtField?: string;
   readonly model?: string;
   /** The wire's word; null: as null; `missing`: no chunk says it. */
   readonly finish?: string | null;
@@ -119,7 +122,7 @@ function saidOf(asked: Asked, saying: Saying, id: number): Answer {
   const echo = pieces(`You said: ${asked.text}`);
   const text = saying.text === undefined ? echo.slice(0, asked.maxTokens) : pieces(saying.text);
   const cut = saying.text === undefined && text.length < echo.length;
-  const tools = (saying.tools ?? []).map((tool, at) => ({ ...tool, id: `call_${id}_${at}` }));
+  const tools = (saying.tools ?? []).map((tool, at) => ({ id: `call_${id}_${at}`, ...tool }));
   const thought = pieces(saying.thought ?? '');
   return {
     id: String(id),
@@ -129,6 +132,8 @@ function saidOf(asked: Asked, saying: Saying, id: number): Answer {
     thought,
     tools,
     toolShape: saying.toolShape ?? 'pieces',
+    ...(saying.signature === undefined ? {} : { signature: saying.signature }),
+    ...(saying.thoughtField === undefined ? {} : { thoughtField: saying.thoughtField }),
     finish:
       saying.finish === 'missing'
         ? 'missing'

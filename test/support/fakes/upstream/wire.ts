@@ -41,6 +41,10 @@ export interface Answer {
   readonly thought: readonly string[];
   readonly tools: readonly ToolCall[];
   readonly toolShape: ToolShape;
+  /** Of the thoughts or the calls, as the provider signs or seals them; of its own where the wire has one always. */
+  readonly signature?: string;
+  /** The member that carries thoughts on the chat wire; `reasoning_content` unless said. */
+  readonly thoughtField?: string;
   /** The wire's word for a reason, or any word, or none. */
   readonly finish: { readonly reason: 'stop' | 'length' | 'tool' } | { readonly raw: string | null } | 'missing';
   readonly usage: AnswerUsage;
@@ -49,8 +53,9 @@ export interface Answer {
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** JSON text. */
+  /** JSON text; of a custom tool any text. */
   readonly json: string;
+  readonly custom?: true;
 }
 
 /**

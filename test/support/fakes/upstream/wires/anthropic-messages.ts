@@ -23,7 +23,7 @@ export const anthropicMessages: Wire = {
   whole(_, said) {
     const { thought, text, tools } = said;
     const content = [
-      ...(thought.length > 0 ? [{ type: 'thinking', thinking: thought.join(''), signature }] : []),
+      ...(hasThought(said) ? [{ type: 'thinking', thinking: thought.join(''), signature: said.signature ?? signature }] : []),
       ...(text.length > 0 ? [{ type: 'text', text: text.join('') }] : []),
       ...tools.map(({ id, name, json }) => ({ type: 'tool_use', id, name, input: JSON.parse(json) as unknown })),
     ];
@@ -46,7 +46,9 @@ export const anthropicMessages: Wire = {
     return [
       frame({ type: 'message_start', message }),
       frame({ type: 'ping' }),
-      ...(thought.length > 0 ? block({ type: 'thinking', thinking: '', signature: '' }, ...thinking, { type: 'signature_delta', signature }) : []),
+      ...(hasThought(said)
+        ? block({ type: 'thinking', thinking: '', signature: '' }, ...thinking, { type: 'signature_delta', signature: said.signature ?? signature })
+        : []),
       ...(text.length > 0 ? block({ type: 'text', text: '' }, ...text.map((one) => ({ type: 'text_delta', text: one }))) : []),
       ...tools.flatMap(({ id, name, json }) =>
         block(
@@ -77,6 +79,9 @@ interface Body {
 }
 
 const signature = 'c2lnbmF0dXJl';
+
+/** One that is not shown is still signed. */
+const hasThought = ({ thought, signature }: Answer) => thought.length > 0 || signature !== undefined;
 
 /** As the real one words them. */
 const types: Readonly<Record<number, string>> = {

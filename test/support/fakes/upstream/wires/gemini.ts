@@ -1,4 +1,4 @@
-import { pieces, type Asked, type Answer, type AnswerUsage, type Wire } from '../wire.ts';
+import { pieces, type Asked, type Answer, type AnswerUsage, type ToolCall, type Wire } from '../wire.ts';
 import { secretWord } from '../secret-word.ts';
 
 /** Google's content generation: POST …/models/{model}:generateContent and its neighbours, of the Gemini API and of Vertex. */
@@ -26,7 +26,7 @@ export const gemini: Wire = {
     const parts = [
       ...(thought.length > 0 ? [{ text: thought.join(''), thought: true }] : []),
       ...(text.length > 0 ? [{ text: text.join('') }] : []),
-      ...tools.map(callPart),
+      ...tools.map((one) => callPart(one, said.signature)),
     ];
     const all = Array.from({ length: candidates }, (_, index) => ({ content: { parts, role: 'model' }, ...finish(said), index }));
     return { candidates: all, ...usageMember(said.usage), ...envelope(said) };
@@ -34,7 +34,11 @@ export const gemini: Wire = {
 
   frames({ candidates }, said) {
     const { thought, text, tools } = said;
-    const parts = [...thought.map((one) => ({ text: one, thought: true })), ...text.map((one) => ({ text: one })), ...tools.map(callPart)];
+    const parts = [
+      ...thought.map((one) => ({ text: one, thought: true })),
+      ...text.map((one) => ({ text: one })),
+      ...tools.map((one) => callPart(one, said.signature)),
+    ];
     const indexes = Array.from({ length: candidates }, (_, index) => index);
     return [
       ...parts.flatMap((part) => indexes.map((index) => frame({ candidates: [{ content: { parts: [part], role: 'model' }, index }], ...envelope(said) }))),
@@ -74,7 +78,10 @@ const envelope = ({ id, model }: Answer) => ({ modelVersion: model, responseId: 
 const reasons = { stop: 'STOP', length: 'MAX_TOKENS', tool: 'STOP' } as const;
 
 /** The Gemini API gives calls no id. */
-const callPart = ({ name, json }: Answer['tools'][number]) => ({ functionCall: { name, args: JSON.parse(json) as unknown }, thoughtSignature: 'c2lnbmF0dXJl' });
+const callPart = ({ name, json }: ToolCall, thoughtSignature = 'c2lnbmF0dXJl') => ({
+  functionCall: { name, args: JSON.parse(json) as unknown },
+  thoughtSignature,
+});
 
 function finish({ finish: told }: Answer): object {
   if (told === 'missing') return {};

@@ -22,12 +22,12 @@ export const openaiChat: Wire = {
   },
 
   whole(asked, said) {
-    const { thought, tools, toolShape, usage } = said;
+    const { thought, thoughtField = 'reasoning_content', tools, toolShape, usage } = said;
     const message = {
       role: 'assistant',
       content: said.text.length > 0 || tools.length === 0 ? said.text.join('') : null,
       refusal: null,
-      ...(thought.length > 0 ? { reasoning_content: thought.join('') } : {}),
+      ...(thought.length > 0 ? { [thoughtField]: thought.join('') } : {}),
       ...(tools.length > 0 ? { tool_calls: tools.map((one) => wholeCall(one, toolShape)) } : {}),
     };
     const choice = (index: number) => ({ index, message, logprobs: null, ...finish(said) });
@@ -36,7 +36,7 @@ export const openaiChat: Wire = {
 
   frames(asked, said) {
     const chunk = (choices: object[], more: object = {}) => frame({ ...envelope(said, 'chat.completion.chunk'), choices, ...more });
-    const { usage } = said;
+    const { usage, thoughtField = 'reasoning_content' } = said;
     const nothingYet = asked.usage && usage.how !== 'missing' ? { usage: null } : {};
     const each = (delta: object, end: object = { finish_reason: null }) =>
       numbers(asked.candidates).map((index) => chunk([{ index, delta, logprobs: null, ...end }], nothingYet));
@@ -47,7 +47,7 @@ export const openaiChat: Wire = {
     const own = usage.how === 'once' || usage.how === 'twice' ? [chunk([], usageMember(usage))] : [];
     return [
       ...each({ role: 'assistant', content: '', refusal: null }),
-      ...said.thought.flatMap((text) => each({ content: null, reasoning_content: text })),
+      ...said.thought.flatMap((text) => each({ content: null, [thoughtField]: text })),
       ...said.text.flatMap((text) => each({ content: text })),
       ...callPieces(said.tools, said.toolShape).flatMap((piece) => each({ tool_calls: [piece] })),
       ...(said.finish === 'missing' ? [] : ends),
@@ -115,7 +115,8 @@ function textOf(content: unknown): string {
   return content.map((part: { text?: unknown } | null) => (typeof part?.text === 'string' ? part.text : '')).join('');
 }
 
-function wholeCall({ id, name, json }: ToolCall, shape: ToolShape) {
+function wholeCall({ id, name, json, custom }: ToolCall, shape: ToolShape) {
+  if (custom) return { id, type: 'custom', custom: { name, input: json } };
   return { id, type: 'function', function: { name, arguments: shape === 'object' ? JSON.parse(json) : json } };
 }
 
@@ -127,11 +128,12 @@ function callPieces(tools: readonly ToolCall[], shape: ToolShape): object[] {
 }
 
 function onePieces(tool: ToolCall, index: number, shape: ToolShape): object[] {
-  const { id, name, json } = tool;
+  const { id, name, json, custom } = tool;
   if (shape === 'whole' || shape === 'object') return [{ index, ...wholeCall(tool, shape) }];
   const at = shape === 'no-index' ? {} : { index };
   const again = shape === 'name-again' ? { id, type: 'function' } : {};
   const texts = json.match(/[^]{1,5}/gu) ?? [];
+  if (custom) return [{ ...at, id, type: 'custom', custom: { name, input: '' } }, ...texts.map((input) => ({ ...at, custom: { input } }))];
   return [
     { ...at, id, type: 'function', function: { name, arguments: '' } },
     ...texts.map((text) => ({ ...at, ...again, function: { ...(shape === 'name-again' ? { name: '' } : {}), arguments: text } })),

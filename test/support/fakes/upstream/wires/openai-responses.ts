@@ -34,7 +34,7 @@ export const openaiResponses: Wire = {
       frames.push(
         frame('response.output_item.added', {
           output_index,
-          item: { ...item, ...(item.type === 'message' ? { content: [] } : item.type === 'reasoning' ? { summary: [] } : { arguments: '' }) },
+          item: { ...item, ...nothingOf[item.type] },
         }),
       );
       const deltas: readonly (readonly [string, object])[] =
@@ -42,7 +42,9 @@ export const openaiResponses: Wire = {
           ? said.text.map((delta) => ['response.output_text.delta', { content_index: 0, delta, logprobs: [] }] as const)
           : item.type === 'reasoning'
             ? said.thought.map((delta) => ['response.reasoning_summary_text.delta', { summary_index: 0, delta }] as const)
-            : (item.arguments.match(/[^]{1,5}/gu) ?? []).map((delta) => ['response.function_call_arguments.delta', { delta }] as const);
+            : item.type === 'custom_tool_call'
+              ? (item.input.match(/[^]{1,5}/gu) ?? []).map((delta) => ['response.custom_tool_call_input.delta', { delta }] as const)
+              : (item.arguments.match(/[^]{1,5}/gu) ?? []).map((delta) => ['response.function_call_arguments.delta', { delta }] as const);
       for (const [type, members] of deltas) frames.push(frame(type, { ...place, ...members }));
       frames.push(frame('response.output_item.done', { output_index, item }));
     });
@@ -70,6 +72,14 @@ type SaidItem =
   | { readonly type: 'reasoning'; readonly id: string; readonly encrypted_content: string; readonly summary: readonly object[] }
   | { readonly type: 'message'; readonly id: string; readonly role: 'assistant'; readonly status: string; readonly content: readonly object[] }
   | {
+      readonly type: 'custom_tool_call';
+      readonly id: string;
+      readonly call_id: string;
+      readonly name: string;
+      readonly input: string;
+      readonly status: string;
+    }
+  | {
       readonly type: 'function_call';
       readonly id: string;
       readonly call_id: string;
@@ -78,12 +88,21 @@ type SaidItem =
       readonly status: string;
     };
 
+/** What an item lacks before its pieces come. */
+const nothingOf: Readonly<Record<SaidItem['type'], object>> = {
+  message: { content: [] },
+  reasoning: { summary: [] },
+  function_call: { arguments: '' },
+  custom_tool_call: { input: '' },
+};
+
 const encrypted_content = 'gAAAAAencrypted';
 
-function itemsOf({ id, thought, text, tools }: Answer): readonly SaidItem[] {
+function itemsOf({ id, thought, signature, text, tools }: Answer): readonly SaidItem[] {
+  const summary = thought.length > 0 ? [{ type: 'summary_text', text: thought.join('') }] : [];
   return [
-    ...(thought.length > 0
-      ? [{ type: 'reasoning' as const, id: `rs_${id}`, encrypted_content, summary: [{ type: 'summary_text', text: thought.join('') }] }]
+    ...(thought.length > 0 || signature !== undefined
+      ? [{ type: 'reasoning' as const, id: `rs_${id}`, encrypted_content: signature ?? encrypted_content, summary }]
       : []),
     ...(text.length > 0
       ? [
@@ -96,14 +115,11 @@ function itemsOf({ id, thought, text, tools }: Answer): readonly SaidItem[] {
           },
         ]
       : []),
-    ...tools.map(({ id: call_id, name, json }) => ({
-      type: 'function_call' as const,
-      id: `fc_${call_id}`,
-      call_id,
-      name,
-      arguments: json,
-      status: 'completed',
-    })),
+    ...tools.map(({ id: call_id, name, json, custom }) =>
+      custom
+        ? { type: 'custom_tool_call' as const, id: `ctc_${call_id}`, call_id, name, input: json, status: 'completed' }
+        : { type: 'function_call' as const, id: `fc_${call_id}`, call_id, name, arguments: json, status: 'completed' },
+    ),
   ];
 }
 

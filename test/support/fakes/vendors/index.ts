@@ -1,0 +1,186 @@
+/**
+ * The vendors as they are: OpenAI, Azure, Anthropic, Google, DeepSeek, Moonshot, Mistral, Groq, OpenRouter at their own host names, Ollama and vLLM at plain
+ * addresses. Each refuses what its rules refuse, in its own words, and answers well otherwise.
+ *
+ * ```ts
+ * const vendors = await startVendors();
+ * const server = await startTestServer({ yaml: vendors.yaml });
+ * await server.ask(chat, { model: 'gpt-6-sol', messages: [{ role: 'user', content: 'use the tool' }], tools });
+ * expect(vendors.requests.map(({ path, status, rule }) => [path, status, rule])).toEqual([['/v1/responses', 200, undefined]]);
+ * await vendors.close();
+ * ```
+ *
+ * What a user says decides what is answered: `use the tool` calls the first tool, `use the tool twice` calls it two times, `end with SAFETY` ends so on Gemini,
+ * `flag me` is refused by OpenRouter. Everything else is echoed. After results the answer is `The tool said: …`.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { deliver, whole } from '../upstream/answer.ts';
+import type { Exchange } from '../upstream/behaviour.ts';
+import { good, type Saying } from '../upstream/good.ts';
+import { Recording } from '../upstream/recording.ts';
+import { accounts, flagged } from './accounts.ts';
+import { hears } from './heard.ts';
+import { openLine } from './line.ts';
+import { sample } from './sample.ts';
+import { addresses, settingsOf, vendorAt, vendors } from './settings.ts';
+import { refusedBy, type Any, type Ask, type Heard, type Spoken, type Vendor, type WireName } from './vendor.ts';
+
+export { modelNames, providerOf } from './settings.ts';
+
+/** A request as it came, and what was answered. */
+export interface VendorRequest {
+  readonly vendor: string;
+  readonly wire: WireName | undefined;
+  readonly model: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  readonly body: Any;
+  readonly status: number;
+  /** The rule that refused it. */
+  readonly rule?: string;
+  /** The words of the refusal. */
+  readonly message?: string;
+}
+
+export interface Vendors {
+  /** For a server's settings file: `outbound`, `providers`, `models` and `routing`. */
+  readonly yaml: string;
+  readonly proxy: string;
+  readonly caFile: string;
+  /** Addresses of those that have no host name. */
+  readonly plain: Readonly<Record<'ollama' | 'vllm', string>>;
+  /** Requests for answers, in the order in which they came. */
+  readonly requests: readonly VendorRequest[];
+  /** What failed in here rather than there. */
+  readonly mishaps: readonly string[];
+  /** Forgets the requests. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+export async function startVendors(): Promise<Vendors> {
+  let requests: VendorRequest[] = [];
+  const mishaps: string[] = [];
+  let count = 0;
+
+  const listener =
+    (find: (message: IncomingMessage) => Vendor | undefined): RequestListener =>
+    (message, response) => {
+      const vendor = find(message);
+      if (!vendor) {
+        response.writeHead(421).end();
+        return;
+      }
+      answer(vendor, message, response).catch((error: unknown) => {
+        mishaps.push(`${vendor.name} ${message.url}: ${String(error)}`);
+        response.destroy();
+      });
+    };
+
+  async function answer(vendor: Vendor, message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pieces: Buffer[] = [];
+    for await (const piece of message as AsyncIterable<Buffer>) pieces.push(piece);
+    const recording = new Recording(count++, { number: 0, requests: [], used: false, left: new AbortController(), cutByUs: false }, message);
+    const { method, path, headers, key } = recording;
+    if (method === 'GET') return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+    const found = Object.entries(vendor.wires).find(([, { wire }]) => wire.speaks(method, path)) as [WireName, Spoken] | undefined;
+    recording.read(Buffer.concat(pieces), found?.[1].wire);
+    const body = recording.json as Any;
+    const deployment = /\/deployments\/([^/]+)\//.exec(path)?.[1];
+    const model = deployment ?? recording.model;
+    const note = (status: number, more: object = {}) =>
+      void requests.push({ vendor: vendor.name, wire: found?.[0], model, method, path, headers, text: recording.body.toString(), body, status, ...more });
+    const refuse = (status: number, refusal: Parameters<Vendor['fault']>[1], rule?: string) => {
+      note(status, { message: refusal.message, ...(rule === undefined ? {} : { rule }) });
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.fault(status, refusal)));
+    };
+    if (counts(path)) return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"input_tokens":7,"totalTokens":7}');
+    if (!found) return refuse(404, { message: `Invalid URL (${method} ${path})` });
+    const [wireName, spoken] = found;
+    const ask: Ask = { wire: wireName, model, body, headers };
+    const heard = hears[wireName](body);
+    const refused = refusedBy([accounts(vendor.name, key), ...spoken.rules, flagged(vendor.name, heard)], ask);
+    if (refused) return refuse(refused.refusal.status ?? 400, refused.refusal, refused.rule.name);
+    const exchange: Exchange = {
+      request: recording,
+      wire: spoken.wire,
+      asked: { ...spoken.wire.asked(body, path), model, text: heard.text },
+      sleep: async () => {},
+      hangUp: () => {},
+    };
+    note(200);
+    const told =
+      heard.text.includes('be an invalid prompt') && wireName === 'responses'
+        ? invalidPrompt(exchange.asked.stream)
+        : good(exchange, sayingOf(spoken, ask, heard, recording.id));
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    await deliver(told, response, message.socket, left.signal, { sent: () => {}, done: () => {} }).catch((error: unknown) => {
+      if (!left.signal.aborted) throw error;
+    });
+  }
+
+  const line = await openLine(
+    addresses,
+    listener(({ headers: { host = '' } }) => vendorAt(host)),
+  );
+  const plain = { ollama: await line.plain(listener(() => vendors['ollama'])), vllm: await line.plain(listener(() => vendors['vllm'])) };
+  return {
+    yaml: settingsOf(line, plain),
+    proxy: line.proxy,
+    caFile: line.caFile,
+    plain,
+    get requests() {
+      return requests;
+    },
+    mishaps,
+    reset: () => void (requests = []),
+    close: () => line.close(),
+  };
+}
+
+const counts = (path: string): boolean => /\/messages\/count_tokens$|:countTokens$/.test(path.split('?')[0]!);
+
+/** Calls a tool where the user asks for it or the request forces one; says JSON where it is to; tells what the tools said. */
+function sayingOf({ says, callId }: Spoken, ask: Ask, heard: Heard, id: number): Saying {
+  const special = says?.(ask, heard) ?? {};
+  if (special.finish !== undefined) return special;
+  const { tools, results, forced, forbidden, text, json } = heard;
+  const tool = typeof forced === 'string' ? tools.find(({ name }) => name === forced) : tools[0];
+  const isAsked = forced !== undefined || text.includes('use the tool');
+  if (tool && isAsked && results.length === 0 && !forbidden) {
+    const times = text.includes('use the tool twice') ? 2 : 1;
+    const said = tool.custom ? 'print("hello")' : JSON.stringify(sample(tool.schema ?? { type: 'object' }));
+    const calls = Array.from({ length: times }, (_, at) => ({
+      name: tool.name,
+      json: said,
+      ...(tool.custom ? { custom: true as const } : {}),
+      ...(callId ? { id: callId(tool.name, id * 2 + at) } : {}),
+    }));
+    return { ...special, text: '', tools: calls };
+  }
+  if (json) return { ...special, text: JSON.stringify(sample(json.schema ?? { type: 'object', properties: { answer: { type: 'string' } } })) };
+  return results.length > 0 ? { ...special, text: `The tool said: ${results.join(' ')}` } : special;
+}
+
+/** A stream that ends with a refusal of the prompt. https://platform.openai.com/docs/guides/reasoning#advice-on-prompting */
+function invalidPrompt(stream: boolean) {
+  const error = { code: 'invalid_prompt', message: 'Invalid prompt: your prompt was flagged as potentially violating our usage policy.' };
+  const response = {
+    id: 'resp_failed',
+    object: 'response',
+    created_at: 1_800_000_000,
+    status: 'failed',
+    error,
+    incomplete_details: null,
+    model: 'm',
+    output: [],
+    usage: null,
+  };
+  if (!stream) return whole(200, JSON.stringify(response), { 'content-type': 'application/json' });
+  const frame = (type: string, at: number, value: object) => `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: at, response: value })}\n\n`;
+  const frames = frame('response.created', 0, { ...response, status: 'in_progress', error: null }) + frame('response.failed', 1, response);
+  return whole(200, frames, { 'content-type': 'text/event-stream' });
+}

@@ -1,0 +1,54 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { askFace } from '../../all-faces.ts';
+import { startTestServer, type TestServer } from '../../server.ts';
+import { modelNames, providerOf, startVendors, type Vendors } from './index.ts';
+
+let vendors: Vendors;
+let server: TestServer;
+
+beforeAll(async () => {
+  vendors = await startVendors();
+  server = await startTestServer({ yaml: vendors.yaml });
+});
+afterAll(async () => {
+  await server.close();
+  await vendors.close();
+});
+afterEach(() => vendors.reset());
+
+test.each(modelNames)('%s is reached at its own address, and answers whole and streamed', async (model) => {
+  for (const stream of [false, true]) {
+    const { status, raw, complete } = await askFace(server, 'chat', { model, content: 'good day', stream });
+    expect([status, complete, raw]).toEqual([200, true, expect.stringMatching(/You [^]*said: [^]*good [^]*day/)]);
+  }
+  const { vendor, upstream } = providerOf(model);
+  expect(vendors.requests.filter(({ status }) => status === 200)).toHaveLength(2);
+  for (const request of vendors.requests) expect(request).toMatchObject({ vendor: vendor.name, model: upstream });
+  expect(vendors.mishaps).toEqual([]);
+});
+
+test('a tool is called where the user asks for it, with arguments that fit its schema', async () => {
+  const parameters = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 2 } }, required: ['city', 'days'] };
+  const more = { tools: [{ type: 'function', function: { name: 'weather', parameters } }] };
+  const { raw } = await askFace(server, 'chat', { model: 'gpt-4o', content: 'Please use the tool.', stream: false, more });
+  const { choices } = JSON.parse(raw) as { choices: [{ message: { tool_calls: [{ function: { name: string; arguments: string } }] } }] };
+  const [{ function: called }] = choices[0].message.tool_calls;
+  expect(called.name).toBe('weather');
+  expect(JSON.parse(called.arguments)).toEqual({ city: 'Paris', days: 2 });
+});
+
+test('a refusal says its rule to the test and the words of the vendor to the server', async () => {
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'hello' }], metadata: { a: 'b' } };
+  const answer = await fetch(`${vendors.plain.vllm}/v1/chat/completions`, { method: 'POST', body: JSON.stringify({ ...body, stream_options: {} }) });
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toEqual({
+    error: { message: 'Stream options can only be defined when `stream=True`.', type: 'BadRequestError', param: null, code: 400 },
+  });
+  expect(vendors.requests).toMatchObject([{ vendor: 'vllm', status: 400, rule: 'stream_options needs stream', body }]);
+});
+
+test('nobody else is at the other end of the proxy', async () => {
+  const { status } = await askFace(server, 'chat', { model: 'gpt-4o', content: 'hello', stream: false });
+  expect(status).toBe(200);
+  expect(vendors.requests[0]!.headers).toMatchObject({ host: 'api.openai.com', authorization: 'Bearer key-of-openai' });
+});
