@@ -1,5 +1,6 @@
 import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
+import { restoring } from '#dialects/shared/fitting';
 import { largeBytes } from '#kit/json/large';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -7,7 +8,7 @@ import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { attempt } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
-import { generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
+import { fitOf, generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
@@ -33,6 +34,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
   const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
+  const fit = fitOf(chat);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -40,7 +42,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
-      encode: (call, known) => requestBody(call, model, known),
+      encode: (call, known) => requestBody(call, model, known, fit),
     };
     const operations = {
       ...shared,
@@ -88,10 +90,10 @@ type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options
 async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const { response, request } = await attempt(endpoint, call, context);
   const { model, clock } = endpoint;
-  const { ignored, passthrough } = request;
+  const { ignored, passthrough, restore } = request;
   try {
     if (call.stream && isEventStream(response)) {
-      const frames = chat.decoder(model, ignored);
+      const frames = restoring(chat.decoder(model, ignored), restore);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
       yield* passthrough && hasPlainLines(first) ? passStream(response, awaiting, first, frames, passthrough, clock) : streamed(awaiting, first, frames);
@@ -99,7 +101,8 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    const events = passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    yield restore ? restore(events) : events;
   } finally {
     response.leave();
   }
