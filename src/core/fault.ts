@@ -38,6 +38,8 @@ export interface FaultDetails {
   readonly absent?: boolean;
   /** What the provider itself said of the request, as it stands in `message`: one sentence, masked. */
   readonly said?: string;
+  /** The provider names the interface that accepts the request in its place. */
+  readonly instead?: 'responses';
   /** For the log; never leaves the server. */
   readonly cause?: unknown;
 }
