@@ -116,8 +116,16 @@ export interface ForeignTool {
   readonly type: 'foreign';
   /** The tool is a web search: other dialects have one, too. */
   readonly search?: WebSearch;
+  /** The tool is a group of callable tools, which have longer names in other dialects. */
+  readonly namespace?: Namespace;
   readonly dialect: string;
   readonly value: JsonObject;
+}
+
+/** Tools under a common name. */
+export interface Namespace {
+  readonly name: string;
+  readonly tools: readonly (FunctionTool | CustomTool)[];
 }
 
 /** `allowed` restricts the declared tools by name; `tool` forces a call of the named one. */

@@ -38,6 +38,8 @@ export interface FaultDetails {
   readonly absent?: boolean;
   /** The provider's own message about the request, as quoted in `message`: one sentence, masked. */
   readonly said?: string;
+  /** The provider names the interface that accepts the request in its place. */
+  readonly instead?: 'responses';
   /** For the log; never leaves the server. */
   readonly cause?: unknown;
 }

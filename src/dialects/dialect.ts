@@ -5,6 +5,7 @@ import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 import type { Decoder } from './shared/decoder.ts';
+import type { Fit } from './shared/fitting.ts';
 import type { Headers } from './shared/upstream-faults.ts';
 
 /**
@@ -48,6 +49,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly betaHeader?: string;
   /** How much of their thoughts models show on this wire; absent: all or none, depending on the model. */
   readonly thoughts?: 'summary';
+  /** Changes calls that the wire cannot express as they are, and their answers back. Absent: none. */
+  readonly fit?: Fit<Wire['quirks']>;
   /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**

@@ -101,8 +101,12 @@ function statusOf({ code, type }: Refusal): number {
 }
 
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
-  return withProviderMessage(faultWithoutMessage(refusal, retryAfter, model), refusal.status, refusal.message);
+  const fault = withProviderMessage(faultWithoutMessage(refusal, retryAfter, model), refusal.status, refusal.message);
+  return namesResponses(refusal) ? new Fault(fault.code, fault.message, { ...fault.details, instead: 'responses' }) : fault;
 }
+
+/** Does a refusal point to the Responses API, as OpenAI's for function tools, and for models without chat, do? pipecat-ai/pipecat#4043 */
+const namesResponses = ({ status, message }: Refusal) => (status === 400 || status === 404) && /\bv1\/responses\b/.test(message.slice(0, 2000));
 
 function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
   const { status, type, code, param } = refusal;

@@ -26,3 +26,10 @@ export function addressOf({ url, isAzure, apiVersion }: OpenAIBase, model: strin
   if (!segment.test(model)) throw new Fault('not-found', 'This model name cannot be a deployment.', { field: 'model', reason: 'model' });
   return { url, path: `${base}/openai/deployments/${model}/${operation}?api-version=${encodeURIComponent(apiVersion)}` };
 }
+
+/** The address of the Responses API, where the model is named in the body, on Azure too. @param version of Azure's API; its current version needs none */
+export function responsesAddress({ url, isAzure }: Pick<OpenAIBase, 'url' | 'isAzure'>, version?: string): Address {
+  const base = trimEnd(url.pathname, '/');
+  if (!isAzure) return { url, path: `${base}/responses${url.search}` };
+  return { url, path: `${base}/openai/v1/responses${version === undefined ? '' : `?api-version=${encodeURIComponent(version)}`}` };
+}

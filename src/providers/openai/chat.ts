@@ -1,20 +1,24 @@
 import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
+import { responses } from '#dialects/openai/responses/index';
+import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
+import { restoring } from '#dialects/shared/fitting';
 import { largeBytes } from '#kit/json/large';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
+import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
-import { attempt } from '../shared/attempt.ts';
+import { attempt, type Accepted } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
-import { generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
-import { knownQuirks } from '../shared/known-quirks.ts';
+import { fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
+import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
-import { addressOf, type OpenAIBase } from './address.ts';
+import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
 import { embed } from './embed.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
@@ -22,6 +26,8 @@ import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
 import { quirksAt } from './chat-models.ts';
+import { quirksAt as responsesQuirksAt } from './responses-models.ts';
+import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
 import { vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
@@ -33,6 +39,10 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
   const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
+  const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one));
+  const responsesPlace = responsesAddress(address);
+  const responsesParts = { ...shared, quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one)), address: () => responsesPlace };
+  const fit = fitOf(chat);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -40,8 +50,10 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
-      encode: (call, known) => requestBody(call, model, known),
+      encode: (call, known) => requestBody(call, model, known, fit),
+      learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
+    const apis: OpenAIApis = { endpoint, quiet: quiet(endpoint), responses: generateEndpoint(responses, { ...responsesParts, model }), refusals };
     const operations = {
       ...shared,
       ...asWritten,
@@ -50,7 +62,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       decodeFault: chat.decodeFault,
     };
     return targetOf(name, endpoint, {
-      generate: (call, context) => generate(endpoint, call, context),
+      generate: (call, context) => generate(apis, call, context),
       embed: (call, context) => embed(operations, call, context),
       sendRaw: (call, context) => sendRaw(operations, clock, call, context),
     });
@@ -83,15 +95,52 @@ export const azureChat: ProviderModule = {
 };
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
+type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: object }>;
 
-/** Generates like all providers, but passes answers through to clients of the same API. */
-async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const { response, request } = await attempt(endpoint, call, context);
+/** The APIs at one address that answer conversations. */
+interface OpenAIApis {
+  readonly endpoint: ChatEndpoint;
+  /** The same with the effort `none`. */
+  readonly quiet: ChatEndpoint;
+  readonly responses: ResponsesEndpoint;
+  readonly refusals: KnownQuirks<ChatRefusals>;
+}
+
+const quiet = (endpoint: ChatEndpoint): ChatEndpoint => ({
+  ...endpoint,
+  encode(call, known) {
+    const request = endpoint.encode({ ...withoutPassthrough(call), reasoning: { effort: 'none' } }, known);
+    return { ...request, ignored: [...request.ignored, withoutReasoning] };
+  },
+});
+
+/** Generates like all providers, but passes answers through to clients of the same API, and uses the Responses API where the model refuses tools on this one. */
+async function* generate(apis: OpenAIApis, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const { endpoint } = apis;
+  let refused = apis.refusals.of(endpoint.model);
+  let accepted: Accepted<ChatRequest> | undefined;
+  if (wireFor(call, refused) === 'chat') {
+    try {
+      accepted = await attempt(endpoint, call, context);
+    } catch (error) {
+      refused = learnedFrom(error, call);
+      if (!refused) throw error;
+    }
+  }
+  if (!accepted) {
+    const other = await sendElsewhere(apis, call, context, refused!);
+    if (other.api === 'responses') {
+      yield* generateFrom(apis.responses, call, context, () => Promise.resolve(other.accepted));
+      return;
+    }
+    accepted = other.accepted;
+  }
+  const { response, request } = accepted;
   const { model, clock } = endpoint;
-  const { ignored, passthrough } = request;
+  const { ignored, passthrough, restore } = request;
   try {
     if (call.stream && isEventStream(response)) {
-      const frames = chat.decoder(model, ignored);
+      const frames = restoring(chat.decoder(model, ignored), restore);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
       yield* passthrough && hasPlainLines(first) ? passStream(response, awaiting, first, frames, passthrough, clock) : streamed(awaiting, first, frames);
@@ -99,10 +148,37 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    const events = passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    yield restore ? restore(events) : events;
   } finally {
     response.leave();
   }
+}
+
+type Elsewhere =
+  | { readonly api: 'responses'; readonly accepted: Accepted<GenerateRequest> }
+  | { readonly api: 'chat'; readonly accepted: Accepted<ChatRequest> };
+
+/** Sends a call that the chat API refuses as it is. What was learned is stored once a request is accepted. @throws Fault */
+async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, refused: ChatRefusals): Promise<Elsewhere> {
+  const { endpoint, refusals } = apis;
+  const keep = (learned: ChatRefusals) => {
+    if (learned !== refusals.of(endpoint.model)) refusals.keep(endpoint.model, learned);
+  };
+  let known = refused;
+  if (wireFor(call, known) === 'responses') {
+    try {
+      const accepted = await attempt(apis.responses, call, context);
+      keep(known);
+      return { api: 'responses', accepted };
+    } catch (error) {
+      if (!isMissing(error) || known.refused === 'all') throw error;
+      known = { ...known, isAlone: true };
+    }
+  }
+  const accepted = await attempt(apis.quiet, call, context);
+  keep(known);
+  return { api: 'chat', accepted };
 }
 
 /** The bytes up to the end of the first line, with the rest of the same chunk. */

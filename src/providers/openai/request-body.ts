@@ -3,18 +3,19 @@ import type { Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
 import type { Passthrough } from '#core/passthrough';
-import type { ProviderRequest } from '../shared/attempt.ts';
-import { written } from '../shared/write-request.ts';
+import type { Fit } from '#dialects/shared/fitting';
+import { fittedRequest, type GenerateRequest } from '../shared/generate.ts';
 
-export interface ChatRequest extends ProviderRequest {
+export interface ChatRequest extends GenerateRequest {
   /** Present where the client's own bytes are forwarded. */
   readonly passthrough?: Passthrough;
 }
 
 /** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
-export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): ChatRequest {
+export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>): ChatRequest {
   const { passthrough } = call;
-  if (passthrough?.dialect === 'openai-chat' && !quirks) {
+  const fitted = fit?.(call, quirks);
+  if (passthrough?.dialect === 'openai-chat' && !quirks && !fitted) {
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
     const body = splice(passthrough.body, passthrough.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
@@ -25,6 +26,5 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
     });
     return { body, ignored: [], passthrough };
   }
-  const { body, ignored } = encodeRequest(call, model, quirks);
-  return { body: written(call, body), ignored };
+  return fittedRequest(call, fitted, (one) => encodeRequest(one, model, quirks));
 }

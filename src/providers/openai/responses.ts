@@ -1,11 +1,11 @@
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks } from '#dialects/openai/responses/quirks';
-import { trimEnd } from '#kit/text/trim-end';
 import { keyCredentials } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
+import { responsesAddress } from './address.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
 import { quirksAt } from './responses-models.ts';
@@ -14,10 +14,8 @@ import { vendorOf } from '../vendors.ts';
 /** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
   if (!baseUrl) return undefined;
-  const url = new URL(baseUrl);
-  const base = trimEnd(url.pathname, '/');
-  const path = kind === 'azure' ? `${base}/openai/v1/responses?api-version=${encodeURIComponent(apiVersion ?? 'v1')}` : `${base}/responses${url.search}`;
-  const address = { url, path };
+  const address = responsesAddress({ url: new URL(baseUrl), isAzure: kind === 'azure' }, apiVersion ?? 'v1');
+  const { url, path } = address;
   const headersFor = headersOf(kind, headers);
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
   const shared = {

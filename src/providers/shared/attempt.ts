@@ -40,19 +40,24 @@ export interface ProviderRequest {
   readonly ignored: readonly string[];
 }
 
+/** A request that the provider accepted, without its body, and the response, whose status is 200. */
+export interface Accepted<Request extends ProviderRequest> {
+  readonly response: UpstreamResponse;
+  readonly request: Omit<Request, 'body'>;
+}
+
 /**
  * Sends a request until the provider accepts it: with the next credential while credentials are rejected, and re-encoded if a refusal taught something about
  * the model. What was learned is stored once a request encoded with it is accepted.
  *
- * @returns the response, whose status is 200, and the accepted request without its body, which would otherwise stay in memory for the minutes that the answer
- * may take
+ * @returns the request without its body, which would otherwise stay in memory for the minutes that the answer may take
  * @throws Fault of the last refusal; `invalid` if the client is strict and a field cannot be honoured
  */
 export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   endpoint: Endpoint<Call, Request, Quirks>,
   call: Call,
   context: TargetContext,
-): Promise<{ readonly response: UpstreamResponse; readonly request: Omit<Request, 'body'> }> {
+): Promise<Accepted<Request>> {
   const { model, upstreams, quirks } = endpoint;
   const { url, path } = endpoint.address(call);
   const credentials = endpoint.credentials.inTurn();

@@ -1,16 +1,22 @@
-import type { ProviderSide, WireTypes } from '#dialects/dialect';
+import type { EncodedRequest, ProviderSide, WireTypes } from '#dialects/dialect';
+import { composed, restoring, type Fit, type Fitted, type Restore } from '#dialects/shared/fitting';
 import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import type { Target } from '#core/target';
-import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import { awaitingWords } from './post.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
 
+export interface GenerateRequest extends ProviderRequest {
+  /** Changes the events of the answer back, where the call was fitted to the wire. */
+  readonly restore?: Restore;
+}
+
 /** A model that answers conversations in a dialect. */
-export interface GenerateEndpoint<Wire extends SideTypes, Request extends ProviderRequest = ProviderRequest> extends Endpoint<
+export interface GenerateEndpoint<Wire extends SideTypes, Request extends GenerateRequest = GenerateRequest> extends Endpoint<
   GenerateCall,
   Request,
   Wire['quirks']
@@ -24,33 +30,60 @@ type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
 /** The provider's part of an endpoint; the dialect has the rest. */
 type EndpointDeps<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
   readonly options?: Wire['options'];
+  /** Change calls before they are encoded, in this order, after the fit of the dialect. */
+  readonly fits?: readonly Fit<Wire['quirks']>[];
 };
 
-export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...deps }: EndpointDeps<Wire>): GenerateEndpoint<Wire> {
-  const { encodeRequest, decodeFault, learn, betaHeader } = dialect;
+export function generateEndpoint<Wire extends SideTypes>(
+  dialect: ProviderSide<Wire>,
+  { options, fits = [], ...deps }: EndpointDeps<Wire>,
+): GenerateEndpoint<Wire> {
+  const { decodeFault, learn, betaHeader } = dialect;
+  const fit = fitOf(dialect, fits);
   return {
     ...deps,
     dialect,
     betaHeader,
-    encode(call, quirks) {
-      const { body, ignored } = encodeRequest(call, deps.model, quirks, options);
-      return { body: written(call, body), ignored };
-    },
+    encode: (call, quirks) => fittedRequest(call, fit?.(call, quirks), (one) => dialect.encodeRequest(one, deps.model, quirks, options)),
     decodeFault,
     learn,
   };
 }
 
+/** The fit of a dialect with those of a provider. */
+export const fitOf = <Wire extends SideTypes>({ fit }: ProviderSide<Wire>, fits: readonly Fit<Wire['quirks']>[] = []): Fit<Wire['quirks']> | undefined =>
+  composed(fit ? [fit, ...fits] : fits);
+
+/** @param fitted absent where the call is sent as it is */
+export function fittedRequest(call: GenerateCall, fitted: Fitted | undefined, encode: (call: GenerateCall) => EncodedRequest): GenerateRequest {
+  const one = fitted?.call ?? call;
+  const { body, ignored } = encode(one);
+  const text = written(one, body);
+  if (!fitted) return { body: text, ignored };
+  const { ignored: dropped = [], restore } = fitted;
+  return { body: text, ignored: [...ignored, ...dropped], ...(restore ? { restore } : {}) };
+}
+
 /** Requests an answer and yields its events on arrival. @throws Fault */
-export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const { response, request } = await attempt(endpoint, call, context);
-  const { dialect, model, clock } = endpoint;
+export const generate = <Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> =>
+  generateFrom(endpoint, call, context, () => attempt(endpoint, call, context));
+
+/** @param send sends the request; called once */
+export async function* generateFrom<Wire extends SideTypes>(
+  { dialect, model, clock }: GenerateEndpoint<Wire>,
+  call: GenerateCall,
+  context: TargetContext,
+  send: () => Promise<Accepted<GenerateRequest>>,
+): AsyncGenerator<Events> {
+  const { response, request } = await send();
+  const { ignored, restore } = request;
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
+      yield* streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, ignored, call), restore));
       return;
     }
-    yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+    const events = dialect.decodeResult(await wholeJson(response, context), model, ignored);
+    yield restore ? restore(events) : events;
   } finally {
     response.leave();
   }
