@@ -48,6 +48,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly betaHeader?: string;
   /** How much of their thoughts models show on this wire; absent: all or none, depending on the model. */
   readonly thoughts?: 'summary';
+  /** Whole answers are parsed so that their numbers are kept as they were written (`kit/json/numbers`): they carry the arguments of tool calls as JSON values. */
+  readonly numbersAsWritten?: true;
   /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**

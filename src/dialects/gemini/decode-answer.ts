@@ -1,4 +1,5 @@
 import { randomText } from '#kit/crypto/ids';
+import { textAsWritten } from '#kit/json/numbers';
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
@@ -195,7 +196,7 @@ class ContentReader implements Reader {
       const number = state.calls++;
       const willContinue = call['willContinue'] === true;
       const args = isObject(call['args']) ? call['args'] : {};
-      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : JSON.stringify(args), ...extra });
+      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : textAsWritten(args), ...extra });
       if (willContinue) state.open = { call: number, id, args: partialArgs() };
       else return;
     }
@@ -206,7 +207,7 @@ class ContentReader implements Reader {
   #closeCall(candidate: number, state: CandidateState, events: GenerateEvent[]): void {
     if (!state.open) return;
     const { call, id, args } = state.open;
-    events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
+    events.push({ type: 'tool-call', candidate, call, id, json: args.json() });
     state.open = undefined;
   }
 }

@@ -50,7 +50,7 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
       yield* streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
       return;
     }
-    yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+    yield dialect.decodeResult(await wholeJson(response, context, dialect), model, request.ignored);
   } finally {
     response.leave();
   }
