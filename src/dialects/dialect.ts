@@ -51,6 +51,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly thoughts?: 'summary';
   /** Changes calls that the wire cannot express as they are, and their answers back. Absent: none. */
   readonly fit?: Fit<Wire['quirks']>;
+  /** Whole answers are parsed so that their numbers are kept as they were written (`kit/json/numbers`): they carry the arguments of tool calls as JSON values. */
+  readonly numbersAsWritten?: true;
   /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**

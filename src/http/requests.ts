@@ -7,7 +7,7 @@ import { ClientLeft } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { OpenList } from '#kit/async/open-list';
 import { largeBytes, readLargeJson } from '#kit/json/large';
-import { BadJson, readJson, type JsonText } from '#kit/json/scan';
+import { BadJson, readJson, type JsonText, type Parsing } from '#kit/json/scan';
 import type { ByteBudget } from '#kit/memory/byte-budget';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
@@ -53,6 +53,7 @@ interface RawReply {
 
 /** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
 const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12 } };
+const exactly = { ...jsonLimits, numbersAsWritten: true };
 
 /**
  * The requests being answered. The checks of a request run in this order: path, method, credential, size, content type, JSON, scope; the route's own checks
@@ -115,7 +116,7 @@ export class Requests {
     exchange.signal.throwIfAborted();
     exchange.bodyBytes = bytes.length;
     exchange.add(bytes.length); // what is made of them holds about as much again
-    const text = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes) : { value: undefined, places: [] };
+    const text = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes, route.numbersAsWritten ? exactly : jsonLimits) : { value: undefined, places: [] };
     const { value: json, places } = text instanceof Promise ? await text : text;
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
     const asked = { exchange, caller, json, bytes, places };
@@ -133,9 +134,9 @@ async function answered(asked: Asked, route: Route): Promise<void> {
 const notFound = () =>
   new Fault('not-found', 'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /server/chatcompat/v1.');
 
-function parsed(bytes: Uint8Array): JsonText | Promise<JsonText> {
+function parsed(bytes: Uint8Array, parsing: Parsing): JsonText | Promise<JsonText> {
   try {
-    return bytes.length > largeBytes ? readLargeJson(bytes, jsonLimits).catch(refusedJson) : readJson(bytes, jsonLimits);
+    return bytes.length > largeBytes ? readLargeJson(bytes, parsing).catch(refusedJson) : readJson(bytes, parsing);
   } catch (error) {
     return refusedJson(error);
   }

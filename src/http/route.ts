@@ -28,6 +28,8 @@ export interface Route {
   readonly input?: TSchema;
   /** The body is a form (multipart/form-data), which the route reads itself; absent: JSON. */
   readonly takes?: 'form';
+  /** Numbers in the body are kept as they were written (`kit/json/numbers`): it carries arguments and results of tools as JSON values. */
+  readonly numbersAsWritten?: true;
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
   /** What the document shows in place of this route, where one address stands for several operations. */

@@ -302,7 +302,7 @@ function viewOf(part: Part): readonly unknown[] {
     }
     case 'tool-result': {
       const texts = part.parts.flatMap((one) => (one.type === 'text' ? [one.text] : [])).join('');
-      const plain = unwrapped(unwrapped(texts, 'output'), 'error');
+      const plain = unwrapped(unwrapped(unwrapped(texts, 'output'), 'error'), 'error'); // a text that is an error may stand in an error
       return [{ result: part.id, text: plain, ...(part.failed ? { failed: true } : {}) }, ...part.parts.filter((one) => one.type === 'media').flatMap(viewOf)];
     }
     case 'media': {

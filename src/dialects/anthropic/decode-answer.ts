@@ -1,11 +1,12 @@
 import { randomText } from '#kit/crypto/ids';
+import { textAsWritten } from '#kit/json/numbers';
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { argumentsOf } from '../shared/arguments.ts';
 import { characters } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
-import { inputOf } from './encode-messages.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
@@ -215,10 +216,10 @@ class MessageReader implements Reader {
         if (one.signature !== '') this.#end('thought', { signature: one.signature }, events);
         break;
       case 'tool_use':
-        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: JSON.stringify(block['input'] ?? {}) });
+        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: textAsWritten(block['input'] ?? {}) });
         break;
       default: {
-        const value = one.json === '' ? (block as JsonObject) : { ...(block as JsonObject), input: inputOf(one.json) ?? {} };
+        const value = one.json === '' ? (block as JsonObject) : { ...(block as JsonObject), input: argumentsOf(one.json) ?? {} };
         events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value } });
       }
     }

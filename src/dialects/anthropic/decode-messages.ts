@@ -1,4 +1,5 @@
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
+import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { isOurSearch } from './encode-answer.ts';
@@ -61,7 +62,7 @@ function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
     case 'tool_use': {
       const { id, name, input } = block;
       calls.add(id);
-      return { type: 'tool-call', id, name, json: JSON.stringify(input), ...carriedAs(rest(block, callMembers)) };
+      return { type: 'tool-call', id, name, json: textAsWritten(input), ...carriedAs(rest(block, callMembers)) };
     }
     case 'thinking':
       return { type: 'thought', text: block.thinking, ...carriedAs(rest(block, thoughtMembers)) };

@@ -1,5 +1,6 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
-import { isObject, own, textOf, type Json, type JsonObject } from '#core/json';
+import { own, textOf, type Json, type JsonObject } from '#core/json';
+import { writtenArguments } from '../shared/arguments.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -129,20 +130,9 @@ function sourceOf({ kind, base64, mediaType, url, fileId }: MediaPart): JsonObje
 }
 
 function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set<string>): JsonObject {
-  const input = custom ? undefined : inputOf(json);
+  const input = custom ? undefined : writtenArguments(json);
   if (!input) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   return { ...own(extra, dialect), type: 'tool_use', id: idOf(id), name, input: input ?? { arguments: json } };
-}
-
-/** The arguments of a tool call as the object that this wire requires. @returns undefined where the text is not a JSON object */
-export function inputOf(json: string): JsonObject | undefined {
-  if (json.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The wire allows letters, digits, `_` and `-` in an id. */

@@ -1,8 +1,8 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
+import { argumentsOf } from '../shared/arguments.ts';
 import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
-import { inputOf } from './encode-messages.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -104,7 +104,7 @@ class Blocks implements Encoder {
   }
 
   #isComplete(): boolean {
-    return this.#json.trimEnd().endsWith('}') && inputOf(this.#json) !== undefined;
+    return this.#json.trimEnd().endsWith('}') && argumentsOf(this.#json) !== undefined;
   }
 
   #emit(event: ContentEvent): string {

@@ -22,6 +22,7 @@ export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
+  numbersAsWritten: true,
   decodeRequest,
   encoder,
   encodeResult,

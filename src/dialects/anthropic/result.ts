@@ -2,9 +2,9 @@ import type { ToolCallPart } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { isObject, own, rest, type JsonObject } from '#core/json';
+import { writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
 import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
-import { inputOf } from './encode-messages.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -76,5 +76,5 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
 
 /** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
 function callBlock({ id, name, json, extra }: ToolCallPart): JsonObject {
-  return { ...own(extra, dialect), type: 'tool_use', id, name, input: inputOf(json) ?? { arguments: json } };
+  return { ...own(extra, dialect), type: 'tool_use', id, name, input: writtenArguments(json) ?? { arguments: json } };
 }

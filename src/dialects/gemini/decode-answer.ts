@@ -1,10 +1,11 @@
 import { randomText } from '#kit/crypto/ids';
+import { textAsWritten } from '#kit/json/numbers';
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import type { Reader } from '../shared/decoder.ts';
 import { kindOf } from './decode-contents.ts';
-import { faultOfError, malformed } from './faults.ts';
+import { faultOfError, malformed, withoutContent } from './faults.ts';
 import { citationsFrom } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
@@ -24,10 +25,23 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   IMAGE_PROHIBITED_CONTENT: 'refused',
   IMAGE_RECITATION: 'refused',
   MODEL_ARMOR: 'refused',
+  // The model failed: what it had said is not all of its answer. https://ai.google.dev/api/generate-content#FinishReason
+  MALFORMED_FUNCTION_CALL: 'length',
+  UNEXPECTED_TOOL_CALL: 'length',
+  MALFORMED_RESPONSE: 'length',
+  MISSING_THOUGHT_SIGNATURE: 'length',
+  TOO_MANY_TOOL_CALLS: 'length',
+  OTHER: 'length',
+  NO_IMAGE: 'length',
+  IMAGE_OTHER: 'length',
 };
+/** With these an answer without content is one all the same; with any other the model failed. */
+const emptyEndings: ReadonlySet<string> = new Set(['STOP', ...Object.keys(reasons).filter((raw) => reasons[raw] === 'refused'), 'MAX_TOKENS']);
 
 /** State of a candidate. */
 interface CandidateState {
+  /** It has content: thoughts are none. */
+  spoke: boolean;
   calls: number;
   /** The kind of its last part while it is open: the next of its kind would be appended to it. */
   plain?: 'text' | 'thought' | undefined;
@@ -70,6 +84,7 @@ class ContentReader implements Reader {
   #id = ''; // of the answer
   #started = false;
   #usage: JsonObject = {};
+  #failure: CandidateState | undefined; // one whose model failed
 
   constructor(model: string, ignored: readonly string[], { whole = false, cites = false }: Reading) {
     this.#model = model;
@@ -98,6 +113,7 @@ class ContentReader implements Reader {
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
     if (blocked !== '' && this.#candidates.size === 0) this.#stateOf(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+    if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage']);
     return events;
   }
 
@@ -127,9 +143,14 @@ class ContentReader implements Reader {
     return sums && sums.output > 0 ? { thought: 0, ...sums } : sums;
   }
 
+  /** Has the answer ended without anything to show? Then another target may answer. */
+  #isWithoutContent(): boolean {
+    return this.isFinished() && [...this.#candidates.values()].every(({ spoke }) => !spoke);
+  }
+
   #stateOf(candidate: number): CandidateState {
     let state = this.#candidates.get(candidate);
-    if (!state) this.#candidates.set(candidate, (state = { calls: 0, carried: {}, text: '', before: 0 }));
+    if (!state) this.#candidates.set(candidate, (state = { spoke: false, calls: 0, carried: {}, text: '', before: 0 }));
     return state;
   }
 
@@ -155,6 +176,7 @@ class ContentReader implements Reader {
     }
     const raw = textOf(value['finishReason']);
     if (raw !== '' && raw !== 'FINISH_REASON_UNSPECIFIED') state.raw = raw;
+    if (state.raw !== undefined && !emptyEndings.has(state.raw)) this.#failure = state;
   }
 
   #takePart(part: Loose, candidate: number, state: CandidateState, events: GenerateEvent[]): void {
@@ -162,6 +184,7 @@ class ContentReader implements Reader {
     if (typeof text === 'string') {
       const type = thought === true ? 'thought' : 'text';
       const extra = carriedAs(rest(part, textMembers));
+      state.spoke ||= type === 'text' && text !== '';
       if (this.#whole && state.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(state) : {}), extra: { [dialect]: {} } });
       if (type === 'text' && this.#cites) state.text += text;
       const cited = type === 'text' && extra.extra ? citedIn(state) : {};
@@ -170,6 +193,7 @@ class ContentReader implements Reader {
       return;
     }
     state.plain = undefined;
+    state.spoke ||= !isEmpty(part);
     if (isObject(functionCall)) this.#takeCall(functionCall, rest(part, callMembers), candidate, state, events);
     else if (isObject(inlineData)) {
       const mediaType = textOf(inlineData['mimeType']) || undefined;
@@ -195,7 +219,7 @@ class ContentReader implements Reader {
       const number = state.calls++;
       const willContinue = call['willContinue'] === true;
       const args = isObject(call['args']) ? call['args'] : {};
-      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : JSON.stringify(args), ...extra });
+      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : textAsWritten(args), ...extra });
       if (willContinue) state.open = { call: number, id, args: partialArgs() };
       else return;
     }
@@ -206,7 +230,7 @@ class ContentReader implements Reader {
   #closeCall(candidate: number, state: CandidateState, events: GenerateEvent[]): void {
     if (!state.open) return;
     const { call, id, args } = state.open;
-    events.push({ type: 'tool-call', candidate, call, id, json: JSON.stringify(args.value()) });
+    events.push({ type: 'tool-call', candidate, call, id, json: args.json() });
     state.open = undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
@@ -99,7 +100,7 @@ function callOf(call: WireCall, others: JsonObject, calls: Calls): ToolCallPart 
   const { id, name, args } = call;
   const carried: Record<string, Json> = { ...others, ...rest(call, new Set(['id', 'name', 'args'])) };
   if (!isGiven(id) || id === '') carried['.unnamed'] = true;
-  return { type: 'tool-call', id: calls.called(name, id), name, json: JSON.stringify(args ?? {}), ...carriedAs(carried) };
+  return { type: 'tool-call', id: calls.called(name, id), name, json: textAsWritten(args ?? {}), ...carriedAs(carried) };
 }
 
 /** A response whose only member is `error` means that the function failed. */
@@ -113,7 +114,7 @@ function resultOf(result: WireResponse, others: JsonObject, calls: Calls): ToolR
   return {
     type: 'tool-result',
     id: calls.answered(name, id),
-    parts: [{ type: 'text', text: JSON.stringify(output) }, ...media.map((one) => mediaOf(one, {}))],
+    parts: [{ type: 'text', text: textAsWritten(output) }, ...media.map((one) => mediaOf(one, {}))],
     ...(failed ? { failed } : {}),
     ...carriedAs(carried),
   };

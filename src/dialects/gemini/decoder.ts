@@ -1,4 +1,5 @@
 import type { GenerateCall } from '#core/call';
+import { parseAsWritten } from '#kit/json/numbers';
 import { isWebSearch } from '#core/conversation';
 import { decoding, type Decoder } from '../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
@@ -12,5 +13,8 @@ import { malformed } from './faults.ts';
  * @param call where it lets the model search, citations are reported, and text is buffered for them
  */
 export function decoder(model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder {
-  return decoding(reader(model, ignored, { cites: call?.tools.some(isWebSearch) ?? false }), malformed);
+  return decoding(reader(model, ignored, { cites: call?.tools.some(isWebSearch) ?? false }), malformed, parsed);
 }
+
+/** Only the arguments of function calls are written again. */
+const parsed = (line: string): unknown => (line.includes('"functionCall"') ? parseAsWritten(line) : JSON.parse(line));

@@ -1,7 +1,7 @@
 import type { MediaPart } from '#core/conversation';
 import type { FinishReason, Started, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
-import { argsOf } from './encode-contents.ts';
+import { writtenArguments } from '../shared/arguments.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -44,7 +44,7 @@ export const usageOrNone = (usage: Usage | undefined): JsonObject => encodeUsage
 /** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
 export function callPart({ id, name, json, extra }: { readonly id: string; readonly name: string; readonly json: string; readonly extra?: Extra }): JsonObject {
   const { '.unnamed': unnamed, ...carried } = own(extra, dialect);
-  return { functionCall: { ...(unnamed ? {} : { id }), name, args: argsOf(json) ?? { arguments: json } }, ...carried };
+  return { functionCall: { ...(unnamed ? {} : { id }), name, args: writtenArguments(json) ?? { arguments: json } }, ...carried };
 }
 
 /** @returns undefined for a fragment of audio that has only a transcript */

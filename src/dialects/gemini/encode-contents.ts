@@ -1,5 +1,6 @@
 import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
+import { isEmpty, own, textOf, type JsonObject } from '#core/json';
+import { writtenArguments } from '../shared/arguments.ts';
 import { dialect } from './wire.ts';
 
 interface ContentOptions {
@@ -119,7 +120,7 @@ const unsigned = 'skip_thought_signature_validator';
 
 function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
-  const args = custom ? undefined : argsOf(json);
+  const args = custom ? undefined : writtenArguments(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   const signature = thoughtSignature ?? signatureOf?.(id) ?? (signed ? unsigned : undefined);
   return {
@@ -127,17 +128,6 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed
     ...(signature === undefined ? {} : { thoughtSignature: signature }),
     ...carried,
   };
-}
-
-/** The arguments of a function call as the object that this wire requires. @returns undefined where the text is not a JSON object */
-export function argsOf(json: string): JsonObject | undefined {
-  if (json.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function resultPart(
@@ -150,10 +140,8 @@ function resultPart(
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
   const text = texts.join('');
-  const given = texts.length === 1 ? argsOf(text) : undefined;
-  const isPlain = !given || text.trim() === '';
-  const isErrorObject = !failed || (given && 'error' in given && Object.keys(given).length === 1);
-  const response: Json = isPlain ? { [failed ? 'error' : 'output']: text } : isErrorObject ? given : { error: given };
+  // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
+  const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
     ...(ids && !unnamed ? { id } : {}),
     name: textOf(ownName) || (names.get(id) ?? id),

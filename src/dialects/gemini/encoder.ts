@@ -1,8 +1,8 @@
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
+import { argumentsOf } from '../shared/arguments.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
-import { argsOf } from './encode-contents.ts';
 import type { Framing } from './framing.ts';
 import { Grounding } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
@@ -121,7 +121,7 @@ class Chunks implements Encoder {
 
   /** Emits the open calls once all of them are complete. */
   #closeWhole(candidate: number): string {
-    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argsOf(json) !== undefined;
+    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argumentsOf(json) !== undefined;
     return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';
   }
 

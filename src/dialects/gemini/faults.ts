@@ -87,6 +87,16 @@ export function faultOfError(error: unknown): Fault {
 /** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
 
+/** An answer that has no content, because the model failed. @param reason its finish reason. @param message what the provider says of it, for the log */
+export function withoutContent(reason: string | undefined, message: unknown): Fault {
+  const said = loggableCode(reason ?? '');
+  return new Fault('upstream-failed', `The model ended its answer without any content${said === undefined ? '' : `: ${said}`}.`, {
+    elsewhere: true,
+    ...(said === undefined ? {} : { said }),
+    cause: message,
+  });
+}
+
 function faultOfRefusal(status: number, refusal: Readonly<Record<string, unknown>>, retryAfter: number | undefined, model?: string): Fault {
   const word = stringOf(refusal['status']);
   const message = stringOf(refusal['message']);

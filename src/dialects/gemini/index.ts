@@ -21,6 +21,7 @@ interface GeminiWire {
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
+  numbersAsWritten: true,
   decodeRequest,
   encoder,
   encodeResult,

@@ -1,4 +1,5 @@
-import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { asWritten } from '#kit/json/numbers';
+import { isObject, textOf, type Json } from '#core/json';
 
 /**
  * Assembles streamed arguments of a function call from fragments, each with a JSON path: `$.location`, `$.lines[2].text`.
@@ -7,7 +8,8 @@ import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 export interface PartialArgs {
   /** Adds the fragments of one frame; invalid ones are skipped. */
   take(pieces: unknown): void;
-  value(): JsonObject;
+  /** All of them. */
+  json(): string;
 }
 
 const mostSteps = 32;
@@ -32,14 +34,15 @@ export function partialArgs(): PartialArgs {
         else open.delete(path);
       }
     },
-    value: () => root,
+    json: () => JSON.stringify(root),
   };
 }
 
+/** @returns for `JSON.stringify` alone */
 function valueOf(piece: Readonly<Record<string, unknown>>): Json | undefined {
-  const { stringValue, numberValue, boolValue } = piece;
+  const { stringValue, numberValue, boolValue } = asWritten(piece) as Readonly<Record<string, unknown>>;
   if (typeof stringValue === 'string') return stringValue;
-  if (typeof numberValue === 'number') return numberValue;
+  if (typeof piece['numberValue'] === 'number') return numberValue as Json;
   if (typeof boolValue === 'boolean') return boolValue;
   return 'nullValue' in piece ? null : undefined;
 }

@@ -277,7 +277,7 @@ describe('a call of another interface', () => {
         {
           role: 'user',
           parts: [
-            { functionResponse: { id: 'c1', name: 'look', response: { seen: true } } },
+            { functionResponse: { id: 'c1', name: 'look', response: { output: '{"seen":true}' } } },
             { functionResponse: { id: 'c2', name: 'look', response: { error: 'plain' } } },
           ],
         },

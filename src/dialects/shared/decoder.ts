@@ -33,13 +33,13 @@ export interface Reader {
 
 const nothing: readonly GenerateEvent[] = [];
 
-/** @param malformed makes the fault for a frame that is not JSON */
-export function decoding(reader: Reader, malformed: () => Fault): Decoder {
+/** @param malformed makes the fault for a frame that is not JSON. @param parse parses the JSON of a frame */
+export function decoding(reader: Reader, malformed: () => Fault, parse: (json: string) => unknown = JSON.parse): Decoder {
   let done = false;
   return {
     decode(line) {
       if (done) return nothing;
-      if (line !== '[DONE]') return reader.take(parsed(line, malformed));
+      if (line !== '[DONE]') return reader.take(parsed(line, parse, malformed));
       done = true;
       return nothing;
     },
@@ -54,9 +54,9 @@ export function decoding(reader: Reader, malformed: () => Fault): Decoder {
   };
 }
 
-function parsed(line: string, malformed: () => Fault): unknown {
+function parsed(line: string, parse: (json: string) => unknown, malformed: () => Fault): unknown {
   try {
-    return JSON.parse(line);
+    return parse(line);
   } catch {
     throw malformed();
   }

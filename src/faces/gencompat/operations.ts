@@ -22,6 +22,7 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
     scope: 'passthrough',
     owner: 'caller',
     spends: true,
+    numbersAsWritten: true,
     summary: 'Does something with a model.',
     operations: operations(shown),
     answer: (asked) => answered(deps, asked, modelOf(asked)),

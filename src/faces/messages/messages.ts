@@ -22,6 +22,7 @@ export function messageRoute(deps: GeneratingDeps): Route {
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: MessagesRequest,
     output: MessageObject,
+    numbersAsWritten: true,
     answer: (asked) => answerCall(deps, asked.exchange, understood(asked)),
   };
 }

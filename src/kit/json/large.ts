@@ -1,5 +1,6 @@
 import { isAscii } from 'node:buffer';
-import { BadJson, scan, type JsonLimits, type JsonText } from './scan.ts';
+import { noteNumbers } from './numbers.ts';
+import { BadJson, scan, type JsonText, type Parsing } from './scan.ts';
 
 /**
  * JSON of megabytes, parsed and serialized in several turns of the event loop: doing it at once would hold the loop for up to a tenth of a second. Long
@@ -14,16 +15,21 @@ const mostText = 8_388_608;
 const mostEscapes = 500_000;
 
 /** Parses a JSON text; also returns the places of its members. @throws BadJson */
-export async function readLargeJson(bytes: Uint8Array, limits?: Partial<JsonLimits>): Promise<JsonText> {
+export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): Promise<JsonText> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const long: number[] = [];
-  const places = scan(buffer, limits, long);
+  const inexact: number[] = [];
+  const places = scan(buffer, parsing, { long, inexact: parsing.numbersAsWritten ? inexact : undefined });
   await nextTurn();
-  const { rest, plain } = withoutPlain(buffer, long);
+  const { rest, plain, numbers } = withoutPlain(buffer, long, inexact);
   if (rest.length > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
   if (hasManyEscapes(rest)) throw new BadJson(`The text has more than ${mostEscapes} escapes.`);
   await nextTurn();
-  const value = parsed(rest.toString());
+  let value = parsed(rest.toString());
+  if (numbers.size > 0) {
+    await nextTurn();
+    value = noted(value, numbers);
+  }
   if (plain.size === 0) return { value, places };
   return { value: withTexts(value, await plainTexts(plain)), places };
 }
@@ -79,21 +85,41 @@ export async function writeLargeJson(value: unknown): Promise<Uint8Array> {
 /** Characters. */
 const longText = 65_536;
 
-/** Replaces each long ASCII string without escapes by a mark. Marks are random, so that a client cannot forge them. */
-function withoutPlain(buffer: Buffer, long: readonly number[]): { readonly rest: Buffer; readonly plain: ReadonlyMap<string, Buffer> } {
+/**
+ * Replaces each long ASCII string without escapes, and each of these numbers, by a mark. Marks are random, so that a client cannot forge them.
+ *
+ * @param long places of long strings. @param inexact places of numbers
+ */
+function withoutPlain(
+  buffer: Buffer,
+  long: readonly number[],
+  inexact: readonly number[],
+): { readonly rest: Buffer; readonly plain: ReadonlyMap<string, Buffer>; readonly numbers: ReadonlyMap<string, string> } {
   const pieces: Buffer[] = [];
   const plain = new Map<string, Buffer>();
+  const numbers = new Map<string, string>();
   const name = crypto.randomUUID();
   let from = 0;
+  let number = 0;
+  const replaceNumbers = (before: number) => {
+    for (; number < inexact.length && inexact[number]! < before; number += 2) {
+      const mark = `${name} n${number}`;
+      numbers.set(mark, buffer.toString('latin1', inexact[number], inexact[number + 1]));
+      pieces.push(buffer.subarray(from, inexact[number]), Buffer.from(`"${mark}"`));
+      from = inexact[number + 1]!;
+    }
+  };
   for (let at = 0; at < long.length; at += 2) {
     const text = buffer.subarray(long[at], long[at + 1]);
     if (!isAscii(text) || text.includes(0x5c)) continue;
+    replaceNumbers(long[at]!);
     const mark = `${name} ${at}`;
     plain.set(mark, text);
     pieces.push(buffer.subarray(from, long[at]! + 1), Buffer.from(mark));
     from = long[at + 1]! - 1;
   }
-  return { rest: from === 0 ? buffer : Buffer.concat([...pieces, buffer.subarray(from)]), plain };
+  replaceNumbers(buffer.length);
+  return { rest: from === 0 ? buffer : Buffer.concat([...pieces, buffer.subarray(from)]), plain, numbers };
 }
 
 function hasManyEscapes(buffer: Buffer): boolean {
@@ -106,9 +132,12 @@ function hasManyEscapes(buffer: Buffer): boolean {
   return false;
 }
 
-function parsed(json: string): unknown {
+const parsed = (json: string): unknown => orBadJson(() => JSON.parse(json));
+const noted = (value: unknown, numbers: ReadonlyMap<string, string>): unknown => orBadJson(() => noteNumbers(value, numbers));
+
+function orBadJson(read: () => unknown): unknown {
   try {
-    return JSON.parse(json);
+    return read();
   } catch {
     throw new BadJson('The text is not valid JSON.');
   }

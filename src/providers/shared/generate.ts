@@ -82,7 +82,7 @@ export async function* generateFrom<Wire extends SideTypes>(
       yield* streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, ignored, call), restore));
       return;
     }
-    const events = dialect.decodeResult(await wholeJson(response, context), model, ignored);
+    const events = dialect.decodeResult(await wholeJson(response, context, dialect), model, ignored);
     yield restore ? restore(events) : events;
   } finally {
     response.leave();

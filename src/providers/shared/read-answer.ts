@@ -3,7 +3,8 @@ import type { UpstreamResponse } from '#kit/upstream/response';
 import { splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
-import { BadJson } from '#kit/json/scan';
+import { parseAsWritten } from '#kit/json/numbers';
+import { BadJson, type Parsing } from '#kit/json/scan';
 import { largeBytes, readLargeJson } from '#kit/json/large';
 import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
@@ -54,24 +55,27 @@ export function isEventStream({ headers }: UpstreamResponse): boolean {
 }
 
 /** The JSON of a whole answer. @throws Fault `upstream-failed` */
-export async function wholeJson(response: UpstreamResponse, context: Pick<TargetContext, 'memory'>): Promise<unknown> {
+export async function wholeJson(response: UpstreamResponse, context: Pick<TargetContext, 'memory'>, reading: Reading = {}): Promise<unknown> {
   const bytes = await whole(response, context);
-  return bytes.length > largeBytes ? parsedLarge(bytes) : parsed(bytes);
+  return bytes.length > largeBytes ? parsedLarge(bytes, reading) : parsed(bytes, reading);
 }
 
+type Reading = Pick<Parsing, 'numbersAsWritten'>;
+
 /** Parses bytes. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
-export function parsed(bytes: Uint8Array): unknown {
+export function parsed(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): unknown {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    return numbersAsWritten ? parseAsWritten(text) : JSON.parse(text);
   } catch {
     throw notJson();
   }
 }
 
 /** The same for bytes that are too many to parse in one turn. @throws Fault `upstream-failed` */
-export async function parsedLarge(bytes: Uint8Array): Promise<unknown> {
+export async function parsedLarge(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): Promise<unknown> {
   try {
-    return (await readLargeJson(bytes, { maxTokens: mostValues })).value;
+    return (await readLargeJson(bytes, { maxTokens: mostValues, numbersAsWritten })).value;
   } catch (error) {
     throw error instanceof BadJson ? notJson() : error;
   }

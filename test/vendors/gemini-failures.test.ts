@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { body, failing, ok, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { askFace, everyWay, type Face } from '../support/all-faces.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
+
+/** The finish reasons of Gemini with which a model has failed. */
+const failures = [
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'MALFORMED_RESPONSE',
+  'MISSING_THOUGHT_SIGNATURE',
+  'TOO_MANY_TOOL_CALLS',
+  'OTHER',
+  'NO_IMAGE',
+  'IMAGE_OTHER',
+  'REASON_OF_TOMORROW',
+];
+
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
+providers:
+  google: { dialect: gemini, baseUrl: "${url}/v1beta", apiKeys: [k] }
+  spare: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
+models:
+  alone: { targets: [{ provider: google }] }
+  both: { targets: [{ provider: google }, { provider: spare }] }
+routing: { cooldownSeconds: 0 }
+`,
+}));
+
+/** An answer of these parts with this finish reason, whole or streamed. */
+function answer(stream: boolean, finishReason: string, ...parts: readonly object[]): Behaviour {
+  const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 0, totalTokenCount: 3 };
+  const candidate = (content: object, more: object = {}) => ({ content, index: 0, ...more });
+  const end = { finishReason, finishMessage: 'Malformed function call: print(default_api.look())' };
+  const chunks = stream
+    ? [...parts.map((part) => ({ candidates: [candidate({ role: 'model', parts: [part] })] })), { candidates: [candidate({}, end)], usageMetadata }]
+    : [{ candidates: [candidate(parts.length > 0 ? { role: 'model', parts } : {}, end)], usageMetadata }];
+  if (!stream) return body(JSON.stringify(chunks[0]));
+  return body(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join(''), 'text/event-stream');
+}
+
+const ask = (face: Face, stream: boolean, model: string) => askFace(server, face, { model, content: 'Hello there', stream });
+
+const endings: Readonly<Record<Face, RegExp>> = {
+  chat: /"finish_reason":"length"/,
+  responses: /"status":"incomplete"/,
+  messages: /"stop_reason":"max_tokens"/,
+  gencompat: /"finishReason":"MALFORMED_FUNCTION_CALL"/,
+};
+
+describe.each(everyWay)('an answer of Gemini for %s, streamed: %s', (face, stream) => {
+  test.each(failures)('that ends with %s before anything was said is asked for elsewhere', async (reason) => {
+    upstream.script(answer(stream, reason), ok({ text: 'from elsewhere' }));
+    const { status, headers, text, complete } = await ask(face, stream, 'both');
+    expect([status, headers.get('x-dragoman-provider'), complete]).toEqual([200, 'spare', true]);
+    expect(text).toContain('from elsewhere');
+  });
+
+  test('that has nothing but an empty text and a signature is asked for elsewhere', async () => {
+    upstream.script(answer(stream, 'MALFORMED_FUNCTION_CALL', { text: '' }), ok({ text: 'from elsewhere' }));
+    expect((await ask(face, stream, 'both')).text).toContain('from elsewhere');
+    if (stream) return;
+    upstream.script(answer(stream, 'OTHER', { text: '', thoughtSignature: 'c2ln' }), ok({ text: 'from elsewhere' }));
+    expect((await ask(face, stream, 'both')).text).toContain('from elsewhere');
+  });
+
+  test.each(failures)('that ends with %s is a failure where there is no other target', async (reason) => {
+    upstream.script(answer(stream, reason));
+    const { status, raw } = await ask(face, stream, 'alone');
+    expect(status).toBe(502);
+    expect(raw).toContain(`without any content: ${reason}.`);
+    expect(raw).not.toContain('default_api');
+  });
+
+  test('that failed after it had said something keeps its text, and does not end as if it were all', async () => {
+    upstream.script(answer(stream, 'MALFORMED_FUNCTION_CALL', { text: 'I will look. ' }));
+    const { status, raw, text } = await ask(face, stream, 'both');
+    expect([status, text]).toEqual([200, expect.stringContaining('I will look. ')]);
+    expect(raw).toMatch(endings[face]);
+    expect(raw).not.toMatch(/"(?:stop|end_turn|STOP)"|"status":"completed","type":"response|"type":"response.completed"/);
+  });
+
+  test('that was thought about and then failed is no answer', async () => {
+    upstream.script(answer(stream, 'MALFORMED_RESPONSE', { text: 'Let me see.', thought: true }), failing(503));
+    const { status, complete } = await ask(face, stream, 'both');
+    expect(status === 503 || !complete).toBe(true);
+  });
+
+  test.each([
+    ['STOP', 200],
+    ['MAX_TOKENS', 200],
+    ['SAFETY', 200],
+  ])('that ends with %s and without content is an answer', async (reason, expected) => {
+    upstream.script(answer(stream, reason));
+    expect((await ask(face, stream, 'both')).status).toBe(expected);
+  });
+});
