@@ -20,6 +20,7 @@ async function main(): Promise<void> {
     .description('AI gateway: OpenAI, Anthropic and Gemini APIs for your clients, any provider behind them.')
     .version(version)
     .addHelpText('after', '\nFor the options of the server: dragoman serve --help')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'dragoman: ')) })
     .exitOverride();
 
   const serve = program
@@ -27,7 +28,7 @@ async function main(): Promise<void> {
     .description('Start the server. This is the default command.')
     .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
-      if (word !== undefined) program.error(`There is no command ${word}. Run dragoman --help for a list of commands.`);
+      if (word !== undefined) program.error(`dragoman: There is no command ${word}. Run dragoman --help for a list of commands.`);
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);

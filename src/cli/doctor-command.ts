@@ -105,13 +105,13 @@ function report(url: string | undefined, checks: readonly Check[]): string {
     return `  ${marks[state]} ${plain(name).padEnd(width)}  ${plain(says)}${took}`;
   });
   const count = (wanted: Check['state']) => checks.filter(({ state }) => state === wanted).length;
-  const [failed, warned] = [count('failed'), count('warning')];
+  const [failed, warned, skipped] = [count('failed'), count('warning'), count('skipped')];
   const warnings = `${warned} ${warned === 1 ? 'warning' : 'warnings'}`;
   const summary =
     failed > 0
       ? `${failed} of ${checks.length} checks failed${warned > 0 ? `, ${warnings}` : ''}.`
       : warned > 0
         ? `No check failed, ${warnings}.`
-        : 'All checks passed.';
+        : `All checks passed${skipped > 0 ? `; ${skipped} did not apply` : ''}.`;
   return `\nDragoman ${version}, ${url === undefined ? 'no server is running on this data folder' : `server at ${plain(url)}`}\n\n${lines.join('\n')}\n\n${summary}\n`;
 }

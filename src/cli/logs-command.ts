@@ -24,14 +24,16 @@ interface LogLine {
 type LogsOptions = AdminOptions & { follow?: true; limit?: string; email?: string; model?: string; status?: string };
 
 const pauseMilliseconds = 1000;
-/** How many printed requests are remembered: one that is settled late appears among older ones. */
+/** How many requests are remembered: one that is settled late appears among older ones. */
 const mostSeen = 5000;
+/** How many new requests are read at once. */
+const mostNew = 500;
 
 /** `dragoman logs [-f]` */
 export function logsCommand(program: Command): void {
   adminCommand<LogsOptions>(program, {
     name: 'logs',
-    description: 'Show the latest requests, oldest first.',
+    description: 'Show the latest requests, oldest first, with times in UTC. Replays under an Idempotency-Key are not listed.',
     takes: {
       '-f, --follow': 'Keep printing new requests until Ctrl-C.',
       '--limit <number>': 'How many requests to show. Default: 20.',
@@ -52,21 +54,25 @@ async function logs(admin: AdminClient, { json, follow, limit = '20', email, mod
     ...(status === undefined ? {} : { status }),
   };
   const seen = new Set<string>();
-  const print = (lines: readonly LogLine[]) => {
-    for (const line of lines.toReversed()) {
-      seen.add(nameOf(line));
-      console.log(json ? JSON.stringify(line) : lineText(line));
-    }
+  const remember = (lines: readonly LogLine[]) => {
+    for (const line of lines.toReversed()) seen.add(nameOf(line));
     for (const name of seen) if (seen.size > mostSeen) seen.delete(name);
   };
+  const print = (lines: readonly LogLine[]) => {
+    for (const line of lines.toReversed()) console.log(json ? JSON.stringify(line) : lineText(line));
+  };
 
-  const first = await upTo(Number(limit), allOf<LogLine>(admin, '/server/admin/logs', query));
+  // Older requests than those that are printed must be known too: else they would look new.
+  const latest = await upTo(Math.max(Number(limit), follow ? mostNew : 0), allOf<LogLine>(admin, '/server/admin/logs', query));
+  remember(latest);
+  const first = latest.slice(0, Number(limit));
   if (!json && (first.length > 0 || follow)) console.log(head);
   if (!json && first.length === 0 && !follow) console.log('No requests have been logged yet.');
   print(first);
   while (follow) {
     await sleep(pauseMilliseconds);
-    const recent = await upTo(mostSeen / 10, allOf<LogLine>(admin, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
+    const recent = await upTo(mostNew, allOf<LogLine>(admin, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
+    remember(recent);
     print(recent);
   }
 }
@@ -94,12 +100,12 @@ const columns = [
   ['PROVIDER', 12],
   ['IN', 8],
   ['OUT', 8],
-  ['PLAN', 8],
+  ['PLAN TOKENS', 11],
   ['MS', 8],
   ['APP', 0],
 ] as const;
 
-const numbers = new Set(['USER', 'IN', 'OUT', 'PLAN', 'MS']);
+const numbers = new Set(['USER', 'IN', 'OUT', 'PLAN TOKENS', 'MS']);
 
 /** Columns have fixed widths, since lines are printed one at a time. */
 const row = (cells: readonly string[]) =>

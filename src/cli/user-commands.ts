@@ -23,7 +23,7 @@ export function userCommands(program: Command): void {
       })) as ShownUser;
       if (json) return printJson({ id: made.id, email: made.email, plan: made.plan, role: made.role });
       console.log(
-        `Added ${made.email} with the role ${made.role} and the plan ${made.plan}.\nTo create a key: dragoman key create --email ${made.email} --name NAME`,
+        `Added ${made.email} with the role ${made.role} and the plan ${made.plan}.\nTo create a key: npx dragoman key create --email ${made.email} --name NAME`,
       );
     },
   });

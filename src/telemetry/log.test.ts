@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { logLevels } from '#core/log-levels';
+import { Fault } from '#core/fault';
 import { causeOf } from './log.ts';
 
 /** What a process with this level says when it says one thing of each kind. */
@@ -52,6 +53,17 @@ test('what an error of the runtime or of the database quotes is not repeated in 
     expect(said).not.toContain(secret);
     expect(said).toContain('log.test.ts');
   }
+});
+
+test('a refusal of a provider is logged by its status and its words, without its prose', () => {
+  const cause = { status: 401, type: 'invalid_request_error', code: undefined, message: 'Incorrect API key provided: sk-1.' };
+  expect(causeOf(new Fault('upstream-failed', 'It failed.', { cause }))).toMatchObject({ cause: { status: 401, type: 'invalid_request_error' } });
+  expect(JSON.stringify(causeOf(new Fault('internal', 'It failed.', { cause })))).not.toContain('sk-1');
+});
+
+test('an error of the system has no stack', () => {
+  const error = Object.assign(new Error('getaddrinfo ENOTFOUND api.example.org'), { code: 'ENOTFOUND', syscall: 'getaddrinfo' });
+  expect(causeOf(error)).toEqual({ name: 'Error', message: 'getaddrinfo ENOTFOUND api.example.org', code: 'ENOTFOUND' });
 });
 
 test('an error that quotes nothing is told in its own words', () => {

@@ -79,20 +79,31 @@ function timestamp(): string {
 let lastSecond = 0;
 let lastText = '';
 
-/** What an error says for the log: its kind, code and words and those of its causes, no stack of a fault. What its words quote is left out. */
+/**
+ * An error for the log: its name, code and message and those of its causes, without what its message quotes. Faults and errors of the system (a refused connection)
+ * have no stack: nothing is wrong with the code.
+ */
 export function causeOf(error: unknown): object {
-  if (!(error instanceof Error)) return { cause: String(error) };
+  if (!(error instanceof Error)) return wordsOf(error);
   const { name, message, cause, stack } = error;
-  const code = (error as { code?: unknown }).code;
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   const words = unquoted(error);
   return {
     name,
     message: words,
     ...(typeof code === 'string' ? { code } : {}),
     ...(cause === undefined ? {} : { cause: causeOf(cause) }),
-    ...(name === 'Fault' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
+    ...(name === 'Fault' || typeof syscall === 'string' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
   };
 }
+
+/** What a refusal says of itself, such as `{ status: 401, code: 'invalid_api_key' }`: its numbers and words, no prose. */
+const wordsOf = (cause: unknown): object =>
+  cause !== null && typeof cause === 'object'
+    ? Object.fromEntries(
+        Object.entries(cause).filter(([, value]) => typeof value === 'number' || (typeof value === 'string' && /^[\w.[\]-]{1,64}$/.test(value))),
+      )
+    : { cause: String(cause) };
 
 /**
  * An error's words without the value they are about: V8 quotes the text that is no JSON, no pattern or no number, Node what it received, and PostgreSQL what is

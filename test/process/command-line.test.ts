@@ -93,24 +93,30 @@ describe('the command line at a running server', () => {
     await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
     expect(out.split('\n')).toMatchObject([
-      expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN +MS +APP$/),
+      expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN TOKENS +MS +APP$/),
       expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +200 +completed +2 +built-in +built-in +\d+ +\d+ +\d+ +\d+ +laptop$/),
       expect.anything(),
       '',
     ]);
   }, 120_000);
 
-  test('logs -f shows requests as they come', async () => {
-    const child = start(home, ['logs', '-f', '--json']);
+  test('logs -f shows as many of the requests before as it is told, and then the new ones as they come', async () => {
+    const child = start(home, ['logs', '-f', '--json', '--limit', '1']);
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
     child.stdout.on('data', (text: Buffer) => (out += text.toString()));
     const ask = () => server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
+    await expect.poll(() => out.split('\n').length, { timeout: 10_000 }).toBe(2);
     await ask();
     await expect.poll(() => out, { timeout: 10_000 }).toContain('"app":"followed"');
     await ask();
     await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 10_000 }).toBe(2);
-    for (const line of out.trim().split('\n')) JSON.parse(line);
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { app: string }).app),
+    ).toEqual(['laptop', 'followed', 'followed']);
   }, 60_000);
 
   test("a command with --url works from another folder with an administrator's key, and with no other", async () => {

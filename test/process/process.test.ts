@@ -167,14 +167,14 @@ test('a port that is in use is refused with a sentence that names the way out', 
   });
   expect({ status, stderr }).toEqual({
     status: 1,
-    stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: end the program that has it, or choose another with PORT or --port.\n`,
+    stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: stop the program that uses it, or choose another with PORT or --port.\n`,
   });
   other.close();
 }, 60_000);
 
 test('an unknown command is named, and the help refers to the options of the server', () => {
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
-  expect(run('strat')).toMatchObject({ status: 2, stderr: 'There is no command strat. Run dragoman --help for a list of commands.\n' });
+  expect(run('strat')).toMatchObject({ status: 2, stderr: 'dragoman: There is no command strat. Run dragoman --help for a list of commands.\n' });
   expect(run('--help').stdout).toContain('dragoman serve --help');
 }, 60_000);
 

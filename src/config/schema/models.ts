@@ -100,7 +100,7 @@ const model = record('The targets and properties of a model.', {
 });
 
 export const models = named(
-  'Models that clients may request, by name. "*" matches any other chat model name. The three built-in models are always available and need no entry.',
+  'Models that clients may request, by name. "*" matches any other chat model name. The built-in models (built-in, built-in-embedding, built-in-speech) are always available and need no entry.',
   model,
   {
     examples: [
