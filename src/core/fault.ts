@@ -32,8 +32,10 @@ export interface FaultDetails {
   readonly unbegun?: true;
   /** Whether another target might accept the call. */
   readonly elsewhere?: boolean;
-  /** The provider rejected our key: another key of the same target may work. */
+  /** The provider rejected our key or our account: another key may work, and then another provider, but no other region of this one. */
   readonly key?: boolean;
+  /** The request alone is larger than a limit per minute, which is not used up: others may go on using the target, and another provider is more likely to accept it. */
+  readonly exceedsLimit?: boolean;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
   /** What the provider itself said of the request, as it stands in `message`: one sentence, masked. */
