@@ -24,6 +24,8 @@ export type FaultCode = keyof typeof statuses;
 export interface FaultDetails {
   /** The field at fault, as the client spelled it: `messages[0].content`. */
   readonly field?: string;
+  /** The whole path of a field of which `field` is the beginning, in a provider's words. */
+  readonly place?: string;
   /** Narrows the code, for dialects with an error of their own for the case. */
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { askFace, everyWay, type Face } from '../support/all-faces.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
 import { always, on, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { loggedAs } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
 /** What providers refuse, in their own words, through every interface: who is asked next, and what the client reads. */
@@ -235,3 +236,123 @@ describe('a prompt that is not allowed', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 });
+
+describe('what a provider says of a request that it refuses', () => {
+  const names = (temperature: string, tokens: string, effort: string, content: string, schema: string) => ({ temperature, tokens, effort, content, schema });
+  const spelled: Readonly<Record<Face, ReturnType<typeof names>>> = {
+    chat: names('temperature', 'max_tokens', 'reasoning_effort', 'messages[0].content', 'response_format'),
+    responses: names('temperature', 'max_output_tokens', 'reasoning.effort', 'input[0].content', 'text.format'),
+    messages: names('temperature', 'max_tokens', 'output_config.effort', 'messages[0].content', 'output_config.format'),
+    gencompat: names(
+      'generationConfig.temperature',
+      'generationConfig.maxOutputTokens',
+      'generationConfig.thinkingConfig',
+      'contents[0].parts[0]',
+      'generationConfig.responseSchema',
+    ),
+  };
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+  const more: Readonly<Record<Face, object>> = {
+    chat: {
+      temperature: 0.3,
+      max_tokens: 50,
+      reasoning_effort: 'high',
+      response_format: { type: 'json_schema', json_schema: { name: 's', strict: true, schema } },
+    },
+    responses: {
+      input: [{ role: 'user', content: 'hi' }],
+      temperature: 0.3,
+      max_output_tokens: 50,
+      reasoning: { effort: 'high' },
+      text: { format: { type: 'json_schema', name: 's', strict: true, schema } },
+    },
+    messages: { temperature: 0.3, output_config: { effort: 'high', format: { type: 'json_schema', schema } } },
+    gencompat: {
+      generationConfig: {
+        temperature: 0.3,
+        maxOutputTokens: 50,
+        thinkingConfig: { thinkingLevel: 'high' },
+        responseMimeType: 'application/json',
+        responseSchema: schema,
+      },
+    },
+  };
+  const refused: Readonly<Record<Wire, Readonly<Record<keyof ReturnType<typeof names>, object>>>> = {
+    'openai-chat': {
+      temperature: openai('This value is bad.', { param: 'temperature' }),
+      tokens: openai('This value is bad.', { param: 'max_completion_tokens' }),
+      effort: openai('This value is bad.', { param: 'reasoning_effort' }),
+      content: openai("Invalid value for 'messages[0].content'."),
+      schema: openai("Invalid schema for response_format 's'.", { param: 'response_format' }),
+    },
+    'openai-responses': {
+      temperature: openai('This value is bad.', { param: 'temperature' }),
+      tokens: openai('This value is bad.', { param: 'max_output_tokens' }),
+      effort: openai('This value is bad.', { param: 'reasoning.effort' }),
+      content: openai('This value is bad.', { param: 'input[0].content[0]' }),
+      schema: openai("Invalid schema for response_format 's'.", { param: 'text.format' }),
+    },
+    'anthropic-messages': {
+      temperature: claude('invalid_request_error', 'temperature: This value is bad.'),
+      tokens: claude('invalid_request_error', 'max_tokens: This value is bad.'),
+      effort: claude('invalid_request_error', 'output_config.effort: This value is bad.'),
+      content: claude('invalid_request_error', 'messages.0.content.0.text: This value is bad.'),
+      schema: claude('invalid_request_error', 'output_config.format: This value is bad.'),
+    },
+    gemini: {
+      temperature: google(400, 'INVALID_ARGUMENT', "Invalid value at 'generation_config.temperature'."),
+      tokens: google(400, 'INVALID_ARGUMENT', "Invalid value at 'generation_config.max_output_tokens'."),
+      effort: google(400, 'INVALID_ARGUMENT', 'Invalid thinking level: it must be one of low.'),
+      content: google(400, 'INVALID_ARGUMENT', 'GenerateContentRequest.contents[0].parts[0]: this value is bad.'),
+      schema: google(400, 'INVALID_ARGUMENT', "Invalid value at 'generation_config.response_mime_type'."),
+    },
+  };
+
+  describe.each(wires)('on %s', (wire) => {
+    test.each(everyWay)('names the field as its client spelled it (%s, streamed: %s)', async (face, stream) => {
+      for (const [what, value] of Object.entries(refused[wire])) {
+        upstream.reset();
+        upstream.script(always(says(400, value)));
+        const answer = await askFace(server, face, { model: `alone-${wire}`, content: 'hi', stream, more: more[face] });
+        const name = spelled[face][what as keyof ReturnType<typeof names>];
+        expect({ what, status: answer.status }).toEqual({ what, status: 400 });
+        const { message, param } = messageIn(answer.raw);
+        expect({ what, message }).toEqual({ what, message: expect.stringContaining(`The provider did not accept ${name}${what === 'content' ? '' : '.'}`) });
+        if (face === 'chat' || face === 'responses') expect(param).toContain(name);
+      }
+    });
+  });
+
+  test.each(everyWay)('tells of a field that the gateway added that it is none of the client (%s, streamed: %s)', async (face, stream) => {
+    for (const [wire, value] of [
+      ['openai-chat', openai('This value is bad.', { param: 'reasoning_effort' })],
+      ['openai-responses', openai("Unknown parameter: 'store'.", { param: 'store', code: 'unknown_parameter' })],
+      ['anthropic-messages', claude('invalid_request_error', 'thinking: This value is bad.')],
+    ] as const) {
+      upstream.reset();
+      upstream.script(always(says(400, value)));
+      const answer = await askFace(server, face, { model: `alone-${wire}`, content: 'hi', stream });
+      expect(answer.status).toBe(400);
+      expect(messageIn(answer.raw)).toEqual({
+        message: expect.stringMatching(/^The provider did not accept \w+, which the gateway added\. It says: /),
+        param: null,
+      });
+    }
+  });
+
+  test.each(everyWay)('is at most its first sentence, masked, also in the log (%s, streamed: %s)', async (face, stream) => {
+    const message = `The value of org-abc123 for sk-verysecretkey12345 at https://eu.internal.example/x is bad ${'very '.repeat(100)}bad. And more that nobody reads.`;
+    upstream.script(says(400, openai(message)));
+    const answer = await ask(face, stream, 'alone-openai-chat');
+    const [, said = ''] = messageIn(answer.raw).message.split(' It says: ');
+    expect(said.length).toBeLessThanOrEqual(300);
+    expect(said).toMatch(/^The value of \[…\] for \[…\] at \[address\] is bad very/);
+    expect(answer.raw).not.toMatch(/org-abc|sk-very|internal\.example|nobody reads/);
+    expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ tries: [{ fault: 'invalid', said }] });
+  });
+});
+
+const messageIn = (raw: string): { readonly message: string; readonly param: string | null } => {
+  const { error } = JSON.parse(raw.startsWith('[') ? raw.slice(1, -1) : raw) as { error: { message: string; param?: string | null } };
+  return { message: error.message, param: error.param ?? null };
+};

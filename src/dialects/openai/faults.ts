@@ -1,4 +1,4 @@
-import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
+import type { Fault, FaultCode, FaultDetails } from '#core/fault';
 import { isObject } from '#core/json';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
@@ -176,8 +176,10 @@ function isUnknownField({ code, message }: Refusal): boolean {
 
 const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
-/** For refusals without `param`: finds the optional fields that the gateway adds or renames, so that a retry can omit them. */
+/** For refusals without `param`: finds a quoted place, and the optional fields that the gateway adds or renames, so that a retry can omit them. */
 function refusedField(message: string): string | undefined {
+  const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
+  if (quoted !== undefined) return quoted;
   if (!unknownFieldPattern.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }

@@ -5,6 +5,7 @@ import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
+import { Fault } from '#core/fault';
 import { attempt } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
 import { generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
@@ -100,6 +101,8 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
     yield passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+  } catch (error) {
+    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
     response.leave();
   }

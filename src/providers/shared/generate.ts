@@ -3,8 +3,10 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
+import { Fault } from '#core/fault';
 import type { Target } from '#core/target';
 import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { inCallWords } from './in-call-words.ts';
 import { awaitingWords } from './post.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
@@ -37,6 +39,7 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
       return { body: written(call, body), ignored };
     },
     decodeFault,
+    inCallWords: (fault, call, quirks) => inCallWords(fault, dialect.fieldNames, call, () => encodeRequest(call, deps.model, quirks, options).body),
     learn,
   };
 }
@@ -51,6 +54,8 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
       return;
     }
     yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+  } catch (error) {
+    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
     response.leave();
   }
