@@ -3,7 +3,7 @@ import type { Done } from '#http/requests';
 import type { Clock } from '#kit/async/clock';
 import { causeOf, type Log } from '#telemetry/log';
 
-/** Writes an answered request to the log and the metrics. Nothing that a client chose is written: the route instead of the path, no header, no body. At level debug it adds the provider's masked message that the client was sent. */
+/** Writes an answered request to the log and the metrics. Nothing that a client chose is written: the route instead of the path, no header, no body. At level debug it adds what the providers said that refused it, masked. */
 export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metrics; clock: Clock }, { exchange, face, route, caller, fault }: Done): void {
   const milliseconds = clock.monotonic() - exchange.startedAt;
   const status = exchange.left ? 499 : exchange.status;
@@ -22,5 +22,6 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
   };
   if (fault && fault.status >= 500) log.error({ ...line, ...causeOf(fault) }, 'request');
   else log.info(line, 'request');
-  if (fault?.details.said !== undefined) log.debug({ id: exchange.id, said: fault.details.said }, 'The provider refused the request.');
+  const said = exchange.refusals ?? (fault?.details.said === undefined ? [] : [fault.details.said]);
+  for (const one of said) log.debug({ id: exchange.id, said: one }, 'The provider refused the request.');
 }

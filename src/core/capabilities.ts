@@ -47,6 +47,8 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
   return { ...support, fields: { ...support.fields, ...Object.fromEntries(refused.map((name) => [name, ignored('this model does not take it.')])) } };
 }
 
+export const isUsed = (name: Field, call: GenerateCall): boolean => usedIn[name](call);
+
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];
 

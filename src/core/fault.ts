@@ -24,6 +24,8 @@ export type FaultCode = keyof typeof statuses;
 export interface FaultDetails {
   /** The field at fault, as the client spelled it: `messages[0].content`. */
   readonly field?: string;
+  /** The whole path of a field of which `field` is the beginning, in a provider's words. */
+  readonly place?: string;
   /** Narrows the code, for dialects with an error of their own for the case. */
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */
@@ -32,8 +34,10 @@ export interface FaultDetails {
   readonly unbegun?: true;
   /** Whether another target might accept the call. */
   readonly elsewhere?: boolean;
-  /** The provider rejected our key: another key of the same target may work. */
+  /** The provider rejected our key or our account: another key may work, and then another provider, but no other region of this one. */
   readonly key?: boolean;
+  /** The request alone is larger than a limit per minute, which is not used up: others may go on using the target, and another provider is more likely to accept it. */
+  readonly exceedsLimit?: boolean;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
   /** The provider's own message about the request, as quoted in `message`: one sentence, masked. */

@@ -5,6 +5,7 @@ import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 import type { Decoder } from './shared/decoder.ts';
+import type { FieldNames } from './shared/field-names.ts';
 import type { Fit } from './shared/fitting.ts';
 import type { Headers } from './shared/upstream-faults.ts';
 
@@ -67,6 +68,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
   /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the requested model */
   decodeFault(status: number, body: string, headers?: Headers, model?: string): Fault;
+  /** What the wire calls the fields of a call. */
+  readonly fieldNames: FieldNames;
   /** How each field of a call is treated by a model with these quirks. */
   supports(quirks?: Wire['quirks']): FieldSupport;
   /**

@@ -43,8 +43,8 @@ export interface Words {
   readonly passedEnd: string;
   /** The last frame of a stream that failed. */
   fault(fault: Fault): string;
-  /** What the client calls a field of the call: `turns`, `output.schema` and `tools[0].parameters` have other names in each interface. */
-  fieldOf?(field: string): string;
+  /** What the client calls a field of the call: see `FieldNames`. */
+  fieldOf?(field: string, call: GenerateCall): string;
   /** Headers of this face's answers, in addition to those of every answer. */
   readonly headers?: Headers;
 }
@@ -56,16 +56,18 @@ export async function answerCall(deps: GeneratingDeps, exchange: Exchange, under
     if (exchange.bodyBytes > mostText) checkText(call);
     await accompanied(deps, exchange, understood, () => (call.stream ? stream(deps, exchange, understood) : whole(deps, exchange, understood)));
   } catch (error) {
-    throw inClientsWords(error, words);
+    throw inClientsWords(error, words, call);
   }
 }
 
 /** A fault that names its field as the client spelled it; any other error as it is. */
-export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf'>): unknown {
+export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf'>, call: GenerateCall): unknown {
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
-  const field = fieldOf(error.details.field);
-  return field === details.field ? error : new Fault(code, message.replaceAll(error.details.field, field), { ...details, field });
+  const field = fieldOf(error.details.field, call);
+  if (field === details.field) return error;
+  const said = details.said ?? ''; // the provider's own sentence stays as it is
+  return new Fault(code, message.slice(0, message.length - said.length).replaceAll(error.details.field, field) + said, { ...details, field });
 }
 
 /** Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need. */
@@ -85,6 +87,7 @@ export async function accompanied(
   } finally {
     const { attempts, flags, cache } = context.progress;
     const last = attempts.at(-1);
+    if (attempts.some(({ said }) => said !== undefined)) exchange.refusals = attempts.flatMap(({ said }) => said ?? []);
     exchange.notes = {
       model: call.model.slice(0, 100),
       ...(last ? { provider: last.provider, attempts: attempts.length } : {}),
@@ -197,7 +200,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
     out.end(isPassthrough ? words.passedEnd : await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
-    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words))));
+    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, understood.call))));
     exchange.end();
     throw error;
   } finally {

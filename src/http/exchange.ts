@@ -72,6 +72,8 @@ export class Exchange implements Memory, NeededMemory {
   bodyUntil = Infinity;
   /** For the log: names and figures of ours. */
   notes: Readonly<Record<string, string | number>> = {};
+  /** What providers said of the request where they refused it, masked; for the log at level debug. */
+  refusals: readonly string[] | undefined;
   /** Headers that a refusal carries too, such as what is left of a limit. */
   refusalHeaders: Headers = [];
 

@@ -68,7 +68,7 @@ describe("a provider's refusal", () => {
     [413, error('request_too_large'), { code: 'too-large', details: { elsewhere: undefined } }],
   ])('%d %s', (status, body, expected) => {
     const fault = decodeFault(status, body);
-    const { cause: _, said: _said, ...details } = fault.details;
+    const { cause: _, said: _said, place: _place, ...details } = fault.details;
     expect({ code: fault.code, details }).toEqual({ code: expected.code, details: withoutUndefined(expected.details) });
     expect(fault.message + JSON.stringify(fault.details)).not.toContain('sk-secret');
   });

@@ -4,6 +4,8 @@ import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
+  isAboutCredit,
+  isAboutPrompt,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -105,7 +107,8 @@ function meaningIn(
   const meaning = meaningOf(status);
   if (meaning === 'limited' || meaning === 'overloaded') return meaning;
   if (type === 'overloaded_error') return 'overloaded';
-  if (/^your credit balance/i.test(message)) return 'credentials'; // at the start, where no name from the request can be
+  if (status === 403 && isAboutPrompt(message)) return 'mistake';
+  if (isAboutCredit(message)) return 'credentials';
   if (status !== 404) return meaning;
   const missing = missingIn(message, model);
   // Worded differently from the message for a wrong URL: it is about something that the request names.
@@ -115,7 +118,8 @@ function meaningIn(
 /** The caller's mistake, in the gateway's own words, with the field's name from the start of the message (before a colon, or quoted). */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
-  if (/content filtering|usage policy/i.test(message)) return contentPolicyFault(cause);
-  const field = /^["`]?([a-z_]{2,40})(?:\.[\w.-]{0,80})?["`]?(?::| is | may | and | cannot )/.exec(message)?.[1];
-  return fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
+  if (/content filtering|usage policy/i.test(message) || isAboutPrompt(message)) return contentPolicyFault(cause);
+  const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::| is | may | and | cannot )/.exec(message) ?? [];
+  const fault = fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
+  return place === field ? fault : new Fault(fault.code, fault.message, { ...fault.details, place: place! });
 }

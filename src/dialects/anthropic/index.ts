@@ -5,6 +5,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type MessageAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
+import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
@@ -31,6 +32,7 @@ export const messages: Dialect<MessagesWire> = {
   decoder,
   decodeResult,
   decodeFault,
+  fieldNames,
   supports,
   learn,
   searches,

@@ -1,27 +1,44 @@
+import type { GenerateCall } from '#core/call';
 import { isObject, type Json } from '#core/json';
+import { clientField } from '../shared/field-names.ts';
+import { fieldNames } from './field-names.ts';
 
-/** The request's own name for a field of the call: `turns`, `output.schema`, `tools[0].parameters` or `tool_choice`; other fields stay as they are. */
-export function fieldIn(body: unknown, field: string): string {
-  if (field === 'turns') return 'contents';
+/** The request's own name for a field of the call, in the spelling of the client. */
+export function fieldIn(body: unknown, field: string, call: GenerateCall): string {
   if (field === 'output.schema') {
     const [config, members] = memberOf(body, 'generationConfig', 'generation_config');
     const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema');
     return `${config}.${schema}`;
   }
-  if (field === 'tool_choice') return memberOf(body, 'toolConfig', 'tool_config')[0];
-  const [, at] = /^tools\[(\d+)\]\.parameters$/.exec(field) ?? [];
-  return at === undefined ? field : parametersIn(body, Number(at));
+  const [, at, member] = /^tools\[(\d+)\]\.(name|parameters)$/.exec(field) ?? [];
+  return at === undefined ? spelled(body, clientField(fieldNames, field, call)) : functionIn(body, Number(at), member!);
+}
+
+/** A path with its names in snake_case where the body has them so. */
+function spelled(body: unknown, path: string): string {
+  let value = body;
+  return path.replaceAll(/\w+/g, (name) => {
+    const [found, inner] = memberOf(
+      value,
+      name,
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    );
+    value = inner;
+    return found;
+  });
 }
 
 /** A tool of this wire becomes several tools of a call: one per function declaration, and one per other member. */
-function parametersIn(body: unknown, at: number): string {
+function functionIn(body: unknown, at: number, member: string): string {
   const tools = memberOf(body, 'tools')[1];
   let left = at;
   for (const [place, tool] of (Array.isArray(tools) ? (tools as readonly Json[]) : []).entries()) {
     const [name, declared] = memberOf(tool, 'functionDeclarations', 'function_declarations');
     const functions = Array.isArray(declared) ? (declared as readonly Json[]) : [];
-    if (left < functions.length)
-      return `tools[${place}].${name}[${left}].${memberOf(functions[left], 'parametersJsonSchema', 'parameters_json_schema', 'parameters')[0]}`;
+    if (left < functions.length) {
+      const [own] = member === 'name' ? ['name'] : memberOf(functions[left], 'parametersJsonSchema', 'parameters_json_schema', 'parameters');
+      return `tools[${place}].${name}[${left}].${own}`;
+    }
     left -= functions.length + (isObject(tool) ? Object.keys(tool).filter((one) => one !== name).length : 0);
   }
   return 'tools';
@@ -29,7 +46,7 @@ function parametersIn(body: unknown, at: number): string {
 
 /** The first of these members that is present; the first name where none is. */
 function memberOf(value: unknown, ...names: readonly [string, ...string[]]): readonly [string, unknown] {
-  const members = isObject(value) ? value : {};
+  const members: Readonly<Record<string, unknown>> = isObject(value) ? value : Array.isArray(value) ? { ...value } : {};
   const name = names.find((one) => Object.hasOwn(members, one)) ?? names[0];
   return [name, members[name]];
 }

@@ -3,6 +3,8 @@ import { isObject, type JsonObject } from '#core/json';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
+  contentPolicyFault,
+  isAboutPrompt,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -113,7 +115,9 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
   // At the start, where no name from the request can be.
-  if (/^(?:your |the )?API[ _]key\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
+  if (status === 403 && isAboutPrompt(message)) return 'mistake';
+  if (/^(?:your |the )?API[ _]key\b|^user location is not supported\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID')
+    return 'credentials';
   if (status === 404) return missingIn(message, model);
   return status === 499 ? 'failed' : meaning; // 499: the request was cancelled
 }
@@ -121,6 +125,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
 /** The caller's mistake, in the gateway's own words, with the field's name. */
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return contextLengthFault(cause);
+  if (isAboutPrompt(message)) return contentPolicyFault(cause);
   if (/thought[_ ]?signature/i.test(message)) return fieldFault('thoughtSignature', cause);
   if (/thinking/i.test(message))
     return fieldFault(

@@ -5,6 +5,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type ContentAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
+import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
@@ -30,6 +31,7 @@ export const gemini: Dialect<GeminiWire> = {
   decoder,
   decodeResult,
   decodeFault,
+  fieldNames,
   supports,
   learn,
   searches,

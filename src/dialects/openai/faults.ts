@@ -4,6 +4,8 @@ import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
+  isAboutCredit,
+  isAboutPrompt,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -95,7 +97,7 @@ function statusOf({ code, type }: Refusal): number {
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
-  if (/invalid_request|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
+  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
   if (/authentication|permission|invalid_api_key/i.test(`${type} ${code}`)) return 401;
   return 500;
 }
@@ -113,17 +115,17 @@ function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, m
   const cause = { status, type: loggableCode(type), code: loggableCode(code), param: loggableCode(param) };
   const meaning = meaningIn(refusal, model);
   if (meaning === 'mistake') return faultOfMistake(refusal, cause);
-  const fault = refusalFault(meaning, cause, retryAfter);
-  const isQuotaSpent = meaning === 'limited' && (code === 'insufficient_quota' || type === 'insufficient_quota');
-  return isQuotaSpent ? new Fault(fault.code, fault.message, { ...fault.details, key: true }) : fault; // another key may have quota left
+  return refusalFault(meaning, cause, retryAfter);
 }
 
 function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const { status, type, code, message } = refusal;
   const meaning = meaningOf(status);
   if (status === 403 && isModerated(refusal)) return 'mistake';
-  if (meaning === 'limited' && exceedsLimit(message)) return 'larger';
-  if (meaning === 'limited' || meaning === 'overloaded' || meaning === 'credentials') return meaning;
+  if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'credentials'; // another key may have quota left
+  // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
+  if (meaning === 'limited' || (meaning === 'too-large' && isRateLimit(refusal))) return exceedsLimit(message) ? 'larger' : 'limited';
+  if (meaning === 'overloaded' || meaning === 'credentials') return meaning;
   if (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)) return 'overloaded';
   if (status >= 500) return meaning;
   if (isModelCode(refusal)) return namesAnother(message, model) ? 'missing' : 'model';
@@ -139,9 +141,15 @@ function isModelCode({ status, type, code, param }: Refusal): boolean {
   );
 }
 
-/** Is a 403 about the content of the prompt, and not about the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */
+/** Is a 403 about the content of the prompt, and not about the credentials? */
 const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
-  isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || /^your (input|prompt|request|message) (was|has been) flagged/i.test(message);
+  isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || isAboutPrompt(message);
+
+/** Moonshot says `exceeded_current_quota_error`. */
+const isUnpaid = ({ code, type, message }: Refusal) => /^(?:insufficient_quota|exceeded_current_quota_error)$/.test(code || type) || isAboutCredit(message);
+
+const isRateLimit = ({ code, type, message }: Refusal) =>
+  /rate_?limit/i.test(`${code} ${type}`) || /\btokens per (?:minute|day)\b/i.test(message.slice(0, 300));
 
 /** A 429 for a request that alone exceeds the limit per minute: the limit is not used up, so other requests need not wait. */
 function exceedsLimit(message: string): boolean {
@@ -156,8 +164,8 @@ const contextLengthPattern =
 /** The caller's mistake, in the gateway's own words. */
 function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
-  if (/context_length|string_above_max_length/.test(code) || contextLengthPattern.test(message)) return contextLengthFault(cause);
-  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
+  if (/context_length/.test(code) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
   return fieldFault(field, cause, isUnknownField(refusal));
 }
@@ -172,8 +180,10 @@ function isUnknownField({ code, message }: Refusal): boolean {
 
 const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
-/** For refusals without `param`: finds the optional fields that the gateway adds or renames, so that a retry can omit them. */
+/** For refusals without `param`: finds a quoted place, and the optional fields that the gateway adds or renames, so that a retry can omit them. */
 function refusedField(message: string): string | undefined {
+  const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
+  if (quoted !== undefined) return quoted;
   if (!unknownFieldPattern.test(message)) return undefined;
   return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
 }

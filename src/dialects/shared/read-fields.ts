@@ -37,12 +37,6 @@ export function bounded(schema: JsonObject, field: string): JsonObject {
   return schema;
 }
 
-/** Translates the field names of a call into those of a wire: `turns`, `output.schema` and `tools[0].parameters`; others stay as they are. */
-export const spelling =
-  ({ turns, schema, parameters }: { readonly turns: string; readonly schema: string; readonly parameters: string }) =>
-  (field: string): string =>
-    field === 'turns' ? turns : field === 'output.schema' ? schema : field.replace(/^(tools\[\d+\])\.parameters$/, `$1.${parameters}`);
-
 /** No request has more tokens: a larger count is a mistake, and would drain the account's balance. */
 const mostTokens = 1_000_000_000;
 

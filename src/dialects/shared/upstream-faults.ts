@@ -56,12 +56,20 @@ export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mist
 /** The meaning of the status alone. */
 export function meaningOf(status: number): Meaning {
   if (status === 429) return 'limited';
-  if (status === 503 || status === 529) return 'overloaded';
+  if (status === 503 || status === 529 || status === 498) return 'overloaded'; // 498: https://console.groq.com/docs/errors
   if (status === 401 || status === 402 || status === 403) return 'credentials';
   if (status === 400 || status === 422) return 'mistake';
   if (status === 413) return 'too-large';
   return status >= 404 && status < 500 && status !== 408 ? 'address' : 'failed';
 }
+
+/** Does the message of a 403 speak of the prompt, and not of the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */
+export const isAboutPrompt = (message: string) =>
+  /^your (?:input|prompt|request|message) (?:was|has been) flagged|^\S{0,40} ?requires moderation\b/i.test(message);
+
+/** Does the message say that the account has no money left? Only at its start, where no name from the request can be. */
+export const isAboutCredit = (message: string) =>
+  /^(?:your credit balance|insufficient (?:balance|credits?|funds)\b|your account .{0,80}is suspended)/i.test(message);
 
 /** A refusal that is not the caller's mistake, as a fault. @param retryAfter seconds */
 export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, retryAfter?: number): Fault {
@@ -78,7 +86,7 @@ export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknow
     case 'missing':
       return new Fault('not-found', 'The provider does not have something that the request refers to, such as a file.', { cause });
     case 'larger':
-      return new Fault('too-large', 'The request is larger than the provider accepts per minute.', { elsewhere: true, cause });
+      return new Fault('rate-limited', 'The request is larger than the provider accepts per minute.', { elsewhere: true, exceedsLimit: true, ...wait, cause });
     case 'too-large':
       return new Fault('too-large', 'The request is larger than the provider accepts.', { cause });
     case 'address':

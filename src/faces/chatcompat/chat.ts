@@ -2,9 +2,10 @@ import { decodeRequest } from '#dialects/openai/chat/decode-request';
 import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { chat } from '#dialects/openai/chat/index';
 import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
-import { spelling } from '#dialects/shared/read-fields';
+import { clientField } from '#dialects/shared/field-names';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
+import type { GenerateCall } from '#core/call';
 import type { Clock } from '#kit/async/clock';
 import { root } from './root.ts';
 
@@ -23,7 +24,7 @@ export function chatRoute(deps: GeneratingDeps): Route {
   };
 }
 
-const fieldOf = spelling({ turns: 'messages', schema: 'response_format.json_schema.schema', parameters: 'function.parameters' });
+const fieldOf = (field: string, call: GenerateCall) => clientField(chat.fieldNames, field, call);
 
 function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;

@@ -30,7 +30,7 @@ export async function generateContent(
       framing,
       passedEnd: '',
       fault: (fault) => framing.fault(fault),
-      fieldOf: (field) => fieldIn(body, field),
+      fieldOf: (field) => fieldIn(body, field, call),
     },
   });
 }

@@ -2,9 +2,10 @@ import { decodeCount } from '#dialects/anthropic/decode-request';
 import { encodeFaultFrame } from '#dialects/anthropic/faults';
 import { messages } from '#dialects/anthropic/index';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
-import { spelling } from '#dialects/shared/read-fields';
+import { clientField } from '#dialects/shared/field-names';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
+import type { GenerateCall } from '#core/call';
 import { isWebSearch } from '#core/conversation';
 import { promptTokens, type CountTokens } from '#core/measure';
 import type { ModelsOf } from '../model-list.ts';
@@ -27,7 +28,7 @@ export function messageRoute(deps: GeneratingDeps): Route {
   };
 }
 
-const fieldOf = spelling({ turns: 'messages', schema: 'output_config.format.schema', parameters: 'input_schema' });
+const fieldOf = (field: string, call: GenerateCall) => clientField(messages.fieldNames, field, call);
 
 function understood(asked: Asked): Understood {
   const { exchange, json } = asked;

@@ -361,7 +361,7 @@ describe('a target that cools down', () => {
   });
 
   test('a request that is too large for one target goes to the next, and the first is not left alone for it', async () => {
-    const first = target('a', new Fault('too-large', 'larger', { elsewhere: true }));
+    const first = target('a', new Fault('rate-limited', 'larger', { elsewhere: true, exceedsLimit: true }));
     expect((await ask([first, target('b', text('hello'))])).tried).toEqual(['a', 'b']);
     first.says = [text('again')];
     expect((await ask([first, target('b', text('hello'))])).received).toEqual(['again']);

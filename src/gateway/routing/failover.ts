@@ -36,7 +36,7 @@ export interface FailoverDeps {
 export function failover({ health, budget, waits, clock }: FailoverDeps): Generate<AdmittedCall> {
   return async function* (call, context) {
     const faults: Fault[] = [];
-    const left = health.ordered(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
+    let left = health.ordered(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
     let otherFailures = 0;
     const { userId } = context.caller;
     for (let trial = health.next(left, userId); trial; trial = health.next(left, userId)) {
@@ -84,8 +84,14 @@ export function failover({ health, budget, waits, clock }: FailoverDeps): Genera
         attempt.fault = fault.code;
         if (fault.details.said !== undefined) attempt.said = fault.details.said;
         health.failed(trial, fault);
-        if (spoken || !fault.details.elsewhere) throw fault;
+        const { elsewhere, key, exceedsLimit } = fault.details;
+        if (spoken || !(elsewhere || key)) throw fault;
         faults.push(fault);
+        if (key || exceedsLimit) {
+          const others = left.filter(({ provider }) => provider !== target.provider);
+          left = key ? others : [...others, ...left.filter((one) => !others.includes(one))];
+          continue;
+        }
         if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
         if (fault.code === 'timed-out' && (left.length > 0 || call.movesOn) && health.cools && !budget.take(target.provider)) break;
       } finally {

@@ -130,6 +130,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
+      if (fault.details.exceedsLimit) return;
       if (fault.details.elsewhere && fails.has(fault.code)) latency.failed(name, trial.userId);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (!this.cools || !fault.details.elsewhere || !cools.has(fault.code)) return;

@@ -5,7 +5,7 @@ import type { Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { RoutedCall } from '#core/routed-call';
 import { stepOf, steps } from '#core/steps';
-import type { Model } from '#core/target';
+import { placesOf, type Model } from '#core/target';
 import { firstAnswer } from './first-answer.ts';
 import { warned } from './warned.ts';
 
@@ -51,6 +51,7 @@ function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, conte
         warnings.push(`model: the conversation exceeds the context of ${route.name}, so ${larger.name} answers instead`);
         left.splice(0, left.length, larger, ...left.filter(({ name }) => name !== larger.name));
       } else if (fault.code === 'forbidden' && tooLong) throw tooLong;
+      else if (fault.details.key) leaveProviders(left, route);
       else if (!isElsewhere(fault)) throw fault;
     },
   });
@@ -61,6 +62,12 @@ function largerThan({ larger }: Model, { details }: Fault, { strict }: Context, 
   if (larger === undefined || details.reason !== 'context-length' || strict) return undefined;
   const model = models.find(larger);
   return model?.kind === 'chat' ? model : undefined;
+}
+
+/** Removes the models of the providers that refuse our credentials: those of a model whose targets all do. */
+function leaveProviders(left: Model[], { targets }: Model): void {
+  const refusing = new Set(placesOf(targets).map(({ provider }) => provider));
+  left.splice(0, left.length, ...left.filter((one) => placesOf(one.targets).some(({ provider }) => !refusing.has(provider))));
 }
 
 /** Whether another model might accept the call. */

@@ -38,7 +38,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
         return token;
       })
       .catch((error: unknown) => {
-        throw new Fault('upstream-failed', notRenewed, { cause: error });
+        throw new Fault('upstream-failed', notRenewed, { key: true, cause: error });
       })
       .finally(() => {
         cancel();

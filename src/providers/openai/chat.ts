@@ -9,6 +9,7 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
+import { Fault } from '#core/fault';
 import { attempt, type Accepted } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
 import { fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
@@ -150,6 +151,8 @@ async function* generate(apis: OpenAIApis, call: GenerateCall, context: TargetCo
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
     const events = passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
     yield restore ? restore(events) : events;
+  } catch (error) {
+    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
     response.leave();
   }

@@ -21,6 +21,8 @@ export interface Endpoint<Call, Request extends ProviderRequest, Quirks> {
   /** Encodes the call for the provider. */
   encode(call: Call, quirks: Quirks | undefined): Request;
   decodeFault: ProviderSide<never>['decodeFault'];
+  /** Names the field of a refusal as the call does. Absent: the request was not encoded from one. */
+  inCallWords?(fault: Fault, call: Call, quirks: Quirks | undefined): Fault;
   /** Learns from a refusal: see `ProviderSide`. */
   learn(fault: Fault, call: Call, quirks: Quirks | undefined): Quirks | undefined;
 }
@@ -85,7 +87,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
       continue;
     }
     if (fault.details.key) credential.refused();
-    if (!fault.details.key || ++turn === credentials.length) throw fault;
+    if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }
 }
 

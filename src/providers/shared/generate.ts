@@ -4,8 +4,10 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
+import { Fault } from '#core/fault';
 import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { inCallWords } from './in-call-words.ts';
 import { awaitingWords } from './post.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
@@ -46,6 +48,8 @@ export function generateEndpoint<Wire extends SideTypes>(
     betaHeader,
     encode: (call, quirks) => fittedRequest(call, fit?.(call, quirks), (one) => dialect.encodeRequest(one, deps.model, quirks, options)),
     decodeFault,
+    inCallWords: (fault, call, quirks) =>
+      inCallWords(fault, dialect.fieldNames, call, () => dialect.encodeRequest(fit?.(call, quirks)?.call ?? call, deps.model, quirks, options).body),
     learn,
   };
 }
@@ -70,11 +74,12 @@ export const generate = <Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire
 
 /** @param send sends the request; called once */
 export async function* generateFrom<Wire extends SideTypes>(
-  { dialect, model, clock }: GenerateEndpoint<Wire>,
+  endpoint: GenerateEndpoint<Wire>,
   call: GenerateCall,
   context: TargetContext,
   send: () => Promise<Accepted<GenerateRequest>>,
 ): AsyncGenerator<Events> {
+  const { dialect, model, clock } = endpoint;
   const { response, request } = await send();
   const { ignored, restore } = request;
   try {
@@ -84,6 +89,8 @@ export async function* generateFrom<Wire extends SideTypes>(
     }
     const events = dialect.decodeResult(await wholeJson(response, context, dialect), model, ignored);
     yield restore ? restore(events) : events;
+  } catch (error) {
+    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
     response.leave();
   }

@@ -48,7 +48,7 @@ describe("a provider's refusal", () => {
 
   test.each<[number, string, object]>([
     [429, error({ ...secret, code: 'rate_limit_exceeded' }), { code: 'rate-limited', details: { elsewhere } }],
-    [429, refusalText('vercel/openai-error.1'), { code: 'rate-limited', details: { elsewhere, key: true } }],
+    [429, refusalText('vercel/openai-error.1'), { code: 'upstream-failed', details: { elsewhere: undefined, key: true } }],
     [503, '', { code: 'overloaded', details: { elsewhere } }],
     [529, error({ ...secret, type: 'overloaded_error' }), { code: 'overloaded', details: { elsewhere } }],
     [500, error({ code: 500, status: 'RESOURCE_EXHAUSTED' }), { code: 'overloaded', details: { elsewhere } }],
@@ -77,6 +77,26 @@ describe("a provider's refusal", () => {
     [404, '<html>not found</html>', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [405, '', { code: 'upstream-failed', details: { elsewhere: undefined } }],
     [413, '', { code: 'too-large', details: { elsewhere: undefined } }],
+    [498, error({ ...secret, type: 'capacity_exceeded' }), { code: 'overloaded', details: { elsewhere } }],
+    [413, error({ ...secret, type: 'tokens', code: 'rate_limit_exceeded' }), { code: 'rate-limited', details: { elsewhere } }],
+    [
+      413,
+      error({
+        message: 'Request too large for model `x` on tokens per minute (TPM): Limit 12000, Requested 14137, please reduce',
+        code: 'rate_limit_exceeded',
+      }),
+      { code: 'rate-limited', details: { elsewhere, exceedsLimit: true } },
+    ],
+    [
+      400,
+      error({
+        ...secret,
+        message: "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64",
+        code: 'string_above_max_length',
+      }),
+      { code: 'invalid', details: { reason: undefined } },
+    ],
+    [400, error({ ...secret, code: 'invalid_prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
     [
       400,
       error(secret),
@@ -115,7 +135,7 @@ describe("a provider's refusal", () => {
     [200, '{"error":{"message":"x"}}', { code: 'upstream-failed' }],
   ])('%i %s', (status, body, fault) => {
     const decoded = decodeFault(status, body);
-    const details = { elsewhere: undefined, field: undefined, absent: undefined, ...decoded.details };
+    const details = { elsewhere: undefined, field: undefined, absent: undefined, reason: undefined, ...decoded.details };
     expect({ code: decoded.code, message: decoded.message, details }).toMatchObject(fault);
     expect(JSON.stringify([decoded.message, decoded.details])).not.toContain('sk-secret');
   });

@@ -6,6 +6,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
+import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
@@ -30,6 +31,7 @@ export const chat: Dialect<ChatWire> = {
   decoder,
   decodeResult,
   decodeFault,
+  fieldNames,
   supports,
   learn,
 };

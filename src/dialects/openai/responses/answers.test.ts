@@ -75,9 +75,9 @@ test.each(wholes)('the whole answer $name says the same when it is sent on and r
   expect(alike(fold(decodeResult(encodeResult(result, upstream()), 'x')))).toEqual(alike(result));
 });
 
-test('an error inside of a stream is a fault that another target may mend', () => {
+test('a spent quota inside of a stream is a fault that another provider may mend', () => {
   expect(() => decoded(failed)).toThrow(
-    expect.objectContaining({ code: 'rate-limited', details: expect.objectContaining({ elsewhere: true, key: true }) as unknown }) as Error,
+    expect.objectContaining({ code: 'upstream-failed', details: expect.objectContaining({ key: true }) as unknown }) as Error,
   );
 });
 

@@ -7,6 +7,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { Encoder, type ResponseBeingWritten } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
+import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
@@ -36,6 +37,7 @@ export const responses: Dialect<ResponsesWire> = {
   decoder,
   decodeResult,
   decodeFault,
+  fieldNames,
   supports,
   learn,
   searches,

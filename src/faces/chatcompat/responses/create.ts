@@ -1,4 +1,4 @@
-import { entryOf, fieldOf, givesEncrypted } from './entry.ts';
+import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
@@ -54,7 +54,7 @@ async function answer(deps: GeneratingDeps & KeepingDeps, background: Background
   const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(deps.clock.now() / 1000) };
   const words = wordsOf(
     answering,
-    { memory: exchange, progress: context.progress },
+    { memory: exchange, progress: context.progress, fieldOf: fieldsOf(request.input, continuation) },
     stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
@@ -64,12 +64,13 @@ async function answer(deps: GeneratingDeps & KeepingDeps, background: Background
 interface Answer {
   readonly memory: NeededMemory;
   readonly progress: Progress;
+  readonly fieldOf: NonNullable<Words['fieldOf']>;
 }
 
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: ResponseBeingWritten, { memory, progress }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
+function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {

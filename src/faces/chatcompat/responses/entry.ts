@@ -1,13 +1,18 @@
 import { outputOf } from '#dialects/openai/responses/listed-items';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
-import { spelling } from '#dialects/shared/read-fields';
+import { fieldNames } from '#dialects/openai/responses/field-names';
+import { clientField } from '#dialects/shared/field-names';
+import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 import { textOf, type JsonObject } from '#core/json';
 import type { Continuation } from './continuation.ts';
 import type { Entry } from './stored-body.ts';
 
-/** The fields of a request as its client spelled them. */
-export const fieldOf = spelling({ turns: 'input', schema: 'text.format.schema', parameters: 'parameters' });
+/** The fields of a request as its client spelled them. Several items may be one turn: they are counted only where each is a turn. @param said the turns of the input */
+export const fieldsOf =
+  (input: ResponsesRequest['input'] | undefined, { said }: Pick<Continuation, 'said'>) =>
+  (field: string, call: GenerateCall): string =>
+    clientField(fieldNames, field, call, Array.isArray(input) && input.length === said.length ? call.turns.length - said.length : null);
 
 export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
 

@@ -11,7 +11,7 @@ import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { stepOf, steps } from '#core/steps';
-import { entryOf, fieldOf, givesEncrypted } from './entry.ts';
+import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
 import { isRunning, runningStatuses, turnsIn } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
@@ -123,12 +123,14 @@ export class RunWorker {
     const over = new AbortController();
     const cancelTimer = clock.after(limits().streamSeconds * 1000, () => over.abort(new Fault('timed-out', 'The answer took too long.')));
     let context: Context | undefined;
+    let call: GenerateCall | undefined;
     const owner = { userId: entry.userId, keyId: run.keyId };
     const unwatch = rights.watch({ caller: owner, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
       const caller = mayRun(await rights.callerOf(owner));
       context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };
-      await this.#write(working, await this.#callOf(entry, run), context);
+      call = await this.#callOf(entry, run);
+      await this.#write(working, call, context);
     } catch (error) {
       if (!context && faultOf(error).code === 'overloaded') throw error;
       const { retryAfter, unbegun } = faultOf(error).details;
@@ -136,7 +138,12 @@ export class RunWorker {
       if (signal.aborted && !isCancellation(signal) && !(await this.#isCancelled(entry))) throw error;
       if (context?.progress.booked) encoder.encode({ type: 'usage', usage: context.progress.booked });
       if (signal.aborted) encoder.cancel();
-      else encoder.fail(encodeFault(faultOf(inClientsWords(reasonOf(error, over.signal), { fieldOf }))).error);
+      else
+        encoder.fail(
+          encodeFault(
+            faultOf(call ? inClientsWords(reasonOf(error, over.signal), { fieldOf: fieldsOf(undefined, entry.body) }, call) : reasonOf(error, over.signal)),
+          ).error,
+        );
     } finally {
       cancelTimer();
       unwatch();
