@@ -1,6 +1,6 @@
 /** DeepSeek, at api.deepseek.com. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { answeredCalls, functionsOnly, jsonByName, plainChoice, roles, toolNames } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { first, list, rule, type Any, type Refusal, type Vendor } from './vendor.ts';
 
 const unread = (text: string): Refusal => ({
@@ -16,7 +16,7 @@ export const deepseek: Vendor = {
   name: 'deepseek',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         roles(known, 'earendil-works/pi#1048', (role, at) =>
           unread(`messages[${at}].role: unknown variant \`${role}\`, expected one of ${known.map((one) => `\`${one}\``).join(', ')}`),

@@ -1,6 +1,6 @@
 /** Groq, at api.groq.com. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { answeredCalls, functionsOnly, jsonByName, others, plainChoice } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { first, has, rule, type Any, type Vendor, words } from './vendor.ts';
 
 // https://console.groq.com/docs/api-reference#chat-create
@@ -17,7 +17,7 @@ export const groq: Vendor = {
   name: 'groq',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         rule('unknown fields', 'fanenr/chatbot#21', ({ body }) => {
           const [name] = others(body, fields);

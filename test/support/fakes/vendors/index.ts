@@ -47,10 +47,12 @@ export interface VendorRequest {
 export interface Vendors {
   /** For a server's settings file: `outbound`, `providers`, `models` and `routing`. */
   readonly yaml: string;
+  /** The same with all vendors at plain addresses: only what they refuse tells who they are. */
+  readonly unknownYaml: string;
   readonly proxy: string;
   readonly caFile: string;
-  /** Addresses of those that have no host name. */
-  readonly plain: Readonly<Record<'ollama' | 'vllm', string>>;
+  /** A plain address of each vendor, by its name: `http://127.0.0.1:port`. */
+  readonly plain: Readonly<Record<string, string>>;
   /** Requests for answers, in the order in which they came. */
   readonly requests: readonly VendorRequest[];
   /** What failed in here rather than there. */
@@ -126,9 +128,11 @@ export async function startVendors(): Promise<Vendors> {
     addresses,
     listener(({ headers: { host = '' } }) => vendorAt(host)),
   );
-  const plain = { ollama: await line.plain(listener(() => vendors['ollama'])), vllm: await line.plain(listener(() => vendors['vllm'])) };
+  const plain: Record<string, string> = {};
+  for (const vendor of Object.values(vendors)) plain[vendor.name] = await line.plain(listener(() => vendor));
   return {
-    yaml: settingsOf(line, plain),
+    yaml: settingsOf(line, plain, true),
+    unknownYaml: settingsOf(line, plain, false),
     proxy: line.proxy,
     caFile: line.caFile,
     plain,

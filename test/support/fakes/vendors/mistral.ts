@@ -1,12 +1,12 @@
 /** Mistral, at api.mistral.ai. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { answeredCalls, others } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { first, list, rule, type Any, type Refusal, type Vendor, words } from './vendor.ts';
 
 // https://docs.mistral.ai/api/endpoint/chat
 const fields = words(`
   model temperature top_p max_tokens stream stop random_seed metadata messages response_format tools tool_choice presence_penalty
-  frequency_penalty n prediction parallel_tool_calls prompt_mode reasoning_effort guardrails safe_prompt prompt_cache_key
+  frequency_penalty n prediction parallel_tool_calls prompt_mode reasoning_effort stream_options guardrails safe_prompt prompt_cache_key
 `);
 const messageFields: Readonly<Record<string, readonly string[]>> = {
   system: ['role', 'content'],
@@ -21,17 +21,26 @@ const wrong = (type: string, loc: readonly (string | number)[], msg: string, inp
   message: msg,
   more: { detail: [{ type, loc: ['body', ...loc], msg, input }] },
 });
+/** As it says it of some members; of others it says the same without the outer object. */
+const nested = ({ more, ...refusal }: Refusal): Refusal => ({
+  ...refusal,
+  more: { object: 'error', message: more, type: 'invalid_request_error', param: null, code: null },
+});
 const extra = (...loc: readonly (string | number)[]) => wrong('extra_forbidden', loc, 'Extra inputs are not permitted');
 
 export const mistral: Vendor = {
   name: 'mistral',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         rule('unknown fields', 'editor-code-assistant/eca#231', ({ body }) => {
           const [name] = others(body, fields);
           return name !== undefined && extra(name);
+        }),
+        rule('no stream_options', 'avante-corp/avante.nvim#2347', ({ body: { stream_options: options } }) => {
+          const [name] = Object.keys(options ?? {});
+          return name !== undefined && nested(wrong('extra_forbidden', ['stream_options', name], 'Extra inputs are not permitted', options[name]));
         }),
         rule('roles', 'earendil-works/pi#1048', ({ body }) =>
           first<Any, Refusal>(
@@ -48,7 +57,7 @@ export const mistral: Vendor = {
         rule('unknown members of messages', 'charmbracelet/crush#1590', ({ body }) =>
           first<Any, Refusal>(body.messages, (message, at) => {
             const [name] = others(message, messageFields[message.role] ?? []);
-            return name !== undefined && extra('messages', at, message.role, name);
+            return name !== undefined && nested(extra('messages', at, message.role, name));
           }),
         ),
         rule('parts', 'https://docs.mistral.ai/api/endpoint/chat', ({ body }) =>

@@ -1,6 +1,6 @@
 /** Moonshot: Kimi, at api.moonshot.ai. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { answeredCalls, functionsOnly, plainChoice, toolNames } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { first, list, rule, type Vendor } from './vendor.ts';
 
 const thinks = (model: string): boolean => model.includes('thinking') || /^kimi-k2\.[5-9]/.test(model);
@@ -9,7 +9,7 @@ export const moonshot: Vendor = {
   name: 'moonshot',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         functionsOnly('router-for-me/CLIProxyAPI#3298', (type, at) => ({ message: `tools[${at}].type: tool type ${type} is not supported` })),
         plainChoice('BerriAI/litellm#32536', { message: 'Invalid request: tool_choice is not supported' }),

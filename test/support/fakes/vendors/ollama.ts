@@ -1,11 +1,11 @@
 /** Ollama on a machine of one's own: passes over what it does not know, `max_completion_tokens` with it. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
+import { compatibleChat } from './compatible.ts';
 import type { Wire } from '../upstream/wire.ts';
 import { others } from './chat-rules.ts';
 import { first, has, list, rule, type Any, type Vendor } from './vendor.ts';
 
 /** ollama/ollama#7125 */
-const wire: Wire = { ...openaiChat, asked: (body, path) => openaiChat.asked({ ...(body as object), max_completion_tokens: undefined }, path) };
+const wire: Wire = { ...compatibleChat, asked: (body, path) => compatibleChat.asked({ ...(body as object), max_completion_tokens: undefined }, path) };
 
 export const ollama: Vendor = {
   name: 'ollama',

@@ -1,13 +1,13 @@
 /** OpenRouter, at openrouter.ai: takes nearly everything and passes over what it does not know. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { answeredCalls, functionsOnly, plainChoice } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { rule, type Vendor } from './vendor.ts';
 
 export const openrouter: Vendor = {
   name: 'openrouter',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         rule('one effort', 'https://openrouter.ai/docs/use-cases/reasoning-tokens', ({ body: { reasoning, reasoning_effort: effort } }) =>
           effort && reasoning?.effort && effort !== reasoning.effort

@@ -154,7 +154,13 @@ const chatRows: readonly Row[] = [
     'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.',
     { messages: [user, callOf('abcDEF123'), resultOf('abcDEF123')] },
   ],
-  ['mistral-large-latest', { messages: [user, { role: 'assistant', content: 'x', reasoning_content: 'hm' }] }, 'extra_forbidden', {}],
+  [
+    'mistral-large-latest',
+    { messages: [user, { role: 'assistant', content: 'x', reasoning_content: 'hm' }] },
+    '"message":{"detail":[{"type":"extra_forbidden"',
+    {},
+  ],
+  ['mistral-large-latest', { stream: true, stream_options: { include_usage: true } }, '"loc":["body","stream_options","include_usage"]', { stream: true }],
   [
     'gpt-oss-120b',
     { messages: [user, { role: 'assistant', content: 'x', reasoning_content: 'hm' }] },

@@ -72,8 +72,8 @@ const providers: Readonly<Record<string, Provider>> = {
   mistral: { vendor: mistral, dialect: 'openai-chat', baseUrl: 'https://api.mistral.ai/v1', models: same('mistral-large-latest') },
   groq: { vendor: groq, dialect: 'openai-chat', baseUrl: 'https://api.groq.com/openai/v1', models: { 'gpt-oss-120b': 'openai/gpt-oss-120b' } },
   openrouter: { vendor: openrouter, dialect: 'openai-chat', baseUrl: 'https://openrouter.ai/api/v1', models: { 'glm-5': 'z-ai/glm-5' } },
-  ollama: { vendor: ollama, dialect: 'openai-chat', baseUrl: '', models: { 'ollama-llama3.3': 'llama3.3' } },
-  vllm: { vendor: vllm, dialect: 'openai-chat', baseUrl: '', models: { 'vllm-llama3.3': 'llama3.3' } },
+  ollama: { vendor: ollama, dialect: 'openai-chat', baseUrl: '/v1', models: { 'ollama-llama3.3': 'llama3.3' } },
+  vllm: { vendor: vllm, dialect: 'openai-chat', baseUrl: '/v1', models: { 'vllm-llama3.3': 'llama3.3' } },
 };
 
 /** Every model, by the name that a client uses. */
@@ -86,10 +86,13 @@ export function providerOf(model: string): Provider & { readonly upstream: strin
   return { ...found, upstream: found.models[model]! };
 }
 
-export function settingsOf({ proxy, caFile }: Pick<Line, 'proxy' | 'caFile'>, plain: Readonly<Record<string, string>>): string {
+/** @param known are they at their own host names, or all at plain addresses, where only their refusals tell who they are? */
+export function settingsOf({ proxy, caFile }: Pick<Line, 'proxy' | 'caFile'>, plain: Readonly<Record<string, string>>, known: boolean): string {
   const names = Object.entries(providers);
-  const entry = ([name, { dialect, baseUrl, more = '' }]: (typeof names)[number]) =>
-    `  ${name}: { dialect: ${dialect}, ${more}baseUrl: "${baseUrl || `${plain[name]}/v1`}", apiKeys: ["key-of-${name}"] }\n`;
+  const addressOf = ({ vendor, baseUrl }: Provider) =>
+    known && baseUrl.startsWith('https') ? baseUrl : baseUrl.replace(/^https:\/\/[^/]+|^(?=\/)/, plain[vendor.name]!);
+  const entry = ([name, provider]: (typeof names)[number]) =>
+    `  ${name}: { dialect: ${provider.dialect}, ${provider.more ?? ''}baseUrl: "${addressOf(provider)}", apiKeys: ["key-of-${name}"] }\n`;
   const models = names.flatMap(([name, { models: all }]) =>
     Object.entries(all).map(([model, upstream]) => `  ${model}: { targets: [{ provider: ${name}, model: "${upstream}" }] }\n`),
   );

@@ -1,13 +1,13 @@
 /** vLLM on a machine of one's own, with the chat template of a model that knows three roles and tools. */
-import { openaiChat } from '../upstream/wires/openai-chat.ts';
 import { functionsOnly, plainChoice, roles } from './chat-rules.ts';
+import { compatibleChat } from './compatible.ts';
 import { has, rule, type Vendor } from './vendor.ts';
 
 export const vllm: Vendor = {
   name: 'vllm',
   wires: {
     chat: {
-      wire: openaiChat,
+      wire: compatibleChat,
       rules: [
         roles(['system', 'user', 'assistant', 'tool'], 'theopenco/llmgateway#3462', () => ({ message: 'Unexpected message role.' })),
         functionsOnly('router-for-me/CLIProxyAPI#3298', (type, at) => ({
