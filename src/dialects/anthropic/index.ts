@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -7,6 +8,7 @@ import { encoder, type MessageAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface MessagesWire {
@@ -22,6 +24,7 @@ export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
+  fit: (call) => fittedTools(call, toolRules),
   decodeRequest,
   encoder,
   encodeResult,

@@ -1,4 +1,5 @@
 import type { Dialect } from '../../dialect.ts';
+import { fittedTools } from '../../shared/tool-fit.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { turnsOf, type Before } from './decode-input.ts';
@@ -9,6 +10,7 @@ import { Encoder, type ResponseBeingWritten } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface ResponsesWire {
@@ -25,6 +27,7 @@ export const responses: Dialect<ResponsesWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
   thoughts: 'summary',
+  fit: (call, quirks) => fittedTools(call, toolRules(quirks)),
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);
