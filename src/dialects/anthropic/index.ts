@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -8,6 +9,7 @@ import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface MessagesWire {
@@ -23,6 +25,7 @@ export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
+  fit: (call) => fittedTools(call, toolRules),
   numbersAsWritten: true,
   decodeRequest,
   encoder,

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -8,6 +9,7 @@ import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface GeminiWire {
@@ -22,6 +24,7 @@ interface GeminiWire {
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
+  fit: (call) => fittedTools(call, toolRules),
   numbersAsWritten: true,
   decodeRequest,
   encoder,

@@ -164,10 +164,17 @@ const contextLengthPattern =
 /** The caller's mistake, in the gateway's own words. */
 function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
-  if (/context_length/.test(code) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+  if (code.includes('context_length') || isTextTooLong(refusal) || contextLengthPattern.test(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
   return fieldFault(field, cause, isUnknownField(refusal));
+}
+
+/** Is a string too long that is part of the conversation, and not a name or an id? https://github.com/langchain-ai/langchain-mcp-adapters/issues/343 */
+function isTextTooLong({ code, param, message }: Refusal): boolean {
+  if (!code.includes('string_above_max_length')) return false;
+  const field = param || /^.{0,40}?'([^']{1,200})'/.exec(message.slice(0, 300))?.[1];
+  return field === undefined || /(?:^|[.\]])(?:content|text|input|instructions|prompt|output|arguments)(?:\[\d{1,6}\])?$/.test(field);
 }
 
 /** Is the field refused whatever its value? */

@@ -2,10 +2,12 @@ import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
-import { restoring } from '#dialects/shared/fitting';
+import { toolRules } from '#dialects/openai/chat/tool-rules';
+import { restoring, type Fit } from '#dialects/shared/fitting';
+import { fittedTools } from '#dialects/shared/tool-fit';
 import { largeBytes } from '#kit/json/large';
 import { trimEnd } from '#kit/text/trim-end';
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
@@ -29,7 +31,7 @@ import { sendRaw } from './send-raw.ts';
 import { quirksAt } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
-import { vendorOf } from '../vendors.ts';
+import { vendorOf, type Vendor } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
@@ -43,7 +45,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one));
   const responsesPlace = responsesAddress(address);
   const responsesParts = { ...shared, quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one)), address: () => responsesPlace };
-  const fit = fitOf(chat);
+  const fit = fitOf(chat, [toolFit(vendor)]);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -94,6 +96,13 @@ export const azureChat: ProviderModule = {
   },
   make,
 };
+
+/** Only OpenAI and Azure are known to accept tools of free text, and clients of this API may know of others. */
+function toolFit(vendor: Vendor | undefined): Fit<Quirks> {
+  const [all, functions] = [toolRules(true), toolRules(false)];
+  if (vendor === 'openai' || vendor === 'azure') return (call) => fittedTools(call, all);
+  return (call) => fittedTools(call, vendor === undefined && !isTranslated(call, chat.name) ? all : functions);
+}
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
 type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: object }>;

@@ -7,6 +7,7 @@ import type { Vendor } from '../vendors.ts';
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */
-export function quirksAt(_vendor: Vendor | undefined, _model: string): Quirks | undefined {
-  return undefined;
+export function quirksAt(vendor: Vendor | undefined, _model: string): Quirks | undefined {
+  if (vendor === undefined) return undefined;
+  return vendor === 'openai' || vendor === 'azure' ? undefined : { functionsOnly: true };
 }

@@ -4,7 +4,7 @@ import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
-import { toolChoiceOf, toolOf } from './decode-tools.ts';
+import { toolChoiceOf, toolOf, type Chosen } from './decode-tools.ts';
 import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
@@ -73,7 +73,7 @@ const understood: ReadonlySet<string> = new Set(
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
   const tools = request.tools?.map(toolOf) ?? [];
-  const { toolChoice, carried } = toolChoiceOf(request.tool_choice, tools);
+  const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
   if (instructions.length + turns.length === 0) throw invalid('input', 'must not be empty');
   return {
@@ -87,7 +87,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     sampling: samplingOf(request),
     ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),
     stream: request.stream ?? false,
-    extra: extraOf(request, carried),
+    extra: extraOf(request, choice),
   };
 }
 
@@ -124,10 +124,11 @@ function outputOf(format: Format): Output {
 }
 
 /** Fields that only this dialect has, also for the chat dialect where both have them. Names with a leading dot are notes for providers of this wire. */
-function extraOf(request: ResponsesRequest, toolChoice: Json | undefined): Extra {
+function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: Omit<Chosen, 'toolChoice'>): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (carried['truncation'] === 'disabled') delete carried['truncation'];
   if (toolChoice !== undefined) carried['tool_choice'] = toolChoice;
+  if (asWritten !== undefined) carried['.tool_choice'] = asWritten;
   const { verbosity } = request.text ?? {};
   if (isGiven(verbosity)) carried['verbosity'] = verbosity;
   const { summary, effort: _effort, ...reasoning } = request.reasoning ?? {};

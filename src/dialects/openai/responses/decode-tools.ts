@@ -1,6 +1,7 @@
-import { webSearchName, type Tool, type ToolChoice, type WebSearch } from '#core/conversation';
+import { webSearchName, type CustomTool, type FunctionTool, type Namespace, type Tool, type ToolChoice, type WebSearch } from '#core/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { flatName } from '../../shared/tool-names.ts';
 import { hosts, termsOf } from '../../shared/web-search.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
@@ -10,7 +11,8 @@ export function toolOf(tool: WireTool, at: number): Tool {
   const { type, name, description, parameters, strict, format } = tool;
   if (type !== 'function' && type !== 'custom') {
     const value = bounded(rest(tool, new Set()), field);
-    return { type: 'foreign', ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}), dialect, value };
+    const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
+    return { type: 'foreign', ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}), ...(namespace ? { namespace } : {}), dialect, value };
   }
   if (!isGiven(name)) throw missing(`${field}.name`);
   const described = isGiven(description) ? { description } : {};
@@ -28,6 +30,22 @@ export function toolOf(tool: WireTool, at: number): Tool {
 }
 
 const functionMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
+
+/** https://developers.openai.com/api/docs/guides/function-calling#defining-namespaces */
+function namespaceOf({ name, tools }: JsonObject): Namespace | undefined {
+  const callable = Array.isArray(tools) ? (tools as readonly Json[]).flatMap(memberOf) : [];
+  return typeof name === 'string' && callable.length > 0 ? { name, tools: callable } : undefined;
+}
+
+function memberOf(value: Json): readonly (FunctionTool | CustomTool)[] {
+  if (!isObject(value) || typeof value['name'] !== 'string' || value['name'] === '') return [];
+  const { type, name, description, parameters, strict, format } = value;
+  const described = typeof description === 'string' ? { description } : {};
+  if (type === 'custom') return [{ type, name, ...described, ...(isObject(format) ? { format: nestedGrammar(format) } : {}) }];
+  if (type !== 'function') return [];
+  const schema = isObject(parameters) ? { parameters } : {};
+  return [{ type, name, ...described, ...schema, ...(typeof strict === 'boolean' ? { strict } : {}) }];
+}
 
 /** https://platform.openai.com/docs/guides/tools-web-search */
 function searchOf(value: JsonObject): WebSearch {
@@ -54,6 +72,8 @@ export interface Chosen {
   readonly toolChoice?: ToolChoice;
   /** The choice of a tool that only providers of this wire have. */
   readonly carried?: Json;
+  /** A choice that names tools of a namespace, for providers that are sent namespaces. */
+  readonly asWritten?: Json;
 }
 
 export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: readonly Tool[]): Chosen {
@@ -62,14 +82,17 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
   if (tools.length === 0) throw invalid('tool_choice', 'must be "none" or "auto" when there are no tools');
   if (choice === 'required') return { toolChoice: { type: choice } };
   if (typeof choice === 'string') throw invalid('tool_choice', 'must be "none", "auto", "required" or an object');
-  const { type, name, mode, tools: allowed } = choice as Readonly<Record<string, unknown>> & { readonly type: string };
+  const { type, name, namespace, mode, tools: allowed } = choice as Readonly<Record<string, unknown>> & { readonly type: string };
   switch (type) {
     case 'function':
     case 'custom':
       if (typeof name !== 'string') throw name === undefined ? missing('tool_choice.name') : invalid('tool_choice.name', 'must be a string');
-      return { toolChoice: { type: 'tool', name: declared(name, tools, 'tool_choice.name') } };
+      return {
+        toolChoice: { type: 'tool', name: declared({ name, namespace }, tools, 'tool_choice.name') },
+        ...(namespace === undefined ? {} : { asWritten: bounded(choice, 'tool_choice') }),
+      };
     case 'allowed_tools':
-      return { toolChoice: allowedOf(mode, allowed, tools) };
+      return { toolChoice: allowedOf(mode, allowed, tools), ...(namesNamespace(allowed) ? { asWritten: bounded(choice, 'tool_choice') } : {}) };
     default: {
       const kind = kindOf(type);
       if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind))
@@ -94,15 +117,22 @@ function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): Too
   const names = allowed.flatMap((one: unknown, at) => {
     const field = `tool_choice.tools[${at}]`;
     if (!isObject(one)) throw invalid(field, 'must be an object');
-    const { type, name } = one;
+    const { type, name, namespace } = one;
     if (type !== 'function' && type !== 'custom') return [];
     if (typeof name !== 'string') throw missing(`${field}.name`);
-    return [declared(name, tools, `${field}.name`)];
+    return [declared({ name, namespace }, tools, `${field}.name`)];
   });
   return { type: 'allowed', names, mode };
 }
 
-function declared(name: string, tools: readonly Tool[], field: string): string {
-  if (tools.some((tool) => tool.type !== 'foreign' && tool.name === name)) return name;
+const namesNamespace = (allowed: unknown): boolean => Array.isArray(allowed) && allowed.some((one: unknown) => isObject(one) && one['namespace'] !== undefined);
+
+/** The name of a declared tool; that of a namespace has both names in one. */
+function declared({ name, namespace }: { readonly name: string; readonly namespace: unknown }, tools: readonly Tool[], field: string): string {
+  for (const tool of tools) {
+    if (tool.type !== 'foreign' && tool.name === name && namespace === undefined) return name;
+    if (tool.type !== 'foreign' || tool.namespace?.name !== namespace || !tool.namespace) continue;
+    if (tool.namespace.tools.some((one) => one.name === name)) return flatName({ name, namespace: tool.namespace.name });
+  }
   throw invalid(field, 'names a tool that is not among the tools');
 }

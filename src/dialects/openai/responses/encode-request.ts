@@ -29,14 +29,15 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
+  const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
   const requested = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
   const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
-  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: true }, ignored);
-  const choice = hostedChoice ?? (possible && encodeToolChoice(possible, call.tools));
+  const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
+  const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const body: Record<string, Json> = {
     ...carried,
     model,

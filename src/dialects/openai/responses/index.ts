@@ -1,4 +1,5 @@
 import type { Dialect } from '../../dialect.ts';
+import { fittedTools } from '../../shared/tool-fit.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { turnsOf, type Before } from './decode-input.ts';
@@ -10,6 +11,7 @@ import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface ResponsesWire {
@@ -26,6 +28,7 @@ export const responses: Dialect<ResponsesWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
   thoughts: 'summary',
+  fit: (call, quirks) => fittedTools(call, toolRules(quirks)),
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);

@@ -1,0 +1,11 @@
+import type { ToolRules } from '../shared/tool-fit.ts';
+import { dialect } from './wire.ts';
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use#specifying-client-tools */
+export const toolRules: ToolRules = {
+  dialect,
+  names: { fits: /^[a-zA-Z0-9_-]+$/, longest: 128 },
+  custom: false,
+  namespaces: false,
+  fitted: (tool) => tool,
+};
