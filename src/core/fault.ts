@@ -30,6 +30,8 @@ export interface FaultDetails {
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
   /** Seconds until another try may succeed. */
   readonly retryAfter?: number;
+  /** The values that the provider accepts, where it names the least and the most. */
+  readonly range?: { readonly least: number; readonly most: number };
   /** A limit of the user kept the call from beginning: it may be made later. */
   readonly unbegun?: true;
   /** Whether another target might accept the call. */

@@ -88,6 +88,8 @@ export interface EncodedRequest {
   readonly body: JsonObject;
   /** What the wire or the model does not support, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** The provider is not told the form of the answer, or not all of it: the gateway has to check it. */
+  readonly isUnchecked?: boolean;
 }
 
 /** Events → frames of one stream. */

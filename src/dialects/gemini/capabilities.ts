@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import { absent, carried, ignored, translated, without, type FieldSupport } from '#core/capabilities';
+import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
 import { isWebSearch } from '#core/conversation';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
@@ -28,7 +28,12 @@ export const support: FieldSupport = {
 };
 
 /** The same for a model with these quirks. */
-export const supports = ({ withoutThinking }: Quirks = {}): FieldSupport => without(support, withoutThinking ? ['reasoning_effort'] : []);
+export const supports = ({ withoutThinking, withoutPenalties }: Quirks = {}): FieldSupport =>
+  without(support, [...(withoutThinking ? thinkingFields : noFields), ...(withoutPenalties ? penaltyFields : noFields)]);
+
+const noFields: readonly Field[] = [];
+const thinkingFields: readonly Field[] = ['reasoning_effort'];
+const penaltyFields: readonly Field[] = ['frequency_penalty', 'presence_penalty'];
 
 /** Most models accept no search beside functions; a client of this wire decides for itself. */
 export const searches = ({ tools }: GenerateCall): boolean =>

@@ -110,8 +110,9 @@ function reasoningOf(config: WireConfig['thinkingConfig']): Reasoning | undefine
   if (!isGiven(config)) return undefined;
   const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = config;
   const effort = isGiven(level) ? levelEffort(level) : isGiven(budget) && budget >= 0 ? effortOf(budget) : undefined;
-  if (effort === undefined) return includeThoughts || isGiven(level) || isGiven(budget) ? {} : undefined;
-  return { effort };
+  const hidden = includeThoughts ? {} : { hidden: true };
+  if (effort === undefined) return includeThoughts || isGiven(level) || isGiven(budget) ? hidden : undefined;
+  return { effort, ...(isGiven(budget) && budget > 0 && !isGiven(level) ? { budget } : {}), ...hidden };
 }
 
 const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);

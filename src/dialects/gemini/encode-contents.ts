@@ -1,6 +1,8 @@
-import type { MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { isEmpty, own, textOf, type JsonObject } from '#core/json';
+import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
+import { foreignText } from '../shared/foreign-text.ts';
+import { Contents, nothing } from './contents.ts';
 import { dialect } from './wire.ts';
 
 interface ContentOptions {
@@ -8,14 +10,19 @@ interface ContentOptions {
   readonly ids: boolean;
   /** Function calls need a signature. */
   readonly signed: boolean;
+  /** The client spoke another dialect: what the wire demands of the order of contents is up to us. */
+  readonly isTranslated: boolean;
+  /** Media of results are sent beside them. */
+  readonly mediaBeside: boolean;
   readonly signatureOf?: (id: string) => string | undefined;
 }
 
 /**
- * Turns → the system instruction and `contents`. System turns are collected in their order; consecutive function results are one content, as the wire
- * requires.
+ * Turns → the system instruction and `contents`. System turns at the front are collected in their order, later ones are text of the user; consecutive function
+ * results are one content, as the wire requires.
  *
  * @param ignored collects what this wire does not support, as `field: reason`
+ * @throws Fault `invalid` for a message whose content cannot be sent at all
  */
 export function encodeConversation(
   turns: readonly Turn[],
@@ -23,34 +30,27 @@ export function encodeConversation(
   ignored: Set<string>,
 ): { readonly system?: readonly JsonObject[]; readonly contents: readonly JsonObject[] } {
   const system: JsonObject[] = [];
-  const contents: Draft[] = [];
+  const contents = new Contents(options);
   const names = new Map<string, string>(); // names of the called functions, by call id
-  for (const [at, turn] of turns.entries()) {
+  for (const turn of turns) {
     if (turn.role === 'system') {
       for (const part of turn.parts)
         if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
-      system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textParts(part) : [])));
-      if (turns.slice(0, at).some(({ role }) => role !== 'system')) ignored.add('system: later system messages are moved to the front.');
+      const texts = turn.parts.flatMap((part) => (part.type === 'text' ? textParts(part) : []));
+      if (contents.isEmpty || !options.isTranslated) system.push(...texts);
+      else if (texts.length > 0) {
+        contents.user(texts);
+        ignored.add('system: later system messages are sent as text of the user.');
+      }
       continue;
     }
     for (const part of turn.parts) if (part.type === 'tool-call') names.set(part.id, part.name);
-    const parts = turn.parts.flatMap((part) => partsOf(part, names, options, ignored));
-    if (parts.length === 0) continue; // no part of it can be sent
-    const role = turn.role === 'model' ? 'model' : 'user';
-    const carried = own(turn.extra, dialect);
-    const results = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
-    const last = contents.at(-1);
-    if (results && last?.results && last.role === role) last.parts.push(...parts);
-    else contents.push({ role, parts, results, carried });
+    const parts = turn.parts.map((part) => ({ part, sent: partsOf(part, names, options, ignored) }));
+    contents.turn(turn, parts);
   }
-  return { ...(system.length > 0 ? { system } : {}), contents: contents.map(({ role, parts, carried }) => ({ ...carried, role, parts })) };
-}
-
-interface Draft {
-  readonly role: string;
-  readonly parts: JsonObject[];
-  readonly results: boolean;
-  readonly carried: JsonObject;
+  return contents.isEmpty && options.isTranslated
+    ? { contents: [{ role: 'user', parts: system.length > 0 ? system : [nothing] }] } // the wire requires a content
+    : { ...(system.length > 0 ? { system } : {}), contents: contents.written() };
 }
 
 function partsOf(part: Part, names: ReadonlyMap<string, string>, options: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
@@ -65,13 +65,11 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     case 'tool-call':
       return [callPart(part, options, ignored)];
     case 'tool-result':
-      return [resultPart(part, names, options, ignored)];
+      return resultParts(part, names, options, ignored);
     case 'search':
       return []; // results of earlier searches are not sent
     case 'foreign':
-      if (part.dialect === dialect) return [part.value];
-      ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
-      return [];
+      return part.dialect === dialect ? [part.value] : textsOf(part, ignored).map((text) => ({ text }));
     default:
       return part satisfies never;
   }
@@ -115,14 +113,11 @@ function guessedType(kind: MediaPart['kind'], name: string): string {
   return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : defaultType[kind];
 }
 
-/** Google's placeholder signature for function calls that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
-const unsigned = 'skip_thought_signature_validator';
-
-function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : writtenArguments(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
-  const signature = thoughtSignature ?? signatureOf?.(id) ?? (signed ? unsigned : undefined);
+  const signature = thoughtSignature ?? signatureOf?.(id);
   return {
     functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),
@@ -130,23 +125,34 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed
   };
 }
 
-function resultPart(
+/** A result, and its media where they are sent beside it. */
+function resultParts(
   { id, parts, failed, extra }: ToolResultPart,
   names: ReadonlyMap<string, string>,
-  { ids }: ContentOptions,
+  { ids, mediaBeside }: ContentOptions,
   ignored: Set<string>,
-): JsonObject {
+): readonly JsonObject[] {
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
-  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  const texts = parts.flatMap((part) => (part.type === 'media' ? [] : textsOf(part, ignored)));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const text = texts.join('');
+  const text = texts.join(parts.some(({ type }) => type === 'foreign') ? '\n\n' : '');
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
     ...(ids && !unnamed ? { id } : {}),
     name: textOf(ownName) || (names.get(id) ?? id),
     response,
-    ...(media.length > 0 ? { parts: media } : {}),
+    ...(media.length > 0 && !mediaBeside ? { parts: media } : {}),
   };
-  return { functionResponse: { ...carried, ...functionResponse } };
+  return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
 }
+
+/** The text of a part of a result, also of one that only another dialect knows. */
+function textsOf(part: TextPart | ForeignPart, ignored: Set<string>): readonly string[] {
+  if (part.type === 'text') return [part.text];
+  const text = foreignText(part);
+  if (text === undefined) ignored.add(unsupportedPart(part));
+  return text === undefined ? [] : [text];
+}
+
+const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;

@@ -1,16 +1,18 @@
 import type { Quirks } from './quirks.ts';
-import type { GenerateCall } from '#core/call';
-import { isWebSearch, type Tool, type ToolChoice } from '#core/conversation';
+import { isTranslated, type GenerateCall } from '#core/call';
+import { isWebSearch, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
+import { jsonInstruction } from '../shared/json-instruction.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
+import { encodeThinking } from './encode-thinking.ts';
 import { support, supports } from './capabilities.ts';
-import { budgetOf } from './thinking.ts';
+import { bareRefs } from './schema.ts';
 import { dialect } from './wire.ts';
 
 export interface RequestOptions {
@@ -24,26 +26,27 @@ export interface RequestOptions {
  * @param _model is part of the URL
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
+export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
+  const translated = isTranslated(call, dialect);
+  const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
-  const { system, contents } = encodeConversation(
-    call.turns,
-    { ids: !quirks.withoutIds, signed: quirks.signed ?? false, ...(signatureOf ? { signatureOf } : {}) },
-    ignored,
-  );
-  const tools = encodeTools(call, ignored);
-  const possible = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
+  const tools = encodeTools(call, translated, ignored);
+  const instruction = quirks.jsonWithoutTools && tools.length > 0 ? jsonInstruction(call.output) : undefined;
+  if (instruction !== undefined) ignored.add('response_format: this model is told of it in words, since it accepts no JSON mode beside tools.');
+  const options = { ids: !quirks.withoutIds, signed: quirks.signed ?? false, isTranslated: translated, mediaBeside: quirks.mediaBesideResults ?? false };
+  const turns = instruction === undefined ? call.turns : instructed(call.turns, instruction);
+  const { system, contents } = encodeConversation(turns, { ...options, ...(signatureOf ? { signatureOf } : {}) }, ignored);
   const config = {
     ...(carriedConfig as JsonObject | undefined),
     ...(notes['.config'] as JsonObject | undefined),
-    ...encodeSampling(call, ignored),
-    ...encodeOutput(call),
-    ...encodeReasoning(call, quirks, ignored),
+    ...encodeSampling(call, quirks, ignored),
+    ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
+    ...encodeThinking(call, quirks, ignored),
   };
-  const choice = { ...(carriedChoice as JsonObject | undefined), ...(tools.length > 0 ? encodeChoice(possible, call) : {}) };
+  const choice = { ...(carriedChoice as JsonObject | undefined), ...encodeCalling(call, tools, ignored) };
   return {
     body: {
       ...carried,
@@ -54,10 +57,21 @@ export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks
       ...(isEmpty(config) ? {} : { generationConfig: config }),
     },
     ignored: [...ignored],
+    ...(instruction === undefined ? {} : { isUnchecked: true }),
   };
 }
 
-function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonObject {
+/** What a client of this wire sent itself stays as it is. */
+const ofOwnClients = ({ withoutPenalties: _penalties, jsonWithoutTools: _json, mediaBesideResults: _media, ...quirks }: Quirks): Quirks => quirks;
+
+/** The instruction follows the system messages at the front. */
+function instructed(turns: readonly Turn[], text: string): readonly Turn[] {
+  const first = turns.findIndex(({ role }) => role !== 'system');
+  const at = first < 0 ? turns.length : first;
+  return turns.toSpliced(at, 0, { role: 'system', parts: [{ type: 'text', text }] });
+}
+
+function encodeSampling({ sampling }: GenerateCall, { withoutPenalties }: Quirks, ignored: Set<string>): JsonObject {
   const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs } = sampling;
   const fields = {
     temperature,
@@ -67,8 +81,7 @@ function encodeSampling({ sampling }: GenerateCall, ignored: Set<string>): JsonO
     maxOutputTokens: maxTokens,
     stopSequences: stop,
     seed: seedOf(seed, ignored),
-    presencePenalty,
-    frequencyPenalty,
+    ...(withoutPenalties ? {} : { presencePenalty, frequencyPenalty }),
     ...(logprobs === undefined ? {} : { responseLogprobs: true, ...(logprobs > 0 ? { logprobs } : {}) }),
   };
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, Exclude<(typeof field)[1], undefined>] => field[1] !== undefined));
@@ -81,7 +94,7 @@ function seedOf(seed: number | undefined, ignored: Set<string>): number | undefi
   return seed | 0;
 }
 
-function encodeOutput({ output, extra }: GenerateCall): JsonObject {
+function encodeOutput({ output, extra }: GenerateCall, translated: boolean, ignored: Set<string>): JsonObject {
   switch (output.type) {
     case 'text':
       return {};
@@ -91,7 +104,9 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
       const asItCame = own(extra, dialect)['.responseSchema'];
       return {
         responseMimeType: 'application/json',
-        ...(asItCame === undefined ? { responseJsonSchema: describedSchema(output.schema, output.description) } : { responseSchema: asItCame }),
+        ...(asItCame === undefined
+          ? { responseJsonSchema: schemaOf(describedSchema(output.schema, output.description), 'response_format', translated, ignored) }
+          : { responseSchema: asItCame }),
       };
     }
     default:
@@ -99,34 +114,12 @@ function encodeOutput({ output, extra }: GenerateCall): JsonObject {
   }
 }
 
-/** The client's own thinking settings where it spoke this wire, else derived from its effort. */
-function encodeReasoning({ reasoning, extra }: GenerateCall, { withoutThinking, refusedEfforts = [] }: Quirks, ignored: Set<string>): JsonObject {
-  const asItCame = own(extra, dialect)['.thinkingConfig'];
-  if (asItCame !== undefined) return { thinkingConfig: asItCame };
-  if (!reasoning) return {};
-  if (withoutThinking) {
-    ignored.add(noteOn('reasoning_effort', supports({ withoutThinking })));
-    return {};
-  }
-  const { effort } = reasoning;
-  if (effort !== undefined && refusedEfforts.includes(effort)) {
-    ignored.add(`reasoning_effort: this model does not accept ${effort}.`);
-    return effort === 'none' ? {} : { thinkingConfig: { includeThoughts: true } };
-  }
-  if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
-  return { thinkingConfig: { ...(effort === undefined ? {} : { thinkingBudget: budgetOf(effort) }), includeThoughts: true } };
-}
-
 /** All functions are declared in one tool; each provider tool is one of its own. */
-function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>): readonly JsonObject[] {
+function encodeTools({ tools, toolChoice }: GenerateCall, translated: boolean, ignored: Set<string>): readonly JsonObject[] {
   const functions: JsonObject[] = [];
   const others: JsonObject[] = [];
   for (const tool of tools) {
-    const encoded = encodeTool(
-      tool,
-      tools.some(({ type }) => type === 'function'),
-      ignored,
-    );
+    const encoded = encodeTool(tool, { translated, functions: tools.some(({ type }) => type === 'function') }, ignored);
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
     // The API has no `auto` mode for a subset of the functions: only that subset is declared.
@@ -135,14 +128,20 @@ function encodeTools({ tools, toolChoice }: GenerateCall, ignored: Set<string>):
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
 }
 
-/** @param functions does the call have any? Most models accept no search beside them. */
-function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonObject | undefined {
+interface ToolContext {
+  readonly translated: boolean;
+  /** Whether there are any functions: most models accept no search beside them. */
+  readonly functions: boolean;
+}
+
+function encodeTool(tool: Tool, { translated, functions }: ToolContext, ignored: Set<string>): JsonObject | undefined {
   switch (tool.type) {
     case 'function': {
       const { '.parameters': asItCame, ...carried } = own(tool.extra, dialect);
       const { name, description, parameters, strict } = tool;
       if (strict) ignored.add("strict: the provider's interface has no strict tools.");
-      const schema = asItCame !== undefined ? { parameters: asItCame } : parameters ? { parametersJsonSchema: parameters } : {};
+      const schema =
+        asItCame !== undefined ? { parameters: asItCame } : parameters ? { parametersJsonSchema: schemaOf(parameters, 'tools', translated, ignored) } : {};
       return { ...carried, name, ...(description === undefined ? {} : { description }), ...schema };
     }
     case 'custom':
@@ -159,6 +158,21 @@ function encodeTool(tool: Tool, functions: boolean, ignored: Set<string>): JsonO
     default:
       return tool satisfies never;
   }
+}
+
+/** A client of this wire knows what the wire accepts. @param field of the chat interface, for a warning */
+function schemaOf(schema: JsonObject, field: string, translated: boolean, ignored: Set<string>): JsonObject {
+  const bare = translated ? bareRefs(schema) : schema;
+  if (bare !== schema) ignored.add(`${field}: the provider accepts nothing beside $ref in a schema.`);
+  return bare;
+}
+
+/** The wire refuses it where there are no functions. https://github.com/UKGovernmentBEIS/inspect_ai/issues/2462 */
+function encodeCalling(call: GenerateCall, tools: readonly JsonObject[], ignored: Set<string>): { readonly functionCallingConfig?: JsonObject } {
+  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
+  if (tools.some((tool) => tool['functionDeclarations'] !== undefined)) return encodeChoice(choice, call);
+  if (tools.length > 0 && choice?.type === 'required') ignored.add('tool_choice: the provider decides itself when it searches.');
+  return {};
 }
 
 function encodeChoice(choice: ToolChoice | undefined, { extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { refused } from './quirks.ts';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
@@ -126,17 +127,34 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return contextLengthFault(cause);
   if (isAboutPrompt(message)) return contentPolicyFault(cause);
-  if (/thought[_ ]?signature/i.test(message)) return fieldFault('thoughtSignature', cause);
-  if (/thinking/i.test(message))
-    return fieldFault(
-      'generationConfig.thinkingConfig',
-      cause,
-      /unknown name/i.test(message) || !/invalid|only works|between|out of range|at (?:least|most)/i.test(message),
-    );
+  if (/thought[_ ]?signature/i.test(message)) return fieldFault(refused.signature, cause);
+  if (/thinking/i.test(message)) return thinkingFault(message.slice(0, readCharacters), cause);
+  if (/\bpenalty is not enabled\b/i.test(message)) return fieldFault(refused.penalties, cause);
+  if (/\bresponse mime type\b.{0,60}\bunsupported\b/i.test(message)) return fieldFault(refused.json, cause);
+  if (/\bfunction_response\.parts\b.{0,10} is not supported\b/i.test(message)) return fieldFault(refused.media, cause);
   const unknown = /Unknown name "?\\?"?([A-Za-z_]{2,40})/.exec(message)?.[1];
   if (unknown !== undefined) return new Fault('invalid', `The provider does not know ${unknown}.`, { field: unknown, reason: 'field-unknown', cause });
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
   return fieldFault(field, cause);
+}
+
+/** Characters of a message that are read. */
+const readCharacters = 2000;
+
+/**
+ * What a provider says of thinking: of a budget, of a level, or of either. Words of the value it refuses (`Budget 0 is invalid. This model only works in thinking mode.`,
+ * `thinking_budget is out of range; supported values are integers from 1 to 24576.`, `Thinking level MEDIUM is not supported for this model.`), or of the field
+ * (`Thinking level is not supported for this model.`). https://github.com/snailyp/gemini-balance/issues/206, https://github.com/RooCodeInc/Roo-Code/issues/10700
+ */
+function thinkingFault(message: string, cause: unknown): Fault {
+  const field = /\bthinking[ _]?level/i.test(message) ? refused.level : /budget/i.test(message) ? refused.budget : refused.thinking;
+  const [, least, most] = /\b(?:from|between) (\d{1,7}) (?:to|and) (\d{1,7})\b/.exec(message) ?? [];
+  const isLevel =
+    /\bthinking[ _]?level[ _:]{1,2}(?:is unsupported: )?(?:THINKING_LEVEL_)?(?:MINIMAL|LOW|MEDIUM|HIGH)\b/i.test(message) ||
+    /THINKING_LEVEL_[A-Z]/.test(message);
+  const isValue = isLevel || least !== undefined || /invalid|only works|out of range|at (?:least|most)/i.test(message);
+  const { message: text, details } = fieldFault(field, cause, /unknown name/i.test(message) || !isValue);
+  return new Fault('invalid', text, { ...details, ...(least === undefined ? {} : { range: { least: Number(least), most: Number(most) } }) });
 }
 
 /** Seconds from `RetryInfo`, such as `34.4s`. */

@@ -1,32 +1,76 @@
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 import { own } from '#core/json';
+import { thinkingConfigOf, type ThinkingQuirks } from './thinking-config.ts';
+import { allLevels } from './thinking.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider, or one of its models, differs from the others of this wire. */
-export interface Quirks {
+export interface Quirks extends ThinkingQuirks {
   /** It does not know the ids of function calls. */
   readonly withoutIds?: boolean;
   /** It refuses thinking settings. */
   readonly withoutThinking?: boolean;
-  /** Efforts whose budget it refuses. */
-  readonly refusedEfforts?: readonly string[];
   /** It accepts earlier function calls only with a signature; unsigned ones are sent with Google's placeholder. */
   readonly signed?: boolean;
+  /** It refuses penalties. */
+  readonly withoutPenalties?: boolean;
+  /** It refuses a JSON response type beside tools: the model is told in words. */
+  readonly jsonWithoutTools?: boolean;
+  /** It refuses media inside function responses: they are sent beside them. */
+  readonly mediaBesideResults?: boolean;
 }
 
-/** Learns from the refusal of a field or a value. Thinking settings that a client of this wire sent itself are never changed. */
+/** How a refusal names what it is about (`faults.ts`). */
+export const refused = {
+  signature: 'thoughtSignature',
+  thinking: 'generationConfig.thinkingConfig',
+  budget: 'generationConfig.thinkingConfig.thinkingBudget',
+  level: 'generationConfig.thinkingConfig.thinkingLevel',
+  penalties: 'generationConfig.frequencyPenalty',
+  json: 'generationConfig.responseMimeType',
+  media: 'functionResponse.parts',
+} as const;
+
+/** Learns from the refusal of a field or a value. What a client of this wire sent itself is never changed. */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field, reason } = fault.details;
-  if (field === 'thoughtSignature') return known.signed ? undefined : { ...known, signed: true };
-  const isTranslated = call.reasoning !== undefined && own(call.extra, dialect)['.thinkingConfig'] === undefined;
-  if (reason !== 'field-unknown') {
-    // The model refused this value; it may accept others.
-    const { refusedEfforts = [] } = known;
-    const effort = call.reasoning?.effort;
-    if (field !== 'generationConfig.thinkingConfig' || !isTranslated || effort === undefined || refusedEfforts.includes(effort)) return undefined;
-    return { ...known, refusedEfforts: [...refusedEfforts, effort] };
+  if (field === refused.signature) return known.signed ? undefined : { ...known, signed: true };
+  if (field === 'id' && reason === 'field-unknown') return known.withoutIds ? undefined : { ...known, withoutIds: true };
+  if (!isTranslated(call, dialect)) return undefined;
+  switch (field) {
+    case refused.penalties:
+      return known.withoutPenalties ? undefined : { ...known, withoutPenalties: true };
+    case refused.json:
+      return known.jsonWithoutTools || call.tools.length === 0 || call.output.type === 'text' ? undefined : { ...known, jsonWithoutTools: true };
+    case refused.media:
+      return known.mediaBesideResults ? undefined : { ...known, mediaBesideResults: true };
+    case refused.thinking:
+    case refused.budget:
+    case refused.level:
+      return learnThinking(fault, call, known);
+    default:
+      return undefined;
   }
-  if (field === 'id') return known.withoutIds ? undefined : { ...known, withoutIds: true };
-  return field === 'generationConfig.thinkingConfig' && isTranslated && !known.withoutThinking ? { ...known, withoutThinking: true } : undefined;
+}
+
+function learnThinking({ details: { field, reason, range } }: Fault, { reasoning, extra }: GenerateCall, known: Quirks): Quirks | undefined {
+  if (!reasoning || own(extra, dialect)['.thinkingConfig'] !== undefined || known.withoutThinking) return undefined;
+  const { thinkingBudget: budget, thinkingLevel: level } = thinkingConfigOf(reasoning, known);
+  if (reason === 'field-unknown') {
+    const { levels: _, ...others } = known;
+    if (field === refused.level && level !== undefined) return { ...others, levels: undefined };
+    if (field === refused.budget && budget !== undefined && !('levels' in known)) return { ...known, levels: allLevels };
+    return { ...known, withoutThinking: true };
+  }
+  if (typeof level === 'string') return { ...known, levels: known.levels?.filter((one) => one !== level) };
+  return typeof budget === 'number' ? learnBudget(budget, range, known) : undefined;
+}
+
+/** The refusal of one budget says nothing of those that it does not rule out: 0 is no budget, but the wish not to think. */
+function learnBudget(budget: number, range: { readonly least: number; readonly most: number } | undefined, known: Quirks): Quirks | undefined {
+  if (budget === 0) return { ...known, alwaysThinks: true, ...(range ? { leastBudget: range.least } : {}) };
+  if (range && budget < range.least) return { ...known, leastBudget: range.least };
+  if (range && budget > range.most) return { ...known, mostBudget: range.most };
+  return { ...known, refusedBudgets: [...(known.refusedBudgets ?? []), budget] };
 }

@@ -64,3 +64,35 @@ function orNull(schema: Readonly<Record<string, Json>>): JsonObject {
     ...(Array.isArray(values) ? { enum: [...(values as readonly Json[]), null] } : {}),
   };
 }
+
+/**
+ * A JSON Schema with nothing beside its references, as the wire requires: `If $ref is set on a sub-schema, no other properties, except for than those starting as a $,
+ * may be set.` https://ai.google.dev/api/generate-content#v1beta.GenerationConfig
+ *
+ * @returns the same schema where nothing is left out
+ */
+export function bareRefs(schema: JsonObject): JsonObject {
+  const isRef = typeof schema['$ref'] === 'string';
+  let changed = false;
+  const members = Object.entries(schema).flatMap(([name, value]): readonly (readonly [string, Json])[] => {
+    if (isRef && !name.startsWith('$')) {
+      changed = true;
+      return [];
+    }
+    const bare = values.has(name) ? value : bareIn(value);
+    changed ||= bare !== value;
+    return [[name, bare]];
+  });
+  return changed ? Object.fromEntries(members) : schema;
+}
+
+/** Keywords that hold values, and no schemas. */
+const values: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'example']);
+
+function bareIn(value: Json): Json {
+  if (isObject(value)) return bareRefs(value);
+  if (!Array.isArray(value)) return value;
+  const list = value as readonly Json[];
+  const bare = list.map(bareIn);
+  return bare.some((one, at) => one !== list[at]) ? bare : value;
+}

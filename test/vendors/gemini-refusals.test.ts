@@ -1,0 +1,232 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { always, badRequest, ok, on, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { askFace, type Face } from '../support/all-faces.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
+
+/** What Gemini refuses, in its own words, from every interface: the client gets its answer, and the next request is right the first time. */
+
+let models = 0;
+let model = '';
+const names = Array.from({ length: 80 }, (_, at) => `g${at}`);
+
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
+providers:
+  google: { dialect: gemini, baseUrl: "${url}/v1beta", apiKeys: [k] }
+models:
+${names.map((name) => `  ${name}: { targets: [{ provider: google }] }\n`).join('')}routing: { cooldownSeconds: 0 }
+`,
+}));
+
+beforeEach(() => {
+  model = names[models++]!; // nothing is known of it
+});
+
+const faces: readonly Face[] = ['chat', 'responses', 'messages'];
+
+interface Sent {
+  readonly contents: readonly { readonly role: string; readonly parts: readonly Readonly<Record<string, unknown>>[] }[];
+  readonly systemInstruction?: { readonly parts: readonly { readonly text: string }[] };
+  readonly tools?: readonly object[];
+  readonly toolConfig?: object;
+  readonly generationConfig?: Readonly<Record<string, unknown>> & {
+    readonly thinkingConfig?: { readonly thinkingBudget?: number; readonly thinkingLevel?: string };
+  };
+}
+const sent = (): readonly Sent[] => upstream.requests.map(({ json }) => json as Sent);
+const thinkingSent = () => sent().map(({ generationConfig }) => generationConfig?.thinkingConfig);
+
+/** Refuses what fits, and answers the rest. */
+function refusing(message: string, fits: (body: Sent) => boolean): void {
+  const refusal = badRequest({ message });
+  const behaviour: Behaviour = {
+    name: 'refusing',
+    uses: Infinity,
+    answer: (exchange) => (fits(exchange.request.json as Sent) ? refusal : ok({ text: '{"a":"b"}' })).answer(exchange),
+  };
+  upstream.script(behaviour);
+}
+
+const ask = (face: Face, more: object, stream = false, headers = {}) => askFace(server, face, { model, content: 'Hello there', stream, more, headers });
+
+/** An effort in the words of each interface. */
+const effort = (face: Face, word: string): object =>
+  face === 'chat'
+    ? { reasoning_effort: word }
+    : face === 'responses'
+      ? { reasoning: { effort: word } }
+      : word === 'none'
+        ? { thinking: { type: 'disabled' } }
+        : { thinking: { type: 'adaptive' }, output_config: { effort: word } };
+
+describe('thinking', () => {
+  const budgetOf = (body: Sent) => body.generationConfig?.thinkingConfig?.thinkingBudget;
+
+  test.each(faces)('of a model that always thinks is the least where %s asks for none, and others still think and see it', async (face) => {
+    refusing('Budget 0 is invalid. This model only works in thinking mode.', (body) => budgetOf(body) === 0);
+    const first = await ask(face, effort(face, 'none'));
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('reasoning_effort: this model always thinks')]);
+    expect((await ask(face, effort(face, 'high'), true)).status).toBe(200);
+    expect((await ask(face, effort(face, 'none'))).status).toBe(200);
+    expect(thinkingSent()).toEqual([
+      { thinkingBudget: 0 },
+      { thinkingBudget: 128 },
+      { thinkingBudget: 24_576, includeThoughts: true },
+      { thinkingBudget: 128 },
+    ]);
+  });
+
+  test('that nobody can do without is refused where the client is strict', async () => {
+    refusing('Budget 0 is invalid. This model only works in thinking mode.', (body) => budgetOf(body) === 0);
+    expect((await ask('chat', effort('chat', 'none'), false, { 'x-dragoman-strict': 'true' })).status).toBe(400);
+  });
+
+  test('within a range that the provider names changes no budget inside of it', async () => {
+    refusing(
+      'Unable to submit request because thinking_budget is out of range; supported values are integers from 1 to 8192. Learn more: https://x',
+      (body) => budgetOf(body)! > 8192,
+    );
+    for (const word of ['high', 'low', 'none', 'high']) expect((await ask('chat', effort('chat', word))).status).toBe(200);
+    expect(thinkingSent()).toEqual([
+      { thinkingBudget: 24_576, includeThoughts: true },
+      { thinkingBudget: 8192, includeThoughts: true },
+      { thinkingBudget: 1024, includeThoughts: true },
+      { thinkingBudget: 0 },
+      { thinkingBudget: 8192, includeThoughts: true },
+    ]);
+  });
+
+  test('by a level is asked for where the model refuses budgets, at a level that it accepts', async () => {
+    const levelOf = (body: Sent) => body.generationConfig?.thinkingConfig?.thinkingLevel;
+    upstream.script(badRequest({ message: 'Thinking budget is not supported for this model. Use thinking_budget no more.' }));
+    refusing('Thinking level MEDIUM is not supported for this model. Please retry with other thinking level.', (body) => levelOf(body) === 'medium');
+    for (const word of ['medium', 'low', 'none']) expect((await ask('chat', effort('chat', word))).status).toBe(200);
+    expect(thinkingSent()).toEqual([
+      { thinkingBudget: 8192, includeThoughts: true },
+      { thinkingLevel: 'medium', includeThoughts: true },
+      { thinkingLevel: 'high', includeThoughts: true },
+      { thinkingLevel: 'low', includeThoughts: true },
+      { thinkingLevel: 'minimal' },
+    ]);
+  });
+
+  test('is left out where the model has none', async () => {
+    refusing('Thinking is not enabled for models/gemini-2.0-flash', (body) => body.generationConfig?.thinkingConfig !== undefined);
+    const { status, headers } = await ask('responses', effort('responses', 'high'));
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning_effort: this model does not take it.']);
+  });
+
+  test('that a client of this wire asked for itself is between it and the provider', async () => {
+    refusing('Budget 0 is invalid. This model only works in thinking mode.', (body) => budgetOf(body) === 0);
+    const { status, raw } = await ask('gencompat', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } });
+    expect([status, raw]).toEqual([400, expect.stringContaining('Budget 0 is invalid.')]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+});
+
+const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+const tool = { type: 'object', properties: {} };
+
+/** An answer of a schema beside a tool, in the words of each interface. */
+const formatted: Readonly<Record<Exclude<Face, 'gencompat'>, object>> = {
+  chat: {
+    response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
+    tools: [{ type: 'function', function: { name: 'look', parameters: tool } }],
+  },
+  responses: {
+    text: { format: { type: 'json_schema', name: 'x', schema } },
+    tools: [{ type: 'function', name: 'look', parameters: tool }],
+  },
+  messages: { output_config: { format: { type: 'json_schema', schema } }, tools: [{ name: 'look', input_schema: tool }] },
+};
+
+describe('a JSON schema beside tools', () => {
+  test.each(['chat', 'responses', 'messages'] as const)('is an instruction for a model that takes only one of them: %s', async (face) => {
+    refusing(
+      "Function calling with a response mime type: 'application/json' is unsupported",
+      ({ generationConfig, tools }) => tools !== undefined && generationConfig?.['responseMimeType'] !== undefined,
+    );
+    for (const stream of [false, true]) {
+      const { status, text, headers } = await ask(face, formatted[face], stream);
+      expect([status, text]).toEqual([200, '{"a":"b"}']);
+      expect(headers.get('x-dragoman-warnings')).toContain('response_format:');
+    }
+    const [refused, ...accepted] = sent();
+    expect(refused?.generationConfig).toHaveProperty('responseJsonSchema');
+    expect(accepted).toHaveLength(2);
+    for (const body of accepted) {
+      expect(body.generationConfig ?? {}).not.toHaveProperty('responseMimeType');
+      expect(body.tools).toMatchObject([{ functionDeclarations: [{ name: 'look' }] }]);
+      expect(body.systemInstruction?.parts.at(-1)?.text).toContain(JSON.stringify(schema));
+    }
+  });
+});
+
+describe('penalties', () => {
+  test.each(['Penalty is not enabled for models/gemini-2.5-flash', 'Penalty is not enabled for this model'])('are left out after "%s"', async (message) => {
+    refusing(message, ({ generationConfig }) => generationConfig?.['frequencyPenalty'] !== undefined);
+    for (let at = 0; at < 2; at++) {
+      const { status, headers } = await ask('chat', { frequency_penalty: 0.5, temperature: 0.3 });
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'frequency_penalty: this model does not take it.']);
+    }
+    expect(sent().map(({ generationConfig }) => generationConfig)).toEqual([
+      { temperature: 0.3, frequencyPenalty: 0.5 },
+      { temperature: 0.3 },
+      { temperature: 0.3 },
+    ]);
+    const own = await ask('gencompat', { generationConfig: { frequencyPenalty: 0.5 } });
+    expect([own.status, own.headers.get('x-dragoman-warnings')]).toEqual([400, null]);
+  });
+});
+
+describe('an image in a result', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
+  const call = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} });
+  const result = (id: string, ...content: object[]) => ({ type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: id }, ...content] });
+  const asked = (...ids: string[]) => ({
+    tools: [{ name: 'look', input_schema: tool }],
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: ids.map(call) },
+      { role: 'user', content: [...ids.map((id, at) => result(id, ...(at === 0 ? [image] : []))), { type: 'text', text: 'and?' }] },
+    ],
+  });
+  const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+
+  test('is beside it where the model takes none inside, and behind the results of several calls', async () => {
+    refusing('Unable to submit request because `function_response.parts` is not supported for this model. Learn more: https://x', ({ contents }) =>
+      contents.some(({ parts }) => parts.some(({ functionResponse }) => (functionResponse as { parts?: unknown } | undefined)?.parts !== undefined)),
+    );
+    expect((await ask('messages', asked('a'))).status).toBe(200);
+    expect((await ask('messages', asked('a', 'b'))).status).toBe(200);
+    const [, one, several] = sent();
+    expect(one!.contents.slice(2)).toEqual([
+      { role: 'user', parts: [{ functionResponse: { id: 'a', name: 'look', response: { output: 'a' } } }, inline] },
+      { role: 'user', parts: [{ text: 'and?' }] },
+    ]);
+    expect(several!.contents.slice(2).map(({ parts }) => parts.map((part) => Object.keys(part)[0]))).toEqual([
+      ['functionResponse', 'functionResponse'],
+      ['inlineData', 'text'],
+    ]);
+  });
+});
+
+test('a choice of tools goes with no request that has no functions', async () => {
+  upstream.script(always(ok()));
+  expect((await ask('responses', { tools: [{ type: 'web_search' }], tool_choice: 'auto' })).status).toBe(200);
+  expect(sent()[0]).toMatchObject({ tools: [{ googleSearch: {} }] });
+  expect(sent()[0]).not.toHaveProperty('toolConfig');
+});
+
+test('a schema has nothing beside its references', async () => {
+  upstream.script(always(on({}, ok({ text: '{"pet":{"name":"x"}}' }))));
+  const referring = {
+    type: 'object',
+    properties: { pet: { $ref: '#/$defs/Pet', description: 'The pet.', default: null } },
+    required: ['pet'],
+    $defs: { Pet: { type: 'object', properties: { name: { type: 'string' } } } },
+  };
+  const { status, headers } = await ask('chat', { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: referring } } });
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('response_format: the provider accepts nothing beside $ref')]);
+  expect(sent()[0]?.generationConfig?.['responseJsonSchema']).toEqual({ ...referring, properties: { pet: { $ref: '#/$defs/Pet' } } });
+});
