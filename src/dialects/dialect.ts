@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { FieldSupport } from '#core/capabilities';
+import type { ForeignPart, ThoughtPart } from '#core/conversation';
 import type { Events, GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
@@ -48,6 +49,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly betaHeader?: string;
   /** How much of their thoughts models show on this wire; absent: all or none, depending on the model. */
   readonly thoughts?: 'summary';
+  /** What providers want back of their thoughts. Absent: nothing. */
+  readonly returned?: ReturnedThoughts;
   /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**
@@ -73,6 +76,16 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   learn(fault: Fault, call: GenerateCall, quirks?: Wire['quirks']): Wire['quirks'] | undefined;
   /** Can this call use the wire's own web search? Absent: the wire has none. */
   searches?(call: GenerateCall): boolean;
+}
+
+/** What a provider of a wire wants back, with the next request, of an answer that called tools. */
+export interface ReturnedThoughts {
+  /** Can the provider be sent this part of its own answer? */
+  isReturned(part: ThoughtPart | ForeignPart): boolean;
+  /** Members of a tool call that other wires have no place for. */
+  readonly callMembers: readonly string[];
+  /** Do clients of the same wire often leave them out, too? */
+  readonly ofOwnClients: boolean;
 }
 
 /** A request for a provider. */

@@ -5,6 +5,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type MessageAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
+import { isSignedThought } from './encode-messages.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { dialect } from './wire.ts';
@@ -22,6 +23,7 @@ export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
+  returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,
   encoder,
   encodeResult,

@@ -7,7 +7,6 @@ interface ContentOptions {
   readonly ids: boolean;
   /** Function calls need a signature. */
   readonly signed: boolean;
-  readonly signatureOf?: (id: string) => string | undefined;
 }
 
 /**
@@ -117,11 +116,11 @@ function guessedType(kind: MediaPart['kind'], name: string): string {
 /** Google's placeholder signature for function calls that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
 const unsigned = 'skip_thought_signature_validator';
 
-function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signed }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : argsOf(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
-  const signature = thoughtSignature ?? signatureOf?.(id) ?? (signed ? unsigned : undefined);
+  const signature = thoughtSignature ?? (signed ? unsigned : undefined);
   return {
     functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),

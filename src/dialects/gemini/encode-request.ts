@@ -13,27 +13,18 @@ import { support, supports } from './capabilities.ts';
 import { budgetOf } from './thinking.ts';
 import { dialect } from './wire.ts';
 
-export interface RequestOptions {
-  /** Looks up the provider's signature of a function call by its id, for clients that did not send it back. */
-  readonly signatureOf?: (id: string) => string | undefined;
-}
-
 /**
  * Call → a content generation request. A field that the client did not send is not sent.
  *
  * @param _model is part of the URL
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
+export function encodeRequest(call: GenerateCall, _model: string, quirks: Quirks = {}): EncodedRequest {
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
   const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
-  const { system, contents } = encodeConversation(
-    call.turns,
-    { ids: !quirks.withoutIds, signed: quirks.signed ?? false, ...(signatureOf ? { signatureOf } : {}) },
-    ignored,
-  );
+  const { system, contents } = encodeConversation(call.turns, { ids: !quirks.withoutIds, signed: quirks.signed ?? false }, ignored);
   const tools = encodeTools(call, ignored);
   const possible = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
   const config = {

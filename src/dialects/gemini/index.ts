@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
 import { decoder } from './decoder.ts';
-import { encodeRequest, type RequestOptions } from './encode-request.ts';
+import { encodeRequest } from './encode-request.ts';
 import { encoder, type ContentAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { learn, type Quirks } from './quirks.ts';
@@ -14,13 +14,14 @@ interface GeminiWire {
   readonly answer: ContentAnswer;
   readonly fault: GeminiError;
   readonly quirks: Quirks;
-  readonly options: RequestOptions;
+  readonly options: object;
 }
 
 /** Google's content generation, of the Gemini API and of the cloud platform. */
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
+  returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,
   encoder,
   encodeResult,

@@ -154,9 +154,14 @@ function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
   if (/context_length|string_above_max_length/.test(code) || contextLengthPattern.test(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
+  if (missingThoughtPattern.test(message))
+    return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
   return fieldFault(field, cause, isUnknownField(refusal));
 }
+
+/** As DeepSeek and Kimi say it: earendil-works/pi#3636, QuantumNous/new-api#3121. */
+const missingThoughtPattern = /\breasoning_content\b.{0,80}(?:must be passed back|is missing)/;
 
 /** Is the field refused whatever its value? */
 function isUnknownField({ code, message }: Refusal): boolean {
@@ -171,7 +176,7 @@ const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|n
 /** For refusals without `param`: finds the optional fields that the gateway adds or renames, so that a retry can omit them. */
 function refusedField(message: string): string | undefined {
   if (!unknownFieldPattern.test(message)) return undefined;
-  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content)\b/.exec(message)?.[1];
 }
 
 /**

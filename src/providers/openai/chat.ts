@@ -5,13 +5,14 @@ import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
-import { attempt } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
-import { generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
+import { attempt } from '../shared/attempt.ts';
+import { attemptRecalling, generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { probesByKey } from '../shared/probe.ts';
+import { recalling, recorded, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
 import { addressOf, type OpenAIBase } from './address.ts';
@@ -21,11 +22,11 @@ import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
-import { quirksAt } from './chat-models.ts';
-import { vendorOf } from '../vendors.ts';
+import { quirksAt, returnsThoughts } from './chat-models.ts';
+import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
   const { url } = address;
@@ -39,7 +40,18 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
-      ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
+      ...generateEndpoint(chat, {
+        ...shared,
+        model,
+        quirks,
+        address: () => addressOf(address, model, 'chat/completions'),
+        thoughts: thoughts && {
+          memory: thoughts,
+          origin: originOf(baseUrl),
+          returns: returnsThoughts(vendor),
+          demands: () => quirks.of(model)?.thoughts === 'demanded',
+        },
+      }),
       encode: (call, known) => requestBody(call, model, known),
     };
     const operations = {
@@ -85,21 +97,30 @@ export const azureChat: ProviderModule = {
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
 
 /** Generates like all providers, but passes answers through to clients of the same API. */
-async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const { response, request } = await attempt(endpoint, call, context);
+function generate(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const recall = recalling(endpoint, call, context);
+  const answer = answered(endpoint, call, context, recall);
+  return recall ? recorded(recall, answer) : answer;
+}
+
+async function* answered(endpoint: ChatEndpoint, call: GenerateCall, context: TargetContext, recall: Recalling | undefined): AsyncGenerator<Events> {
+  const { response, request } = await (recall ? attemptRecalling(endpoint, call, context, recall) : attempt(endpoint, call, context));
   const { model, clock } = endpoint;
   const { ignored, passthrough } = request;
+  const observe = recall && ((events: Events) => void recall.noted(events));
   try {
     if (call.stream && isEventStream(response)) {
       const frames = chat.decoder(model, ignored);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
-      yield* passthrough && hasPlainLines(first) ? passStream(response, awaiting, first, frames, passthrough, clock) : streamed(awaiting, first, frames);
+      yield* passthrough && hasPlainLines(first)
+        ? passStream(response, awaiting, first, frames, { passthrough, clock, observe })
+        : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    yield passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : chat.decodeResult(body, model, ignored);
   } finally {
     response.leave();
   }

@@ -1,7 +1,9 @@
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
 import type { Quirks } from '#dialects/openai/chat/quirks';
+import { hasFitThoughts } from '#dialects/openai/chat/returned-thoughts';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
+import { isEmpty } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import type { ProviderRequest } from '../shared/attempt.ts';
 import { written } from '../shared/write-request.ts';
@@ -14,7 +16,7 @@ export interface ChatRequest extends ProviderRequest {
 /** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): ChatRequest {
   const { passthrough } = call;
-  if (passthrough?.dialect === 'openai-chat' && !quirks) {
+  if (passthrough?.dialect === 'openai-chat' && forwards(call, quirks)) {
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
     const body = splice(passthrough.body, passthrough.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
@@ -27,4 +29,11 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
   }
   const { body, ignored } = encodeRequest(call, model, quirks);
   return { body: written(call, body), ignored };
+}
+
+/** Do the quirks leave the client's bytes as they are? */
+function forwards({ turns }: GenerateCall, quirks: Quirks | undefined): boolean {
+  if (!quirks) return true;
+  const { thoughts, ...others } = quirks;
+  return isEmpty(others) && hasFitThoughts(turns, thoughts);
 }

@@ -40,6 +40,12 @@ export interface ProviderRequest {
   readonly ignored: readonly string[];
 }
 
+/** A response, and the request that it answers. */
+export interface Attempted<Request> {
+  readonly response: UpstreamResponse;
+  readonly request: Omit<Request, 'body'>;
+}
+
 /**
  * Sends a request until the provider accepts it: with the next credential while credentials are rejected, and re-encoded if a refusal taught something about
  * the model. What was learned is stored once a request encoded with it is accepted.
@@ -52,7 +58,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   endpoint: Endpoint<Call, Request, Quirks>,
   call: Call,
   context: TargetContext,
-): Promise<{ readonly response: UpstreamResponse; readonly request: Omit<Request, 'body'> }> {
+): Promise<Attempted<Request>> {
   const { model, upstreams, quirks } = endpoint;
   const { url, path } = endpoint.address(call);
   const credentials = endpoint.credentials.inTurn();

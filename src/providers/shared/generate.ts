@@ -4,8 +4,10 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import type { Target } from '#core/target';
-import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { attempt, type Attempted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import { awaitingWords } from './post.ts';
+import type { EndpointThoughts } from './endpoint-thoughts.ts';
+import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
 
@@ -17,12 +19,17 @@ export interface GenerateEndpoint<Wire extends SideTypes, Request extends Provid
 > {
   readonly dialect: ProviderSide<Wire>;
   readonly clock: Clock;
+  /** Absent: thoughts are not stored. */
+  readonly thoughts?: EndpointThoughts | undefined;
 }
 
 type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
 
 /** The provider's part of an endpoint; the dialect has the rest. */
-type EndpointDeps<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
+type EndpointDeps<Wire extends SideTypes> = Pick<
+  GenerateEndpoint<Wire>,
+  'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address' | 'thoughts'
+> & {
   readonly options?: Wire['options'];
 };
 
@@ -42,8 +49,19 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
-export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const { response, request } = await attempt(endpoint, call, context);
+export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const recall = recalling(endpoint, call, context);
+  const answer = answered(endpoint, call, context, recall);
+  return recall ? recorded(recall, answer) : answer;
+}
+
+async function* answered<Wire extends SideTypes>(
+  endpoint: GenerateEndpoint<Wire>,
+  call: GenerateCall,
+  context: TargetContext,
+  recall: Recalling | undefined,
+): AsyncGenerator<Events> {
+  const { response, request } = await (recall ? attemptRecalling(endpoint, call, context, recall) : attempt(endpoint, call, context));
   const { dialect, model, clock } = endpoint;
   try {
     if (call.stream && isEventStream(response)) {
@@ -53,6 +71,22 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
     yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
   } finally {
     response.leave();
+  }
+}
+
+/** Sends the request with the thoughts that the provider wants back; without them where it refuses them. */
+export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
+  endpoint: Endpoint<GenerateCall, Request, Quirks>,
+  call: GenerateCall,
+  context: TargetContext,
+  recall: Recalling,
+): Promise<Attempted<Request>> {
+  const given = await recall.given();
+  try {
+    return await attempt(endpoint, given, context);
+  } catch (error) {
+    if (given === call || !isAboutThoughts(error)) throw error;
+    return attempt(endpoint, recall.plain(), context);
   }
 }
 

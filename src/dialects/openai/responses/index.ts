@@ -9,6 +9,7 @@ import { Encoder, type ResponseBeingWritten } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { isReasoning } from './thoughts.ts';
 import { dialect } from './wire.ts';
 
 interface ResponsesWire {
@@ -25,6 +26,7 @@ export const responses: Dialect<ResponsesWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
   thoughts: 'summary',
+  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false },
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);
