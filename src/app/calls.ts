@@ -16,6 +16,7 @@ import { causeOf, type Log } from '#telemetry/log';
 import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
 import type { CountTokens } from '#core/measure';
+import type { ThoughtMemory } from '#core/thoughts';
 import type { Accounting } from './accounting.ts';
 import type { Administration } from './administration.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
@@ -30,6 +31,7 @@ export interface CallsDeps {
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
+  readonly thoughts: ThoughtMemory;
 }
 
 /** The pipeline of calls with all that it needs. */
@@ -52,7 +54,7 @@ export interface Calls {
 }
 
 /** Puts the pipeline together. */
-export function openCalls({ settings: first, accounting, administration, clock, chance, log, outside }: CallsDeps): Calls {
+export function openCalls({ settings: first, accounting, administration, clock, chance, log, outside, thoughts }: CallsDeps): Calls {
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -91,6 +93,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
   });
   const runtimeDeps = {
     upstreams,
+    thoughts,
     media: openGuardedFetch({ ...outward, allow }),
     engineFetch: (more: readonly string[]) => openGuardedFetch({ ...outward, allow: more }),
     sentences: openSentences(),

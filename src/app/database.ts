@@ -11,12 +11,17 @@ import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
 /** The folders with the nouns' migrations. */
-const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'audit'].map(
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'kept-thoughts', 'audit'].map(
   (noun) => new URL(`../resources/${noun}/`, import.meta.url),
 );
 
 /** Tables in which a user may have very many rows. */
-export const owned: readonly OwnedTable[] = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }, { table: 'idempotency', bytes: 'bytes' }];
+export const owned: readonly OwnedTable[] = [
+  { table: 'stored_response', bytes: 'bytes' },
+  { table: 'conversation' },
+  { table: 'idempotency', bytes: 'bytes' },
+  { table: 'kept_thoughts', bytes: 'bytes' },
+];
 
 export interface Database {
   readonly store: Store;

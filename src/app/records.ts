@@ -3,6 +3,7 @@ import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body
 import type { Clock } from '#kit/async/clock';
 import { randomKey } from '#kit/crypto/ids';
 import { openIdempotency } from '#resources/idempotency/once';
+import { openKeptThoughts } from '#resources/kept-thoughts/index';
 import { openKeeping } from '#resources/stored-responses/index';
 import { secretRow } from '#store/secrets';
 import { causeOf, type Log } from '#telemetry/log';
@@ -38,5 +39,6 @@ export async function openRecords({ database: { store, seal }, boot, settings, c
     longestSeconds: () => Math.max(settings().limits.requestSeconds, settings().limits.streamSeconds),
     log: problem,
   });
-  return { keeping, idempotency };
+  const thoughts = openKeptThoughts({ store, seal, pepper: await secretRow(store, seal, 'thoughts pepper', randomKey), clock, log: problem });
+  return { keeping, idempotency, thoughts };
 }

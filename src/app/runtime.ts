@@ -13,6 +13,7 @@ import type { Sentences } from '#providers/built-in/sentence/sentence';
 import { openProviders, type Providers } from '#providers/index';
 import type { StandIns } from '#faces/gencompat/names';
 import type { Log } from '#telemetry/log';
+import type { ThoughtMemory } from '#core/thoughts';
 import { modelsOf } from './models.ts';
 
 /** All that is made of the settings, and replaced with them, as one value. */
@@ -32,6 +33,7 @@ export interface Runtime {
 
 export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   readonly upstreams: Upstreams;
+  readonly thoughts: ThoughtMemory;
   /** Fetches media by address. */
   readonly media: GuardedFetch;
   /** Fetches from a search engine: addresses that may be asked although they are not public. */
@@ -44,8 +46,8 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
 }
 
 /** Makes all of it, or throws and has changed nothing. */
-export function openRuntime(settings: Settings, { upstreams, media, engineFetch, sentences, clock, log, created, ...checks }: RuntimeDeps): Runtime {
-  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media });
+export function openRuntime(settings: Settings, { upstreams, thoughts, media, engineFetch, sentences, clock, log, created, ...checks }: RuntimeDeps): Runtime {
+  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts });
   const pace = settings.models['built-in']?.tokensPerSecond;
   const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
   const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, created });

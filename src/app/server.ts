@@ -75,8 +75,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { store, pepper } = database;
   const { identity, administration, rights } = await openIdentities({ database, settings, clock, log, ongoing: () => ongoing() });
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
-  const { keeping, idempotency } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
-  const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside });
+  const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
+  const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside, thoughts });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const metrics = openMetrics();
@@ -123,6 +123,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
         () => rights.close(),
         () => keeping.close(),
         () => idempotency.close(),
+        () => thoughts.close(),
         ...closing,
         () => administration.close(),
         () => store.close(),

@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { FieldSupport } from '#core/capabilities';
+import type { ForeignPart, ThoughtPart } from '#core/conversation';
 import type { Events, GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
@@ -54,6 +55,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly fit?: Fit<Wire['quirks']>;
   /** Whole answers are parsed so that their numbers are kept as they were written (`kit/json/numbers`): they carry the arguments of tool calls as JSON values. */
   readonly numbersAsWritten?: true;
+  /** What providers want back of their thoughts. Absent: nothing. */
+  readonly returned?: ReturnedThoughts;
   /** @param model its upstream name. @param quirks what is known about the model */
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**
@@ -81,6 +84,16 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   learn(fault: Fault, call: GenerateCall, quirks?: Wire['quirks']): Wire['quirks'] | undefined;
   /** Can this call use the wire's own web search? Absent: the wire has none. */
   searches?(call: GenerateCall): boolean;
+}
+
+/** What a provider of a wire wants back, with the next request, of an answer that called tools. */
+export interface ReturnedThoughts {
+  /** Can the provider be sent this part of its own answer? */
+  isReturned(part: ThoughtPart | ForeignPart): boolean;
+  /** Members of a tool call that other wires have no place for. */
+  readonly callMembers: readonly string[];
+  /** Do clients of the same wire often leave them out, too? */
+  readonly ofOwnClients: boolean;
 }
 
 /** A request for a provider. */

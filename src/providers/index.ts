@@ -2,6 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { TargetGroup } from '#core/target';
+import type { ThoughtMemory } from '#core/thoughts';
 import { inliningMedia, isByAddress } from './shared/inlining-media.ts';
 import { providerModules } from './modules.ts';
 import type { ModelSettings, Probe, ProviderFactory, ProviderSettings } from './shared/provider.ts';
@@ -27,11 +28,13 @@ export interface ProvidersDeps {
   readonly clock: Clock;
   /** For media whose URL a provider does not accept. */
   readonly fetcher: GuardedFetch;
+  /** Absent: thoughts are not stored. */
+  readonly thoughts?: ThoughtMemory;
 }
 
 /** The configured providers, by name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher }: ProvidersDeps): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock)]));
+export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher, thoughts }: ProvidersDeps): Providers {
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock, thoughts)]));
   return {
     targets(name, model, modelSettings) {
       const provider = spoken.get(name);

@@ -20,6 +20,9 @@ const hosts: readonly (readonly [host: string, Vendor])[] = [
   ['openrouter.ai', 'openrouter'],
 ];
 
+/** What tells providers apart whose names in the settings say nothing: the vendor, else the host. */
+export const originOf = (baseUrl: string): string => vendorOf(baseUrl) ?? URL.parse(baseUrl.replaceAll('{region}', 'region'))?.host ?? baseUrl;
+
 /**
  * Who answers at an address. What a vendor and its models take is in a table of each wire, in the folders of the providers; any other server teaches it by what it
  * refuses.

@@ -1,6 +1,7 @@
-import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, Turn } from '#core/conversation';
 import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
+import { isToken, tokenExtra } from '#core/thoughts';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
@@ -65,7 +66,7 @@ function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
       return { type: 'tool-call', id, name, json: textAsWritten(input), ...carriedAs(rest(block, callMembers)) };
     }
     case 'thinking':
-      return { type: 'thought', text: block.thinking, ...carriedAs(rest(block, thoughtMembers)) };
+      return thoughtOf(block);
     case 'tool_result':
     case 'image':
     case 'document':
@@ -89,6 +90,14 @@ function ownCitations(block: object): { readonly citations?: Json } {
 
 const callMembers = new Set(['type', 'id', 'name', 'input']);
 const thoughtMembers = new Set(['type', 'thinking']);
+
+/** The gateway's own token is in the place of a signature where another wire's thoughts were shown. */
+function thoughtOf(block: Extract<WireBlock, { type: 'thinking' }>): ThoughtPart {
+  const { signature, ...carried } = rest(block, thoughtMembers);
+  const token = typeof signature === 'string' && isToken(signature) ? signature : undefined;
+  if (token === undefined) return { type: 'thought', text: block.thinking, ...carriedAs(signature === undefined ? carried : { ...carried, signature }) };
+  return { type: 'thought', text: block.thinking, extra: { ...carriedAs(carried).extra, ...tokenExtra(token) } };
+}
 
 type ContentBlock = Exclude<WireBlock, { type: 'tool_use' | 'tool_result' | 'thinking' }>;
 

@@ -1,6 +1,7 @@
 import type { Citation, SearchPart } from '#core/conversation';
 import type { FinishReason, Started } from '#core/event';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
+import { tokenOf } from '#core/thoughts';
 import { dialect } from './wire.ts';
 
 /** Helpers that streams and whole answers share. */
@@ -21,6 +22,13 @@ export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefin
   if (details !== undefined) stop['stop_details'] = details;
   if (container !== undefined) stop['container'] = container;
   return { stop, others };
+}
+
+/** The carried members of a thought: where another wire's is shown, the gateway's own token is its signature. */
+export function thoughtMembers(extra: Extra | undefined): JsonObject {
+  const members = own(extra, dialect);
+  const token = members['signature'] === undefined ? tokenOf(extra) : undefined;
+  return token === undefined ? members : { ...members, signature: token };
 }
 
 /** Marks the ids of searches that the gateway ran: no provider knows them. */

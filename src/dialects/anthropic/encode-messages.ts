@@ -90,7 +90,11 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
 }
 
 /** Has the provider signed the thought? The gateway writes an empty signature when it shows thoughts of another wire. */
-export const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, dialect)['signature']) !== '';
+const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, dialect)['signature']) !== '';
+
+/** Is it a thought that the provider takes back? */
+export const isSignedThought = (part: Part): boolean =>
+  part.type === 'thought' ? isSigned(part) : part.type === 'foreign' && part.dialect === dialect && part.value['type'] === 'redacted_thinking';
 
 function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   const media = parts.filter((part) => part.type === 'media');

@@ -1,6 +1,8 @@
 import type { GenerateCall } from '#core/call';
-import { own, type JsonObject } from '#core/json';
-import { isSigned } from './encode-messages.ts';
+import type { ThoughtPart } from '#core/conversation';
+import { isObject, own, type JsonObject } from '#core/json';
+import { tokenOf } from '#core/thoughts';
+import { isSignedThought } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
 import { budgetOf, effortValue, leastBudget } from './thinking.ts';
 import { dialect } from './wire.ts';
@@ -19,6 +21,10 @@ interface Encoded {
  */
 export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, { adaptive }: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
+  if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && lacksThought(call, ({ extra }) => tokenOf(extra) !== undefined)) {
+    ignored.add(`thinking: ${thoughtsMissing}`);
+    return { ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
+  }
   if (thinking !== undefined || givenEffort !== undefined)
     return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
   if (!call.reasoning) return { budget: 0 };
@@ -42,8 +48,18 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
 function obstacleTo({ turns, toolChoice }: GenerateCall): string | undefined {
   if (toolChoice && ['required', 'tool'].includes(toolChoice.type)) return 'the provider does not think where a tool must be called.';
   if (toolChoice?.type === 'allowed' && toolChoice.mode === 'required') return 'the provider does not think where a tool must be called.';
+  return lacksThought({ turns }) ? thoughtsMissing : undefined;
+}
+
+const thoughtsMissing = 'the thoughts before the last tool calls are not there.';
+
+/**
+ * Is the last tool call of the conversation without a thought that this wire has signed?
+ *
+ * @param only counts where one of its thoughts is such: those of another wire were shown to the client as thoughts of this one
+ */
+function lacksThought({ turns }: Pick<GenerateCall, 'turns'>, only?: (thought: ThoughtPart) => boolean): boolean {
   const last = turns.findLast((turn) => turn.role === 'model')?.parts ?? [];
-  const called = turns.at(-1)?.role !== 'model' && last.some((part) => part.type === 'tool-call');
-  const thought = last.some((part) => part.type === 'thought' && isSigned(part));
-  return called && !thought ? 'the thoughts before the last tool calls are not there.' : undefined;
+  if (turns.at(-1)?.role === 'model' || !last.some((part) => part.type === 'tool-call') || last.some(isSignedThought)) return false;
+  return !only || last.some((part) => part.type === 'thought' && only(part));
 }

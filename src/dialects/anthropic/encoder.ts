@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
-import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -113,7 +113,7 @@ class Blocks implements Encoder {
         if (this.#cites) this.#text += event.text;
         return this.#emitText('text', event.text, textMembers(event, this.#text), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
-        return this.#emitText('thinking', event.text, own(event.extra, dialect), event.extra !== undefined);
+        return this.#emitText('thinking', event.text, thoughtMembers(event.extra), event.extra !== undefined);
       case 'refusal':
         return this.#emitText('text', event.text, {}, false);
       case 'tool-call':

@@ -6,6 +6,7 @@ import { decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type MessageAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
+import { isSignedThought } from './encode-messages.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
@@ -27,6 +28,7 @@ export const messages: Dialect<MessagesWire> = {
   thoughts: 'summary',
   fit: (call) => fittedTools(call, toolRules),
   numbersAsWritten: true,
+  returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,
   encoder,
   encodeResult,

@@ -4,7 +4,7 @@ import type { GenerateResult } from '#core/fold';
 import { isObject, own, rest, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -57,7 +57,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'refusal':
         return [{ type: 'text', text: part.text }];
       case 'thought':
-        return [{ type: 'thinking', thinking: part.text, signature: own(part.extra, dialect)['signature'] ?? '' }];
+        return [{ type: 'thinking', thinking: part.text, signature: thoughtMembers(part.extra)['signature'] ?? '' }];
       case 'tool-call':
         return [callBlock(part)];
       case 'search':

@@ -14,7 +14,6 @@ interface ContentOptions {
   readonly isTranslated: boolean;
   /** Media of results are sent beside them. */
   readonly mediaBeside: boolean;
-  readonly signatureOf?: (id: string) => string | undefined;
 }
 
 /**
@@ -113,14 +112,13 @@ function guessedType(kind: MediaPart['kind'], name: string): string {
   return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : defaultType[kind];
 }
 
-function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, signatureOf }: ContentOptions, ignored: Set<string>): JsonObject {
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : writtenArguments(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
-  const signature = thoughtSignature ?? signatureOf?.(id);
   return {
     functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
-    ...(signature === undefined ? {} : { thoughtSignature: signature }),
+    ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     ...carried,
   };
 }

@@ -15,18 +15,13 @@ import { support, supports } from './capabilities.ts';
 import { bareRefs } from './schema.ts';
 import { dialect } from './wire.ts';
 
-export interface RequestOptions {
-  /** Looks up the provider's signature of a function call by its id, for clients that did not send it back. */
-  readonly signatureOf?: (id: string) => string | undefined;
-}
-
 /**
  * Call → a content generation request. A field that the client did not send is not sent.
  *
  * @param _model is part of the URL
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}, { signatureOf }: RequestOptions = {}): EncodedRequest {
+export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}): EncodedRequest {
   const translated = isTranslated(call, dialect);
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
@@ -38,7 +33,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   if (instruction !== undefined) ignored.add('response_format: this model is told of it in words, since it accepts no JSON mode beside tools.');
   const options = { ids: !quirks.withoutIds, signed: quirks.signed ?? false, isTranslated: translated, mediaBeside: quirks.mediaBesideResults ?? false };
   const turns = instruction === undefined ? call.turns : instructed(call.turns, instruction);
-  const { system, contents } = encodeConversation(turns, { ...options, ...(signatureOf ? { signatureOf } : {}) }, ignored);
+  const { system, contents } = encodeConversation(turns, options, ignored);
   const config = {
     ...(carriedConfig as JsonObject | undefined),
     ...(notes['.config'] as JsonObject | undefined),

@@ -3,7 +3,7 @@ import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
 import { decoder } from './decoder.ts';
-import { encodeRequest, type RequestOptions } from './encode-request.ts';
+import { encodeRequest } from './encode-request.ts';
 import { encoder, type ContentAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
@@ -17,7 +17,7 @@ interface GeminiWire {
   readonly answer: ContentAnswer;
   readonly fault: GeminiError;
   readonly quirks: Quirks;
-  readonly options: RequestOptions;
+  readonly options: object;
 }
 
 /** Google's content generation, of the Gemini API and of the cloud platform. */
@@ -26,6 +26,7 @@ export const gemini: Dialect<GeminiWire> = {
   thoughts: 'summary',
   fit: (call) => fittedTools(call, toolRules),
   numbersAsWritten: true,
+  returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,
   encoder,
   encodeResult,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Fault } from '#core/fault';
 import type { GenerateCall } from '#core/call';
+import type { Part } from '#core/conversation';
 import { decodeCount, decodeRequest } from './decode-request.ts';
 import { encodeRequest } from './encode-request.ts';
 import type { Quirks } from './quirks.ts';
@@ -300,8 +301,8 @@ describe('a call of another interface', () => {
   });
 
   test('calls of functions get back the signature that the provider gave them', () => {
-    const parts = (quirks: Quirks) =>
-      (encodeRequest(call, 'm', quirks, { signatureOf: (id) => (id === 'c1' ? 'sig' : undefined) }).body['contents'] as { parts: object[] }[])[1]!.parts;
+    const signed = { ...call, turns: call.turns.map((turn) => ({ ...turn, parts: turn.parts.map(withSignature) })) };
+    const parts = (quirks: Quirks) => (encodeRequest(signed, 'm', quirks).body['contents'] as { parts: object[] }[])[1]!.parts;
     expect(parts({})).toMatchObject([{ thoughtSignature: 'sig' }, {}]);
     expect(parts({})[1]).not.toHaveProperty('thoughtSignature');
     expect(parts({ signed: true })).toEqual(parts({})); // of calls that were made together the first is signed
@@ -309,3 +310,6 @@ describe('a call of another interface', () => {
     expect(JSON.stringify(parts({ withoutIds: true }))).not.toContain('"id"');
   });
 });
+
+const withSignature = (part: Part): Part =>
+  part.type === 'tool-call' && part.id === 'c1' ? { ...part, extra: { ...part.extra, gemini: { ...part.extra?.['gemini'], thoughtSignature: 'sig' } } } : part;

@@ -166,9 +166,14 @@ function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
   const { type, code, param, message, status } = refusal;
   if (code.includes('context_length') || isTextTooLong(refusal) || contextLengthPattern.test(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
+  if (missingThoughtPattern.test(message))
+    return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });
   const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
   return fieldFault(field, cause, isUnknownField(refusal));
 }
+
+/** As DeepSeek and Kimi say it: earendil-works/pi#3636, QuantumNous/new-api#3121. */
+const missingThoughtPattern = /\breasoning_content\b.{0,80}(?:must be passed back|is missing)/;
 
 /** Is a string too long that is part of the conversation, and not a name or an id? https://github.com/langchain-ai/langchain-mcp-adapters/issues/343 */
 function isTextTooLong({ code, param, message }: Refusal): boolean {
@@ -192,7 +197,7 @@ function refusedField(message: string): string | undefined {
   const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
   if (quoted !== undefined) return quoted;
   if (!unknownFieldPattern.test(message)) return undefined;
-  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort)\b/.exec(message)?.[1];
+  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content)\b/.exec(message)?.[1];
 }
 
 /**

@@ -7,13 +7,13 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { quirksAt } from './models.ts';
-import { vendorOf } from '../vendors.ts';
+import { originOf, vendorOf } from '../vendors.ts';
 
 /** The API version that the dialect implements. */
 const version = '2023-06-01';
 
 /** Any provider with Anthropic's Messages API. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -33,6 +33,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     credentials: keyCredentials(apiKeys, clock, headersFor),
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     address: () => address,
+    thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
   const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));

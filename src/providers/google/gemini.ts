@@ -7,26 +7,25 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
-import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 import { quirksAt } from './models.ts';
-import { vendorOf } from '../vendors.ts';
+import { originOf, vendorOf } from '../vendors.ts';
 
 /** The Gemini API and compatible servers: with keys, without regions. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
   const signedWith = (key: string | undefined): RequestHeaders => ({ ...(key === undefined ? {} : { 'x-goog-api-key': key }), ...headers });
   const vendor = vendorOf(baseUrl);
   const shared = {
-    dialect: withSignatures(dialect, openSignatures(dialect.name)),
     url,
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     embedding: batchEmbed,
+    thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
   const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));

@@ -7,12 +7,11 @@ import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
 import { predict } from './embed-content.ts';
 import { signIn } from './sign-in.ts';
-import { openSignatures, withSignatures } from './signatures.ts';
 import { contentTarget, inPath } from './target.ts';
 import { quirksAt } from './models.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, with its own address and connection pool. */
-const make: ProviderFactory = (name, settings, upstreams, clock) => {
+const make: ProviderFactory = (name, settings, upstreams, clock, thoughts) => {
   const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
@@ -23,7 +22,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
   };
   const inTurn = [credential];
   const shared = {
-    dialect: withSignatures(gemini, openSignatures(gemini.name)),
+    thoughts: thoughts && { memory: thoughts, origin: 'vertex' },
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },

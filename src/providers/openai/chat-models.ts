@@ -7,6 +7,18 @@ import type { Vendor } from '../vendors.ts';
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */
-export function quirksAt(_vendor: Vendor | undefined, _model: string): Quirks | undefined {
-  return undefined;
+export function quirksAt(vendor: Vendor | undefined, _model: string): Quirks | undefined {
+  switch (vendor) {
+    case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
+    case 'moonshot': // QuantumNous/new-api#3121
+      return { thoughts: 'demanded' };
+    case 'mistral': // charmbracelet/crush#1590
+    case 'groq':
+      return { thoughts: 'refused' };
+    default:
+      return undefined;
+  }
 }
+
+/** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
+export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);

@@ -12,13 +12,14 @@ import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
-import { attempt, type Accepted } from '../shared/attempt.ts';
+import type { Accepted } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
-import { fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
+import { attemptRecalling, fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
 import { probesByKey } from '../shared/probe.ts';
+import { recalling, recorded, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
 import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
@@ -28,13 +29,13 @@ import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
-import { quirksAt } from './chat-models.ts';
+import { quirksAt, returnsThoughts } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
-import { vendorOf, type Vendor } from '../vendors.ts';
+import { originOf, vendorOf, type Vendor } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
   const { url } = address;
@@ -44,7 +45,12 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one));
   const responsesPlace = responsesAddress(address);
-  const responsesParts = { ...shared, quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one)), address: () => responsesPlace };
+  const responsesParts = {
+    ...shared,
+    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one)),
+    address: () => responsesPlace,
+    thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
+  };
   const fit = fitOf(chat, [toolFit(vendor)]);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
@@ -52,7 +58,18 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint: ChatEndpoint = {
-      ...generateEndpoint(chat, { ...shared, model, quirks, address: () => addressOf(address, model, 'chat/completions') }),
+      ...generateEndpoint(chat, {
+        ...shared,
+        model,
+        quirks,
+        address: () => addressOf(address, model, 'chat/completions'),
+        thoughts: thoughts && {
+          memory: thoughts,
+          origin: originOf(baseUrl),
+          returns: returnsThoughts(vendor),
+          demands: () => quirks.of(model)?.thoughts === 'demanded',
+        },
+      }),
       encode: (call, known) => requestBody(call, model, known, fit),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
@@ -125,22 +142,29 @@ const quiet = (endpoint: ChatEndpoint): ChatEndpoint => ({
 });
 
 /** Generates like all providers, but passes answers through to clients of the same API, and uses the Responses API where the model refuses tools on this one. */
-async function* generate(apis: OpenAIApis, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+function generate(apis: OpenAIApis, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const recall = recalling(apis.endpoint, call, context);
+  const answer = answered(apis, call, context, recall);
+  return recall ? recorded(recall, answer) : answer;
+}
+
+async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetContext, recall: Recalling | undefined): AsyncGenerator<Events> {
   const { endpoint } = apis;
   let refused = apis.refusals.of(endpoint.model);
   let accepted: Accepted<ChatRequest> | undefined;
   if (wireFor(call, refused) === 'chat') {
     try {
-      accepted = await attempt(endpoint, call, context);
+      accepted = await attemptRecalling(endpoint, call, context, recall);
     } catch (error) {
       refused = learnedFrom(error, call);
       if (!refused) throw error;
     }
   }
   if (!accepted) {
-    const other = await sendElsewhere(apis, call, context, refused!);
+    const other = await sendElsewhere(apis, call, context, { refused: refused!, recall });
     if (other.api === 'responses') {
-      yield* generateFrom(apis.responses, call, context, () => Promise.resolve(other.accepted));
+      const answer = generateFrom(apis.responses, call, context, () => Promise.resolve(other.accepted));
+      yield* other.recall ? recorded(other.recall, answer) : answer;
       return;
     }
     accepted = other.accepted;
@@ -148,17 +172,20 @@ async function* generate(apis: OpenAIApis, call: GenerateCall, context: TargetCo
   const { response, request } = accepted;
   const { model, clock } = endpoint;
   const { ignored, passthrough, restore } = request;
+  const observe = recall && ((events: Events) => void recall.noted(events));
   try {
     if (call.stream && isEventStream(response)) {
       const frames = restoring(chat.decoder(model, ignored), restore);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
-      yield* passthrough && hasPlainLines(first) ? passStream(response, awaiting, first, frames, passthrough, clock) : streamed(awaiting, first, frames);
+      yield* passthrough && hasPlainLines(first)
+        ? passStream(response, awaiting, first, frames, { passthrough, clock, observe })
+        : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    const events = passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    const events = passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : chat.decodeResult(body, model, ignored);
     yield restore ? restore(events) : events;
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
@@ -168,11 +195,16 @@ async function* generate(apis: OpenAIApis, call: GenerateCall, context: TargetCo
 }
 
 type Elsewhere =
-  | { readonly api: 'responses'; readonly accepted: Accepted<GenerateRequest> }
+  | { readonly api: 'responses'; readonly accepted: Accepted<GenerateRequest>; readonly recall: Recalling | undefined }
   | { readonly api: 'chat'; readonly accepted: Accepted<ChatRequest> };
 
+interface Asked {
+  readonly refused: ChatRefusals;
+  readonly recall: Recalling | undefined;
+}
+
 /** Sends a call that the chat API refuses as it is. What was learned is stored once a request is accepted. @throws Fault */
-async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, refused: ChatRefusals): Promise<Elsewhere> {
+async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, { refused, recall }: Asked): Promise<Elsewhere> {
   const { endpoint, refusals } = apis;
   const keep = (learned: ChatRefusals) => {
     if (learned !== refusals.of(endpoint.model)) refusals.keep(endpoint.model, learned);
@@ -180,15 +212,16 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
   let known = refused;
   if (wireFor(call, known) === 'responses') {
     try {
-      const accepted = await attempt(apis.responses, call, context);
+      const recallThere = recalling(apis.responses, call, context);
+      const accepted = await attemptRecalling(apis.responses, call, context, recallThere);
       keep(known);
-      return { api: 'responses', accepted };
+      return { api: 'responses', accepted, recall: recallThere };
     } catch (error) {
       if (!isMissing(error) || known.refused === 'all') throw error;
       known = { ...known, isAlone: true };
     }
   }
-  const accepted = await attempt(apis.quiet, call, context);
+  const accepted = await attemptRecalling(apis.quiet, call, context, recall);
   keep(known);
   return { api: 'chat', accepted };
 }

@@ -9,9 +9,17 @@ import type { Passthrough } from '#core/passthrough';
 import { upstreamFault, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
 
+/** How an answer is forwarded. */
+export interface Forwarding {
+  readonly passthrough: Passthrough;
+  /** Is called with the decoded events, if the answer begins with thoughts with all of them. */
+  readonly observe?: ((events: Events) => void) | undefined;
+}
+
 /** Forwards a whole answer unparsed; reads only its usage and its end. */
-export function passWhole(bytes: Uint8Array, body: unknown, model: string, passthrough: Passthrough): Events {
+export function passWhole(bytes: Uint8Array, body: unknown, model: string, { passthrough, observe }: Forwarding): Events {
   const events = decodeResult(body, model);
+  observe?.(events);
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
@@ -32,10 +40,9 @@ export async function* passStream(
   awaiting: AwaitingWords,
   first: Uint8Array | undefined,
   decoder: Decoder,
-  passthrough: Passthrough,
-  clock: Clock,
+  { passthrough, clock, observe }: Forwarding & { readonly clock: Clock },
 ): AsyncGenerator<Events> {
-  const frames = new PassingFrames(decoder, passthrough.usageWanted);
+  const frames = new PassingFrames(decoder, passthrough.usageWanted, observe);
   const held: Uint8Array[] = [];
   try {
     for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));

@@ -1,7 +1,9 @@
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
 import type { Quirks } from '#dialects/openai/chat/quirks';
+import { hasFitThoughts } from '#dialects/openai/chat/returned-thoughts';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
+import { isEmpty } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import type { Fit } from '#dialects/shared/fitting';
 import { fittedRequest, type GenerateRequest } from '../shared/generate.ts';
@@ -15,7 +17,7 @@ export interface ChatRequest extends GenerateRequest {
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>): ChatRequest {
   const { passthrough } = call;
   const fitted = fit?.(call, quirks);
-  if (passthrough?.dialect === 'openai-chat' && !quirks && !fitted) {
+  if (passthrough?.dialect === 'openai-chat' && !fitted && forwards(call, quirks)) {
     const streamOptions = call.extra['openai-chat']?.['stream_options'];
     const body = splice(passthrough.body, passthrough.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
@@ -27,4 +29,11 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
     return { body, ignored: [], passthrough };
   }
   return fittedRequest(call, fitted, (one) => encodeRequest(one, model, quirks));
+}
+
+/** Do the quirks leave the client's bytes as they are? */
+function forwards({ turns }: GenerateCall, quirks: Quirks | undefined): boolean {
+  if (!quirks) return true;
+  const { thoughts, ...others } = quirks;
+  return isEmpty(others) && hasFitThoughts(turns, thoughts);
 }

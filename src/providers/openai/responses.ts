@@ -9,10 +9,10 @@ import { responsesAddress } from './address.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
 import { quirksAt } from './responses-models.ts';
-import { vendorOf } from '../vendors.ts';
+import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const address = responsesAddress({ url: new URL(baseUrl), isAzure: kind === 'azure' }, apiVersion ?? 'v1');
   const { url, path } = address;
@@ -24,6 +24,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     credentials: keyCredentials(apiKeys, clock, headersFor),
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     address: () => address,
+    thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
   const probeRequest = { upstreams, clock, url, path: list, refusal: responses.decodeFault };

@@ -9,6 +9,8 @@ import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import { inCallWords } from './in-call-words.ts';
 import { awaitingWords } from './post.ts';
+import type { EndpointThoughts } from './endpoint-thoughts.ts';
+import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
 
@@ -25,12 +27,17 @@ export interface GenerateEndpoint<Wire extends SideTypes, Request extends Genera
 > {
   readonly dialect: ProviderSide<Wire>;
   readonly clock: Clock;
+  /** Absent: thoughts are not stored. */
+  readonly thoughts?: EndpointThoughts | undefined;
 }
 
 type SideTypes = Pick<WireTypes, 'quirks' | 'options'>;
 
 /** The provider's part of an endpoint; the dialect has the rest. */
-type EndpointDeps<Wire extends SideTypes> = Pick<GenerateEndpoint<Wire>, 'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address'> & {
+type EndpointDeps<Wire extends SideTypes> = Pick<
+  GenerateEndpoint<Wire>,
+  'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address' | 'thoughts'
+> & {
   readonly options?: Wire['options'];
   /** Change calls before they are encoded, in this order, after the fit of the dialect. */
   readonly fits?: readonly Fit<Wire['quirks']>[];
@@ -69,8 +76,11 @@ export function fittedRequest(call: GenerateCall, fitted: Fitted | undefined, en
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
-export const generate = <Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> =>
-  generateFrom(endpoint, call, context, () => attempt(endpoint, call, context));
+export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const recall = recalling(endpoint, call, context);
+  const answer = generateFrom(endpoint, call, context, () => attemptRecalling(endpoint, call, context, recall));
+  return recall ? recorded(recall, answer) : answer;
+}
 
 /** @param send sends the request; called once */
 export async function* generateFrom<Wire extends SideTypes>(
@@ -93,6 +103,23 @@ export async function* generateFrom<Wire extends SideTypes>(
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
     response.leave();
+  }
+}
+
+/** Sends the request with the thoughts that the provider wants back; without them where it refuses them. */
+export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
+  endpoint: Endpoint<GenerateCall, Request, Quirks>,
+  call: GenerateCall,
+  context: TargetContext,
+  recall: Recalling | undefined,
+): Promise<Accepted<Request>> {
+  if (!recall) return attempt(endpoint, call, context);
+  const given = await recall.given();
+  try {
+    return await attempt(endpoint, given, context);
+  } catch (error) {
+    if (given === call || !isAboutThoughts(error)) throw error;
+    return attempt(endpoint, recall.plain(), context);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import type { MediaPart } from '#core/conversation';
 import type { ProviderKind } from '#core/provider-kind';
 import type { Target, TargetGroup } from '#core/target';
+import type { ThoughtMemory } from '#core/thoughts';
 
 /** The settings of a provider; each kind uses those that apply to it. */
 export interface ProviderSettings {
@@ -61,8 +62,8 @@ export interface Probed {
   readonly date?: number;
 }
 
-/** Creates the providers of one dialect. @returns undefined if required settings are missing */
-export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
+/** Creates the providers of one dialect. @param thoughts absent: none are stored. @returns undefined if required settings are missing */
+export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock, thoughts?: ThoughtMemory) => Provider | undefined;
 
 /** A kind of provider: its declaration for the settings, and its factory. */
 export interface ProviderModule extends ProviderKind {

@@ -120,6 +120,8 @@ interface Candidate {
   readonly carried: Record<string, Json[]>;
   hasBegun: boolean;
   finished: boolean;
+  /** The field of the thought that has not ended. */
+  thinksIn?: string | undefined;
 }
 
 const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, hasBegun: false, finished: false });
@@ -142,6 +144,7 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   if (failures.has(raw)) throw faultOfError((choice as { error?: unknown }).error ?? { type: 'server_error' });
   if (candidate.calls.list.some((call) => !call.named)) throw malformed();
   candidate.finished = true;
+  if (candidate.thinksIn !== undefined) events.push(endedThought(candidate, index, candidate.thinksIn));
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
   // Only an answer that was cut short may have incomplete tool arguments.
@@ -154,8 +157,25 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
 }
 
 function takeMessage(message: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
-  const thought = textOf(message.reasoning_content) || textOf(message.reasoning);
-  if (thought !== '') events.push({ type: 'thought', candidate: index, text: thought });
+  const field = textOf(message.reasoning_content) === '' ? 'reasoning' : 'reasoning_content';
+  const thought = textOf(message[field]);
+  if (thought !== '') {
+    candidate.thinksIn = field;
+    events.push({ type: 'thought', candidate: index, text: thought });
+  }
+  const before = events.length;
+  takeContent(message, index, candidate, logprobs, events);
+  if (candidate.thinksIn !== undefined && events.slice(before).some((event) => event.type !== 'text' || event.text !== ''))
+    events.splice(before, 0, endedThought(candidate, index, candidate.thinksIn));
+}
+
+/** The end of a thought, with the field in which a provider of this wire takes it back. */
+function endedThought(candidate: Candidate, index: number, field: string): GenerateEvent {
+  candidate.thinksIn = undefined;
+  return { type: 'thought', candidate: index, text: '', extra: { [dialect]: { field } } };
+}
+
+function takeContent(message: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
   if (Array.isArray(message.content)) for (const part of message.content) takePart(part, index, events);
   const text = textOf(message.content);
   if (logprobs) events.push({ type: 'text', candidate: index, text, logprobs });

@@ -11,6 +11,7 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
+import { withThoughts } from './returned-thoughts.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -32,7 +33,11 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const body: Record<string, Json> = {
     ...carried,
     model,
-    messages: call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
+    messages: withThoughts(
+      call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
+      quirks.thoughts,
+      ignored,
+    ),
     ...encodeSampling(call.sampling, quirks.maxTokensField ?? (older ? 'max_tokens' : 'max_completion_tokens')),
   };
   if (tools.length > 0) {
@@ -186,7 +191,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
     if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
-    if (typeof field === 'string') message[field] = part.text;
+    if (typeof field === 'string') message[field] = textOf(message[field]) + part.text;
     else ignored.add("thoughts: the provider's interface does not take back those of another.");
   }
   const older = calls.find(isOlderCall);

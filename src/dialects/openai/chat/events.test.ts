@@ -42,12 +42,15 @@ function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[];
   throw new Error('It did not fail.');
 }
 
+/** Without the field in which the provider sent a thought: clients get all thoughts in one. */
+const withoutField = (events: readonly GenerateEvent[]) => events.filter((event) => event.type !== 'thought' || !event.extra);
+
 const text = (events: readonly GenerateEvent[]) => events.map((event) => (event.type === 'text' ? event.text : '')).join('');
 
 describe('a recorded stream', () => {
   test.each(answered)('$name says the same after it was decoded and encoded', ({ bytes }) => {
     const events = decoded(bytes);
-    expect(decoded(Buffer.from(encoded(events)))).toEqual(events);
+    expect(withoutField(decoded(Buffer.from(encoded(events))))).toEqual(withoutField(events));
   });
 
   test.each(answered)('$name starts once, finishes each candidate once and counts at most once, at the end', ({ bytes }) => {
@@ -329,7 +332,7 @@ describe('any events', () => {
       fc.property(fc.array(event), count, count, (generated, input, output) => {
         const start: GenerateEvent = { type: 'started', model: 'm', ignored: [], extra: { 'openai-chat': identity } };
         const events: GenerateEvent[] = [start, ...inOrder(generated), { type: 'usage', usage: { input, output, source: 'provider' } }];
-        expect(decoded(Buffer.from(encoded(events)))).toEqual(events);
+        expect(withoutField(decoded(Buffer.from(encoded(events))))).toEqual(events);
       }),
       { numRuns: 500 },
     );

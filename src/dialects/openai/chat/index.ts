@@ -1,3 +1,4 @@
+import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
 import type { OpenAIError } from '../faults.ts';
 import { supports } from './capabilities.ts';
@@ -23,6 +24,11 @@ interface ChatWire {
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
+  returned: {
+    isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
+    callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai
+    ofOwnClients: true,
+  },
   decodeRequest: (body) => decodeRequest(body).call,
   encoder,
   encodeResult,

@@ -26,6 +26,7 @@ const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"
 export class PassingFrames {
   readonly #decoder: Decoder;
   readonly #usageWanted: boolean;
+  readonly #observe: ((events: readonly GenerateEvent[]) => void) | undefined;
   #held: Buffer[] = []; // an incomplete frame
   #heldSize = 0;
   #frames = 0;
@@ -33,6 +34,7 @@ export class PassingFrames {
   #smallest = Infinity;
   #shell = Infinity; // bytes of a frame without its content
   #calls = false; // a tool is called
+  #isObserved = false;
   #reported = 0; // output tokens
   #done = false;
   #ended = false;
@@ -43,9 +45,11 @@ export class PassingFrames {
   /** The answer began with thoughts. */
   thinks = false;
 
-  constructor(decoder: Decoder, usageWanted: boolean) {
+  /** @param observe is called with the decoded events; of an answer that begins with thoughts every frame is decoded then */
+  constructor(decoder: Decoder, usageWanted: boolean, observe?: (events: readonly GenerateEvent[]) => void) {
     this.#decoder = decoder;
     this.#usageWanted = usageWanted;
+    this.#observe = observe;
   }
 
   /** Output tokens so far, estimated from the number and sizes of the frames: of many frames the smallest has one token, of few one must have been decoded. */
@@ -79,7 +83,7 @@ export class PassingFrames {
       if (next === 1) break; // the frame is incomplete
       const plain = single && !mixed && isData(text, at);
       if (marked < at) marked = markedFrom(text, at);
-      if (plain && this.spoken && !this.#calls && !this.#done && marked >= next) this.#count(next - at);
+      if (plain && this.spoken && !this.#calls && !this.#done && !this.#isObserved && marked >= next) this.#count(next - at);
       else {
         const frame = bytes.subarray(at, next);
         const clean = this.#decode(frame, plain);
@@ -141,10 +145,12 @@ export class PassingFrames {
   }
 
   #keep(events: readonly GenerateEvent[]): void {
+    this.#observe?.(events);
     for (const event of events) {
       if (speaks(event)) {
         this.thinks ||= event.type === 'thought' && !this.spoken;
         this.spoken = true;
+        this.#isObserved = this.thinks && this.#observe !== undefined;
         this.#calls ||= event.type === 'tool-call';
       } else if (event.type === 'started') this.opening.push(event);
       else this.closing.push(event);

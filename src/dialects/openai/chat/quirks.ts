@@ -13,6 +13,11 @@ export interface Quirks {
   readonly effort?: boolean;
   /** Values of `reasoning_effort` that it refuses. */
   readonly refusedEfforts?: readonly string[];
+  /**
+   * `demanded`: each assistant message with tool calls needs its thoughts, in `reasoning_content`. `refused`: no message may have any. Absent: those that came
+   * from the provider go back to it.
+   */
+  readonly thoughts?: 'demanded' | 'refused';
 }
 
 /**
@@ -41,6 +46,16 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
       return effort === undefined || refusedEfforts.includes(effort) ? undefined : { ...known, refusedEfforts: [...refusedEfforts, effort] };
     }
     default:
-      return undefined;
+      return thoughtField.test(field ?? '') ? learnAboutThoughts(fault, call, known) : undefined;
   }
+}
+
+/** `reasoning_content`, also with its place in the messages; the other name is a field of requests, too. */
+const thoughtField = /^reasoning_content$|^messages\b.{0,80}[.\]]reasoning(?:_content)?$/;
+
+/** A provider demands the thoughts of its own answers back, or takes none at all. */
+function learnAboutThoughts({ details: { reason } }: Fault, { turns }: GenerateCall, known: Quirks): Quirks | undefined {
+  if (reason === 'missing') return known.thoughts === undefined ? { ...known, thoughts: 'demanded' } : undefined;
+  const has = turns.some(({ parts }) => parts.some(({ type }) => type === 'thought'));
+  return has && known.thoughts !== 'refused' ? { ...known, thoughts: 'refused' } : undefined;
 }

@@ -11,6 +11,7 @@ import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { isReasoning } from './thoughts.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
@@ -29,6 +30,7 @@ export const responses: Dialect<ResponsesWire> = {
   betaHeader: 'openai-beta',
   thoughts: 'summary',
   fit: (call, quirks) => fittedTools(call, toolRules(quirks)),
+  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false },
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);

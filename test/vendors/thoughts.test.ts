@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { always, ok, refusal, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+import { loopClients, type LoopClient } from './tool-loop.ts';
+
+/** The second turn of a tool loop has the thoughts of the first, whatever the client's interface and the provider's. */
+const { upstream, server } = await scriptedServer((fake) => ({ yaml: everyWire(fake) }));
+
+// oxlint-disable-next-line typescript/no-explicit-any -- bodies are read as a provider reads them
+type Any = any;
+const list = (value: unknown): Any[] => (Array.isArray(value) ? value : []);
+
+const thought = 'The user wants to know the weather. ';
+const tools = [{ name: 'look', json: '{"city":"Paris"}' }];
+
+/** Refuses what the provider would refuse; calls the tool in the first turn. */
+const provider = (refuses: (body: Any) => string | undefined | false, say = { thought, text: '', tools }): Behaviour =>
+  always({
+    name: 'a provider that wants its thoughts back',
+    answer(exchange) {
+      const body = exchange.request.json as Any;
+      const message = refuses(body);
+      if (message) return refusal(400, { message }).answer(exchange);
+      const isFirst = list(body.messages ?? body.input ?? body.contents).every(
+        ({ role, type }) => role !== 'assistant' && role !== 'model' && type !== 'function_call',
+      );
+      return ok(isFirst ? say : { text: 'It rains.' }).answer(exchange);
+    },
+  });
+
+const second = async (client: LoopClient, model: string, stream: boolean) => {
+  const { path, second: body, answer } = await client.first(server, model, stream);
+  const given = await server.ask(path, body);
+  return { status: given.status, text: await given.text(), headers: given.headers, answer, sent: upstream.requests.at(-1)!.json as Any };
+};
+
+const ways = loopClients.flatMap((client) => [
+  { client, name: client.name, how: 'whole', stream: false },
+  { client, name: client.name, how: 'streamed', stream: true },
+]);
+
+const withCalls = (body: Any) => list(body.messages).filter(({ tool_calls: calls }) => list(calls).length > 0);
+
+describe('a provider that demands reasoning_content', () => {
+  const refusals: readonly (readonly [string, (at: number) => string])[] = [
+    ['DeepSeek', () => 'The `reasoning_content` in the thinking mode must be passed back to the API.'],
+    ['Kimi', (at) => `thinking is enabled but reasoning_content is missing in assistant tool call message at index ${at}`],
+  ];
+  describe.each(refusals)('in the words of %s', (_, words) => {
+    const demanding = provider((body) => {
+      const at = list(body.messages).findIndex(({ tool_calls: calls, reasoning_content: said }) => list(calls).length > 0 && !said);
+      return at >= 0 && words(at);
+    });
+    test.each(ways)('gets it from a client of $name, $how', async ({ client, stream }) => {
+      upstream.script(demanding);
+      const { status, text, sent } = await second(client, 'chat', stream);
+      expect([status, text.includes('It rains.') || text.includes('It')]).toEqual([200, true]);
+      expect(withCalls(sent).map(({ reasoning_content: said }) => said)).toEqual([thought]);
+    });
+  });
+});
+
+describe('Claude with a thinking budget', () => {
+  const claude = provider(({ messages, thinking }) => {
+    const last = list(messages).findLast(({ role }) => role === 'assistant');
+    const [begin] = list(last?.content);
+    return (
+      last &&
+      thinking?.type === 'enabled' &&
+      begin?.type !== 'thinking' &&
+      `messages.1.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${begin?.type}\`.`
+    );
+  });
+  test.each(ways)('still thinks in the second turn of a client of $name, $how', async ({ client, stream }) => {
+    upstream.script(claude);
+    const { status, sent, headers } = await second(client, 'messages', stream);
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect(sent.thinking).toMatchObject({ type: 'enabled' });
+    expect(sent.messages[1].content[0]).toEqual({ type: 'thinking', thinking: thought, signature: 'c2lnbmF0dXJl' });
+  });
+});
+
+describe('Gemini', () => {
+  const gemini = provider(({ contents }) => {
+    const calls = list(contents).flatMap(({ parts }) => list(parts).filter(({ functionCall }) => functionCall));
+    return (
+      calls.some(({ thoughtSignature: signature }) => signature !== 'c2lnbmF0dXJl') && 'Function call is missing a thought_signature in functionCall parts.'
+    );
+  });
+  test.each(ways)('gets the signature of its call from a client of $name, $how', async ({ client, stream }) => {
+    upstream.script(gemini);
+    const { status } = await second(client, 'gemini', stream);
+    expect([status, upstream.requests.length]).toEqual([200, 2]);
+  });
+});
+
+describe('a responses provider', () => {
+  const sealed = provider(() => undefined);
+  test.each(ways.filter(({ name }) => name !== 'responses without reasoning items'))(
+    'gets its encrypted reasoning directly before the call from a client of $name, $how',
+    async ({ client, stream }) => {
+      upstream.script(sealed);
+      const { status, sent } = await second(client, 'responses', stream);
+      expect(status).toBe(200);
+      const at = list(sent.input).findIndex(({ type }) => type === 'function_call');
+      expect(sent.input[at - 1]).toMatchObject({ type: 'reasoning', encrypted_content: 'gAAAAAencrypted' });
+    },
+  );
+});
