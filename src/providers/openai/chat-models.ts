@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import type { Vendor } from '../vendors.ts';
+import { reasoningOf } from './reasoning-models.ts';
 
 /**
  * What is publicly known of a vendor's models on this wire.
@@ -7,6 +8,54 @@ import type { Vendor } from '../vendors.ts';
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */
-export function quirksAt(_vendor: Vendor | undefined, _model: string): Quirks | undefined {
-  return undefined;
+export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
+  switch (vendor) {
+    case 'openai':
+    case 'azure':
+      return { maxTokensDefault: 'max_completion_tokens', allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
+    case 'deepseek':
+      return { maxTokensField: 'max_tokens', developer: false, allowedTools: false, schemas: false };
+    case 'mistral':
+      return { ...mistral, developer: false, allowedTools: false };
+    case 'moonshot':
+      return { allowedTools: false };
+    case 'groq':
+      return { allowedTools: false, formatBesideTools: false, ...groqEfforts(model) };
+    case 'openrouter': // https://openrouter.ai/docs/api-reference/parameters
+      return { topK: true, allowedTools: false };
+    default:
+      return undefined;
+  }
 }
+
+/** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
+const mistral: Quirks = {
+  maxTokensField: 'max_tokens',
+  usage: false,
+  shortIds: true,
+  userAfterTool: false,
+  refused: Object.fromEntries(
+    ['seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
+      name,
+      ['effort', 'none', 'unset'] as const,
+    ]),
+  ),
+};
+
+/** https://console.groq.com/docs/reasoning */
+function groqEfforts(model: string): Quirks {
+  if (model.includes('gpt-oss')) return { efforts: ['low', 'medium', 'high'] };
+  return model.includes('qwen3') ? { efforts: ['none', 'default'] } : {};
+}
+
+/** Models that reason refuse the older name of the token limit, and what changes how tokens are drawn; others refuse an effort. */
+function reasoningQuirks(model: string): Quirks {
+  const reasoning = reasoningOf(model);
+  if (!reasoning) return {};
+  if (reasoning.efforts.length === 0) return { effort: false };
+  const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);
+  return { maxTokensField: 'max_completion_tokens', efforts: reasoning.efforts, refused: Object.fromEntries(drawing.map((name) => [name, kinds])) };
+}
+
+/** LunaTranslator#1842, smolagents#1671, https://platform.openai.com/docs/guides/latest-model */
+const drawing = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'logprobs', 'top_logprobs', 'stop'];

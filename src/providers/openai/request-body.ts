@@ -1,7 +1,9 @@
+import { acceptsAsItCame } from '#dialects/openai/chat/as-it-came';
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
-import type { Quirks } from '#dialects/openai/chat/quirks';
+import { maxTokensName, type Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
+import { own } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import type { ProviderRequest } from '../shared/attempt.ts';
 import { written } from '../shared/write-request.ts';
@@ -14,12 +16,12 @@ export interface ChatRequest extends ProviderRequest {
 /** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined): ChatRequest {
   const { passthrough } = call;
-  if (passthrough?.dialect === 'openai-chat' && !quirks) {
-    const streamOptions = call.extra['openai-chat']?.['stream_options'];
+  if (passthrough?.dialect === 'openai-chat' && (!quirks || acceptsAsItCame(call, quirks))) {
+    const { stream_options: streamOptions } = own(call.extra, 'openai-chat');
     const body = splice(passthrough.body, passthrough.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
-      ...(passthrough.bound === undefined ? {} : { max_completion_tokens: String(passthrough.bound) }),
-      ...(call.stream && !passthrough.usageWanted
+      ...(passthrough.bound === undefined ? {} : { [maxTokensName(call, quirks)]: String(passthrough.bound) }),
+      ...(call.stream && !passthrough.usageWanted && quirks?.usage !== false
         ? { stream_options: JSON.stringify({ ...(typeof streamOptions === 'object' ? streamOptions : {}), include_usage: true }) }
         : {}),
     });
