@@ -221,14 +221,14 @@ describe('one process, embedded', () => {
     ] as const)
       expect(await sent(member, model)).toEqual({ model, messages, warnings: null });
     const bounded = await sent(rich, 'unknown');
-    expect(bounded).toMatchObject({ max_completion_tokens: 4 * step });
+    expect(bounded).toMatchObject({ max_tokens: 4 * step });
     expect(bounded.warnings).toContain('max_tokens');
-    const short = (await sent(poor, 'talker')) as { max_completion_tokens?: number };
-    expect(short.max_completion_tokens).toBeGreaterThan(1400);
-    expect(short.max_completion_tokens).toBeLessThan(1500);
-    const thinking = (await sent(poor, 'talker', { stream: true, reasoning_effort: 'high' })) as { max_completion_tokens?: number };
-    expect(thinking.max_completion_tokens).toBeLessThan(1500); // as nobody sees how much is thought
-    expect(await sent(poor, 'talker', { stream: true })).not.toHaveProperty('max_completion_tokens');
+    const short = (await sent(poor, 'talker')) as { max_tokens?: number };
+    expect(short.max_tokens).toBeGreaterThan(1400);
+    expect(short.max_tokens).toBeLessThan(1500);
+    const thinking = (await sent(poor, 'talker', { stream: true, reasoning_effort: 'high' })) as { max_tokens?: number };
+    expect(thinking.max_tokens).toBeLessThan(1500); // as nobody sees how much is thought
+    expect(await sent(poor, 'talker', { stream: true })).not.toHaveProperty('max_tokens');
     expect(await sent(poor, 'talker', { max_tokens: 7 })).toEqual({ model: 'talker', messages, max_tokens: 7, warnings: null });
   });
 });

@@ -31,7 +31,7 @@ const refusals: readonly (readonly [wire: CrossedWire, all: readonly Refusal[]])
     chat,
     [
       ['stream_options', 'field-unknown', call],
-      ['max_completion_tokens', 'field-unknown', call],
+      ['max_tokens', 'field-unknown', call],
       ['reasoning_effort', 'field-unknown', thinking],
       ['reasoning_effort', undefined, thinking],
     ],

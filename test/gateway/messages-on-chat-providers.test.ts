@@ -44,7 +44,7 @@ describe('a provider of the chat completions API', () => {
     });
     expect(here.sent()).toEqual({
       model: 'gpt-x',
-      max_completion_tokens: 4000,
+      max_tokens: 4000,
       reasoning_effort: 'low',
       stop: ['END'],
       tools: [{ type: 'function', function: { name: 'look', parameters: look.input_schema } }],

@@ -162,52 +162,95 @@ const contextLengthPattern =
   /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
 
 /** The caller's mistake, in the gateway's own words. */
-function faultOfMistake(refusal: Refusal, cause: unknown): Fault {
-  const { type, code, param, message, status } = refusal;
-  if (code.includes('context_length') || isTextTooLong(refusal) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown): Fault {
+  const { type, code, param, status } = refusal;
+  const message = text.slice(0, mostRead);
+  if (code.includes('context_length') || isTextTooLong(refusal, message) || contextLengthPattern.test(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });
-  const field = /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message);
-  return fieldFault(field, cause, isUnknownField(refusal));
+  const field = refusedFormat(message) ?? (/^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message));
+  const fault = fieldFault(field, cause, isUnknownField(code, message));
+  const listed = listedValues(message);
+  const reason = refusedRole(message);
+  return new Fault(fault.code, fault.message, { ...fault.details, ...(reason ? { reason } : {}), ...(listed.length > 0 ? { listed } : {}) });
 }
 
 /** As DeepSeek and Kimi say it: earendil-works/pi#3636, QuantumNous/new-api#3121. */
 const missingThoughtPattern = /\breasoning_content\b.{0,80}(?:must be passed back|is missing)/;
 
 /** Is a string too long that is part of the conversation, and not a name or an id? https://github.com/langchain-ai/langchain-mcp-adapters/issues/343 */
-function isTextTooLong({ code, param, message }: Refusal): boolean {
+function isTextTooLong({ code, param }: Pick<Refusal, 'code' | 'param'>, message: string): boolean {
   if (!code.includes('string_above_max_length')) return false;
   const field = param || /^.{0,40}?'([^']{1,200})'/.exec(message.slice(0, 300))?.[1];
   return field === undefined || /(?:^|[.\]])(?:content|text|input|instructions|prompt|output|arguments)(?:\[\d{1,6}\])?$/.test(field);
 }
 
-/** Is the field refused whatever its value? */
-function isUnknownField({ code, message }: Refusal): boolean {
+/** Characters of a provider's message in which fields and values are looked for. */
+const mostRead = 2000;
+
+/** DeepSeek's, Mistral's and chat templates' wordings: earendil-works/pi#1048, theopenco/llmgateway#3462 */
+function refusedRole(message: string): 'role-order' | 'role-unknown' | undefined {
+  if (/unexpected role 'user' after role 'tool'/i.test(message)) return 'role-order';
+  return unknownRolePattern.test(message) ? 'role-unknown' : undefined;
+}
+
+const unknownRolePattern =
+  /unknown variant `developer`|input tag 'developer' found using 'role'|\b(?:unexpected|unknown|invalid|unsupported) (?:message )?role\b|\brole\b.{0,60}\bdeveloper\b|\bdeveloper\b.{0,60}\brole\b/i;
+
+/** What is refused of a response format, where that is not the schema's own fault: its type (DeepSeek), a root that is no object (OpenAI), or that there are tools (Groq). */
+function refusedFormat(message: string): string | undefined {
+  if (refusedTypePattern.test(message)) return 'response_format.type';
+  if (/^Invalid schema for response_format .{1,200}: schema must be a JSON Schema of 'type: "object"'/.test(message)) return 'response_format.root';
+  return /^(?:json mode|response_format).{0,60} cannot be (?:combined|used) with tool/i.test(message) ? 'response_format.tools' : undefined;
+}
+
+const refusedTypePattern =
+  /response_format(?:\.type)?['"`]? (?:type|value|of type).{0,60}(?:unavailable|not (?:available|supported)|unsupported)|response_format\.type['"`]? must be|unknown variant `json_(?:schema|object)`/i;
+
+/** Is the field refused whatever its value, except perhaps its default? */
+function isUnknownField(code: string, message: string): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
-  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of/i.test(message))
+  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b/i.test(message)) return true;
+  if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of|should be/i.test(message))
     return false;
-  return unknownFieldPattern.test(message);
+  // A combination of fields is refused, not the field: https://github.com/BerriAI/litellm/issues/34569
+  return unknownFieldPattern.test(message) && !/\/v1\/responses\b/.test(message);
 }
 
 const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
 
-/** For refusals without `param`: finds a quoted place, and the optional fields that the gateway adds or renames, so that a retry can omit them. */
+/** Optional fields that the gateway adds, renames or translates, so that a retry can omit or change them. */
+const retriedField =
+  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity)\b/;
+
+/** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
   const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
   if (quoted !== undefined) return quoted;
-  if (!unknownFieldPattern.test(message)) return undefined;
-  return /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content)\b/.exec(message)?.[1];
+  if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
+  if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
+  if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;
+  return retriedField.exec(message)?.[1];
 }
 
+/** Words of a list of accepted values: `Supported values are: 'low' and 'high'.`, `must be one of none or default`. */
+function listedValues(message: string): readonly string[] {
+  const at = message.search(/supported values|should be|must be|allowed values|\bone of\b/i);
+  return at < 0 ? [] : (message.slice(at).match(/\b[a-z]{2,12}\b/g) ?? []).slice(0, mostListed);
+}
+
+/** Words of such a list. */
+const mostListed = 30;
+
 /**
- * OpenAI's `{error: {message, type, param, code}}`; the same without the outer object (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`;
+ * OpenAI's `{error: {message, type, param, code}}`; the same without the outer object (vLLM, Mistral); `{error: "…"}`; FastAPI's `{detail: [{loc, msg}]}`, also as `message`;
  * Google's `{error: {code, status}}`, possibly in a list.
  */
 function refusalOf(value: unknown, status: number): Refusal {
   const envelope = envelopeOf(value);
   const error = isObject(envelope['error']) ? envelope['error'] : envelope;
-  const detail = Array.isArray(error['detail']) && isObject(error['detail'][0]) ? error['detail'][0] : {};
+  const detail = validationErrorIn(error);
   const location = Array.isArray(detail['loc']) ? detail['loc'].filter((one: unknown) => one !== 'body').join('.') : '';
   return {
     status,
@@ -215,6 +258,15 @@ function refusalOf(value: unknown, status: number): Refusal {
     code: stringOf(error['code']),
     param: stringOf(error['param']) || location,
     isFlagged: isObject(error['metadata']) && Array.isArray(error['metadata']['reasons']),
-    message: stringOf(error['message']) || stringOf(envelope['error']) || stringOf(error['detail']) || stringOf(detail['msg']) || stringOf(value),
+    message: stringOf(detail['msg']) || stringOf(error['message']) || stringOf(envelope['error']) || stringOf(error['detail']) || stringOf(value),
   };
+}
+
+/** The first of FastAPI's errors, which Mistral sends bare, within its message, or as the text of its message: mistralai/platform-docs-public#7 */
+function validationErrorIn({ detail, message }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const text = stringOf(message);
+  const inner: unknown = text.startsWith('{"detail"') ? jsonOf(text) : message;
+  const lists = [detail, isObject(inner) ? inner['detail'] : inner];
+  for (const list of lists) if (Array.isArray(list) && isObject(list[0]) && Array.isArray(list[0]['loc'])) return list[0];
+  return {};
 }

@@ -24,6 +24,15 @@ export function possibleChoice({ toolChoice: choice, tools }: GenerateCall, wire
   return names.length > 0 ? { ...choice, names } : { type: 'none' }; // no other tool was allowed
 }
 
+/** The same for an API without a choice among some of the tools: only those are declared. */
+export function allowedAlone(
+  { names, mode }: Extract<ToolChoice, { type: 'allowed' }>,
+  tools: readonly Tool[],
+): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
+  const nameOf = (tool: Tool) => (tool.type === 'foreign' ? tool.value['name'] : tool.name);
+  return { choice: { type: mode }, tools: tools.filter((tool) => names.some((name) => name === nameOf(tool))) };
+}
+
 const isGiven = (name: string, tools: readonly Tool[], { dialect, custom, search }: Wire): boolean =>
   tools.some((tool) => {
     if (search && isWebSearch(tool) && name === webSearchName) return true;

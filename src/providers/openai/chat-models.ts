@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import type { Vendor } from '../vendors.ts';
+import { reasoningOf } from './reasoning-models.ts';
 
 /**
  * What is publicly known of a vendor's models on this wire.
@@ -7,14 +8,21 @@ import type { Vendor } from '../vendors.ts';
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */
-export function quirksAt(vendor: Vendor | undefined, _model: string): Quirks | undefined {
+export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
   switch (vendor) {
+    case 'openai':
+    case 'azure':
+      return { maxTokensDefault: 'max_completion_tokens', allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
+      return { maxTokensField: 'max_tokens', developer: false, allowedTools: false, schemas: false, thoughts: 'demanded' };
+    case 'mistral':
+      return { ...mistral, developer: false, allowedTools: false, thoughts: 'refused' }; // charmbracelet/crush#1590
     case 'moonshot': // QuantumNous/new-api#3121
-      return { thoughts: 'demanded' };
-    case 'mistral': // charmbracelet/crush#1590
+      return { allowedTools: false, thoughts: 'demanded' };
     case 'groq':
-      return { thoughts: 'refused' };
+      return { allowedTools: false, formatBesideTools: false, thoughts: 'refused', ...groqEfforts(model) };
+    case 'openrouter': // https://openrouter.ai/docs/api-reference/parameters
+      return { topK: true, allowedTools: false };
     default:
       return undefined;
   }
@@ -22,3 +30,35 @@ export function quirksAt(vendor: Vendor | undefined, _model: string): Quirks | u
 
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
+
+/** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
+const mistral: Quirks = {
+  maxTokensField: 'max_tokens',
+  usage: false,
+  shortIds: true,
+  userAfterTool: false,
+  refused: Object.fromEntries(
+    ['seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
+      name,
+      ['effort', 'none', 'unset'] as const,
+    ]),
+  ),
+};
+
+/** https://console.groq.com/docs/reasoning */
+function groqEfforts(model: string): Quirks {
+  if (model.includes('gpt-oss')) return { efforts: ['low', 'medium', 'high'] };
+  return model.includes('qwen3') ? { efforts: ['none', 'default'] } : {};
+}
+
+/** Models that reason refuse the older name of the token limit, and what changes how tokens are drawn; others refuse an effort. */
+function reasoningQuirks(model: string): Quirks {
+  const reasoning = reasoningOf(model);
+  if (!reasoning) return {};
+  if (reasoning.efforts.length === 0) return { effort: false };
+  const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);
+  return { maxTokensField: 'max_completion_tokens', efforts: reasoning.efforts, refused: Object.fromEntries(drawing.map((name) => [name, kinds])) };
+}
+
+/** LunaTranslator#1842, smolagents#1671, https://platform.openai.com/docs/guides/latest-model */
+const drawing = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'logprobs', 'top_logprobs', 'stop'];

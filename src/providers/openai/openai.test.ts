@@ -255,16 +255,16 @@ describe('a field that a provider does not take', () => {
         return (refused ? refusal(400, { message: unsupportedValue }) : ok()).answer(exchange);
       },
     });
-    const thinking = (effort: 'none' | 'high'): GenerateCall => ({ ...callOf({}), reasoning: { effort }, extra: { 'anthropic-messages': {} } });
+    const thinking = (effort: 'none' | 'high'): GenerateCall => ({ ...callOf({}), reasoning: { effort }, dialect: 'anthropic-messages' });
     const efforts = () => upstream.requests.map(({ json }) => (json as { reasoning_effort?: string }).reasoning_effort);
 
-    test('is asked without that value from then on, and the value of another caller arrives as it was', async () => {
+    test('is asked with the nearest that it lists from then on, and the value of another caller arrives as it was', async () => {
       const target = provider();
       upstream.script(refusingNone);
       await eventsFrom(target, thinking('none'));
       await eventsFrom(target, thinking('high'));
       await eventsFrom(target, thinking('none'));
-      expect(efforts()).toEqual(['none', undefined, 'high', undefined]);
+      expect(efforts()).toEqual(['none', 'low', 'high', 'low']);
     });
 
     test('keeps the name of its limit', async () => {
@@ -277,10 +277,10 @@ describe('a field that a provider does not take', () => {
 
   test('the limit, spelled by us, takes its other name', async () => {
     const target = provider();
-    upstream.script(refusing(['max_completion_tokens'], unsupported));
+    upstream.script(refusing(['max_tokens'], unsupported));
     const call: GenerateCall = { ...callOf({}), sampling: { maxTokens: 5 } };
     await eventsFrom(target, call);
     await eventsFrom(target, call);
-    expect(fieldsAsked()).toEqual([['max_completion_tokens'], ['max_tokens'], ['max_tokens']]);
+    expect(fieldsAsked()).toEqual([['max_tokens'], ['max_completion_tokens'], ['max_completion_tokens']]);
   });
 });

@@ -1,9 +1,9 @@
+import { acceptsAsItCame } from '#dialects/openai/chat/as-it-came';
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
-import type { Quirks } from '#dialects/openai/chat/quirks';
-import { hasFitThoughts } from '#dialects/openai/chat/returned-thoughts';
+import { maxTokensName, type Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
-import { isEmpty } from '#core/json';
+import { own } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import type { Fit } from '#dialects/shared/fitting';
 import { fittedRequest, type GenerateRequest } from '../shared/generate.ts';
@@ -17,23 +17,16 @@ export interface ChatRequest extends GenerateRequest {
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>): ChatRequest {
   const { passthrough } = call;
   const fitted = fit?.(call, quirks);
-  if (passthrough?.dialect === 'openai-chat' && !fitted && forwards(call, quirks)) {
-    const streamOptions = call.extra['openai-chat']?.['stream_options'];
+  if (passthrough?.dialect === 'openai-chat' && !fitted && (!quirks || acceptsAsItCame(call, quirks))) {
+    const { stream_options: streamOptions } = own(call.extra, 'openai-chat');
     const body = splice(passthrough.body, passthrough.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
-      ...(passthrough.bound === undefined ? {} : { max_completion_tokens: String(passthrough.bound) }),
-      ...(call.stream && !passthrough.usageWanted
+      ...(passthrough.bound === undefined ? {} : { [maxTokensName(call, quirks)]: String(passthrough.bound) }),
+      ...(call.stream && !passthrough.usageWanted && quirks?.usage !== false
         ? { stream_options: JSON.stringify({ ...(typeof streamOptions === 'object' ? streamOptions : {}), include_usage: true }) }
         : {}),
     });
     return { body, ignored: [], passthrough };
   }
   return fittedRequest(call, fitted, (one) => encodeRequest(one, model, quirks));
-}
-
-/** Do the quirks leave the client's bytes as they are? */
-function forwards({ turns }: GenerateCall, quirks: Quirks | undefined): boolean {
-  if (!quirks) return true;
-  const { thoughts, ...others } = quirks;
-  return isEmpty(others) && hasFitThoughts(turns, thoughts);
 }

@@ -1,7 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Tool, ToolChoice } from '#core/conversation';
+import type { GenerateCall } from '#core/call';
 import { isObject } from '#core/json';
+import { isDeveloper } from './adapt-turns.ts';
 import { encodeToolChoice } from './encode-request.ts';
+import { maxTokensName, type Quirks } from './quirks.ts';
+import { hasFitThoughts } from './returned-thoughts.ts';
+import { hasLongId } from './short-ids.ts';
 import type { ChatMessage, ChatRequest, ChatTool } from './wire.ts';
 
 /**
@@ -16,6 +21,18 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
   if (request.top_logprobs === 0) return false;
   if (request.stop !== undefined && (request.stop === '' || request.stop?.length === 0 || request.stop?.includes(''))) return false;
   return request.messages.every(isPlainMessage) && (request.tools ?? []).every(isPlainTool);
+}
+
+/** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
+export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
+  const { maxTokensField: only, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts } = quirks;
+  const { turns, toolChoice, output, sampling } = call;
+  if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
+  if (developer === false && turns.some(isDeveloper)) return false;
+  if (shortIds && hasLongId(turns)) return false;
+  if (!hasFitThoughts(turns, thoughts)) return false;
+  if (allowedTools === false && toolChoice?.type === 'allowed') return false;
+  return !(output.type === 'schema' && schemas === false) && !(output.type === 'json' && jsonObjects === false);
 }
 
 /** Only the content may be null, and only that of an assistant message. */

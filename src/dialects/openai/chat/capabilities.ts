@@ -1,4 +1,4 @@
-import { absent, carried, ignored, without, type Field, type FieldSupport } from '#core/capabilities';
+import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
 import type { Quirks } from './quirks.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
@@ -26,7 +26,15 @@ const support: FieldSupport = {
 };
 
 /** The same for a model with these quirks. */
-export const supports = ({ effort }: Quirks = {}): FieldSupport => without(support, effort === false ? ['reasoning_effort'] : []);
+export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
+  if (effort !== false && !topK && schemas !== false) return support;
+  const fields = {
+    ...support.fields,
+    ...(topK ? { top_k: carried } : {}),
+    ...(schemas === false ? { response_format: translated('a schema is sent as an instruction.') } : {}),
+  };
+  return without({ ...support, fields }, effort === false ? ['reasoning_effort'] : []);
+}
 
 /** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };

@@ -1,5 +1,5 @@
-import type { Quirks } from './quirks.ts';
-import type { GenerateCall, Output } from '#core/call';
+import { maxTokensName, type Quirks } from './quirks.ts';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -7,7 +7,12 @@ import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { leftOut } from '../../shared/web-search.ts';
-import { possibleChoice } from '../../shared/tool-choice.ts';
+import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
+import { adaptedTurns } from './adapt-turns.ts';
+import { sentEffort } from './efforts.ts';
+import { encodeOutput, instructed } from './encode-output.ts';
+import { removeRefused } from './optional-fields.ts';
+import { bridged, resultsBehindCalls } from './order-messages.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
@@ -21,41 +26,59 @@ import { dialect } from './wire.ts';
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
-  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
-  const {
-    '.max_tokens': older,
-    '.max_completion_tokens': _newer,
-    '.stream_options': _asked,
-    stream_options: streamOptions,
-    ...carried
-  } = own(call.extra, dialect);
-  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const translated = isTranslated(call, dialect);
+  const ignored = new Set(droppedExtra(call, dialect).map((name) => `${name}: ${absent}`));
+  if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
+  const notes = own(call.extra, dialect);
+  const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
+  const output = encodeOutput(call, quirks);
+  if (output.warning !== undefined) ignored.add(output.warning);
+  const messages = encodeMessages(adaptedTurns(call, quirks), ignored);
   const body: Record<string, Json> = {
     ...carried,
     model,
     messages: withThoughts(
-      call.turns.flatMap((turn) => encodeTurn(turn, ignored)),
+      instructed(translated && quirks.userAfterTool === false ? bridged(messages) : messages, output.instruction),
       quirks.thoughts,
       ignored,
     ),
-    ...encodeSampling(call.sampling, quirks.maxTokensField ?? (older ? 'max_tokens' : 'max_completion_tokens')),
+    ...encodeSampling(call.sampling, maxTokensName(call, quirks)),
+    ...encodeTools(call, quirks, ignored),
+    ...(output.format ? { response_format: output.format } : {}),
   };
-  if (tools.length > 0) {
-    body['tools'] = tools;
-    const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
-    if (choice) body['tool_choice'] = encodeToolChoice(choice, call.tools);
-    if (call.parallelToolCalls !== undefined) body['parallel_tool_calls'] = call.parallelToolCalls;
-  }
-  const format = encodeOutput(call.output);
-  if (format) body['response_format'] = format;
-  const effort = call.reasoning?.effort;
-  if (effort !== undefined && quirks.refusedEfforts?.includes(effort)) ignored.add(`reasoning_effort: this model does not accept ${effort}.`);
-  else if (effort !== undefined && quirks.effort !== false) body['reasoning_effort'] = effort;
+  const topK = translated && quirks.topK !== true ? undefined : call.sampling.topK;
+  if (topK !== undefined) body['top_k'] = topK;
+  const effort = sentEffort(call, quirks);
+  if (effort.warning !== undefined) ignored.add(effort.warning);
+  if (effort.effort !== undefined) body['reasoning_effort'] = effort.effort;
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };
   }
+  if (translated && quirks.refused) removeRefused(body, quirks.refused, effort, ignored);
   return { body, ignored: [...ignored] };
+}
+
+/** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */
+const withoutNotes = (notes: JsonObject): JsonObject => {
+  const { '.thinking': thinking, '.reasoning': reasoning } = notes;
+  return {
+    ...Object.fromEntries(Object.entries(notes).filter(([name]) => !name.startsWith('.'))),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+};
+
+function encodeTools(call: GenerateCall, { allowedTools = !isTranslated(call, dialect) }: Quirks, ignored: Set<string>): JsonObject {
+  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
+  const chosen = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, call.tools) : { choice, tools: call.tools };
+  const tools = chosen.tools.flatMap((tool) => encodeTool(tool, ignored));
+  if (tools.length === 0) return {};
+  return {
+    tools,
+    ...(chosen.choice ? { tool_choice: encodeToolChoice(chosen.choice, call.tools) } : {}),
+    ...(call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
+  };
 }
 
 function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject {
@@ -73,24 +96,6 @@ function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject 
   if (logprobs) fields['top_logprobs'] = logprobs;
   if (logitBias !== undefined) fields['logit_bias'] = logitBias;
   return fields;
-}
-
-function encodeOutput(output: Output): JsonObject | undefined {
-  switch (output.type) {
-    case 'text':
-      return undefined;
-    case 'json':
-      return { type: 'json_object' };
-    case 'schema': {
-      const { name = 'answer', description, schema, strict } = output;
-      return {
-        type: 'json_schema',
-        json_schema: { name, ...(description === undefined ? {} : { description }), schema, ...(strict === undefined ? {} : { strict }) },
-      };
-    }
-    default:
-      return output satisfies never;
-  }
 }
 
 function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
@@ -139,6 +144,9 @@ export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Js
 }
 
 // ——— messages ———
+
+const encodeMessages = (turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] =>
+  resultsBehindCalls(turns.flatMap((turn) => encodeTurn(turn, ignored)));
 
 function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   const { '.role': role = '', ...carried } = own(turn.extra, dialect);

@@ -1,52 +1,67 @@
-import type { GenerateCall } from '#core/call';
-import type { Fault } from '#core/fault';
+import { isTranslated, type GenerateCall } from '#core/call';
+import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
+import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
+import { effortsAmong, sentEffort, type EffortQuirks } from './efforts.ts';
+import { outputLearned, type OutputQuirks } from './encode-output.ts';
+import { hasLongId } from './short-ids.ts';
+import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks {
-  /** The only name of the token limit that it accepts. Absent: the one that the client used, or `max_completion_tokens`. */
+export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks {
+  /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
+  readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
+  /** The only name of the token limit that it accepts. Absent: the one that the client used. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
   /** False: it refuses `stream_options`. Absent: streams always request usage. */
   readonly usage?: boolean;
-  /** False: it refuses `reasoning_effort`. */
-  readonly effort?: boolean;
-  /** Values of `reasoning_effort` that it refuses. */
-  readonly refusedEfforts?: readonly string[];
   /**
    * `demanded`: each assistant message with tool calls needs its thoughts, in `reasoning_content`. `refused`: no message may have any. Absent: those that came
    * from the provider go back to it.
    */
   readonly thoughts?: 'demanded' | 'refused';
+  /** Optional fields that it refuses. */
+  readonly refused?: RefusedFields;
+  /** Does it accept the tool choice `allowed_tools`? Absent: if the client sent it. */
+  readonly allowedTools?: boolean;
+  /** True: it accepts `top_k`, which the public description does not have. */
+  readonly topK?: boolean;
+}
+
+/** The name of the token limit of a call: servers that do not know the newer one ignore it without a word (https://github.com/ollama/ollama/issues/7125). */
+export function maxTokensName({ extra }: Pick<GenerateCall, 'extra'>, { maxTokensField: only, maxTokensDefault = 'max_tokens' }: Quirks = {}): string {
+  const { '.max_tokens': older, '.max_completion_tokens': newer } = own(extra, dialect);
+  return only ?? (older ? 'max_tokens' : newer ? 'max_completion_tokens' : maxTokensDefault);
 }
 
 /**
- * Learns from the refusal of a field that the model does not accept, or accepts under another name: the two names of the token limit replace each other.
- * Where the model refused a value, only that value is left out: it may accept others. Stream options and an effort are left out only where the gateway added or
- * translated them; those that a client sent itself are never changed.
+ * Learns from the refusal of a field that the model does not accept, or accepts under another name or with other values. A refused value does not cost the field.
+ * Fields that a client of this wire sent are not changed, except where another spelling means the same.
  */
-export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
-  const { field, reason } = fault.details;
-  const isUnknown = reason === 'field-unknown';
-  const notes = own(call.extra, dialect);
-  switch (field) {
+export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
+  if (details.reason === 'role-order') return known.userAfterTool !== false && isTranslated(call, dialect) ? { ...known, userAfterTool: false } : undefined;
+  const { field = '' } = details;
+  switch (field.replace(/[.[].{0,99}$/, '')) {
     case 'stream_options':
-      return call.stream && known.usage !== false && !notes['.stream_options'] ? { ...known, usage: false } : undefined;
+      return call.stream && known.usage !== false && !own(call.extra, dialect)['.stream_options'] ? { ...known, usage: false } : undefined;
     case 'max_tokens':
     case 'max_completion_tokens': {
       const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-      return isUnknown && call.sampling.maxTokens !== undefined && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
+      const wasSent = call.sampling.maxTokens !== undefined && maxTokensName(call, known) === field;
+      return details.reason === 'field-unknown' && wasSent && !known.maxTokensField ? { ...known, maxTokensField: other } : undefined;
     }
-    case 'reasoning_effort': {
-      const translated = Object.keys(call.extra).some((name) => name !== dialect);
-      if (!translated || known.effort === false) return undefined;
-      if (isUnknown) return { ...known, effort: false };
-      const { refusedEfforts = [] } = known;
-      const effort = call.reasoning?.effort;
-      return effort === undefined || refusedEfforts.includes(effort) ? undefined : { ...known, refusedEfforts: [...refusedEfforts, effort] };
-    }
+    case 'reasoning_effort':
+      return isTranslated(call, dialect) ? effortLearned(details, call, known) : undefined;
+    case 'tool_call_id':
+      return !known.shortIds && hasLongId(call.turns) ? { ...known, shortIds: true } : undefined;
+    case 'tool_choice':
+      return known.allowedTools !== false && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
+    case 'response_format':
+      return outputLearned(field, call, known);
     default:
-      return thoughtField.test(field ?? '') ? learnAboutThoughts(fault, call, known) : undefined;
+      return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }
 }
 
@@ -54,8 +69,24 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
 const thoughtField = /^reasoning_content$|^messages\b.{0,80}[.\]]reasoning(?:_content)?$/;
 
 /** A provider demands the thoughts of its own answers back, or takes none at all. */
-function learnAboutThoughts({ details: { reason } }: Fault, { turns }: GenerateCall, known: Quirks): Quirks | undefined {
+function thoughtsLearned({ reason }: FaultDetails, { turns }: GenerateCall, known: Quirks): Quirks | undefined {
   if (reason === 'missing') return known.thoughts === undefined ? { ...known, thoughts: 'demanded' } : undefined;
   const has = turns.some(({ parts }) => parts.some(({ type }) => type === 'thought'));
   return has && known.thoughts !== 'refused' ? { ...known, thoughts: 'refused' } : undefined;
+}
+
+function effortLearned({ reason, listed }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const { effort } = sentEffort(call, known);
+  if (effort === undefined) return undefined;
+  if (reason === 'field-unknown') return { ...known, effort: false };
+  const efforts = effortsAmong(listed);
+  if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
+  const { efforts: _, ...others } = known;
+  return { ...others, refusedEfforts: [...(known.refusedEfforts ?? []), effort] };
+}
+
+function optionalLearned({ field = '', reason }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const effort = sentEffort(call, known);
+  const isTeaching = reason === 'field-unknown' && isTranslated(call, dialect) && isRefusable(call, field, known.refused, effort);
+  return isTeaching ? { ...known, refused: withRefused(known.refused, field, effort) } : undefined;
 }

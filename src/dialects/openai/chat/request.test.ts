@@ -413,10 +413,12 @@ describe('a request is refused, naming the field,', () => {
 describe('a call from another dialect', () => {
   const call = decodeRequest({ ...body, stream: true, max_tokens: 5 }).call;
 
-  test('asks by the newer name of the limit, unless its provider takes only the older', () => {
+  test('asks by the name of the limit that every server knows, unless its provider is known for the other', () => {
     const foreign = { ...call, extra: {} };
-    expect(encodeRequest(foreign, 'm').body).toMatchObject({ max_completion_tokens: 5 });
-    expect(encodeRequest(foreign, 'm', { maxTokensField: 'max_tokens' }).body).toMatchObject({ max_tokens: 5 });
+    expect(encodeRequest(foreign, 'm').body).toMatchObject({ max_tokens: 5 });
+    expect(encodeRequest(foreign, 'm', { maxTokensDefault: 'max_completion_tokens' }).body).toMatchObject({ max_completion_tokens: 5 });
+    expect(encodeRequest(foreign, 'm', { maxTokensField: 'max_completion_tokens' }).body).toMatchObject({ max_completion_tokens: 5 });
+    expect(encodeRequest(call, 'm', { maxTokensDefault: 'max_completion_tokens' }).body).toMatchObject({ max_tokens: 5 });
     expect(encodeRequest(call, 'm').body).toMatchObject({ max_tokens: 5 });
     expect(encodeRequest(call, 'm', { maxTokensField: 'max_completion_tokens' }).body).not.toHaveProperty('max_tokens');
   });
@@ -430,6 +432,7 @@ describe('a call from another dialect', () => {
     const { ignored, body: sent } = encodeRequest(
       {
         ...call,
+        dialect: 'gemini',
         sampling: { topK: 3 },
         tools: [{ type: 'foreign', dialect: 'gemini', value: { type: 'googleSearch' } }],
         turns: [
@@ -467,7 +470,7 @@ describe('a call from another dialect', () => {
       },
       'm',
     );
-    expect(ignored.map((one) => one.split(':')[0])).toEqual(['safetySettings', 'top_k', 'tools', 'video', 'thoughts', 'tool result']);
+    expect(ignored.map((one) => one.split(':')[0])).toEqual(['safetySettings', 'top_k', 'video', 'thoughts', 'tool result', 'tools']);
     expect(sent['messages']).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'look' }] },
       { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },

@@ -1,0 +1,77 @@
+import { isTranslated, type GenerateCall } from '#core/call';
+import type { Part, Turn } from '#core/conversation';
+import { isEmpty, own, type Extra } from '#core/json';
+import { boundedId, shortId } from './short-ids.ts';
+import { dialect } from './wire.ts';
+
+/** What a model accepts in messages. */
+export interface TurnQuirks {
+  /** False: it refuses the role `developer`. */
+  readonly developer?: boolean;
+  /** It accepts only ids of tool calls that are nine letters and digits. */
+  readonly shortIds?: boolean;
+  /** False: it refuses a user message right after the result of a tool. */
+  readonly userAfterTool?: boolean;
+}
+
+/** The turns of a call as a model with these quirks accepts them. */
+export function adaptedTurns(call: GenerateCall, { developer, shortIds }: TurnQuirks): readonly Turn[] {
+  const translated = isTranslated(call, dialect);
+  let turns = joined(call.turns, translated);
+  if (developer === false) turns = turns.map((turn) => (isDeveloper(turn) ? withoutRole(turn) : turn));
+  if (shortIds) turns = withParts(turns, (part) => withId(part, shortId));
+  return translated ? withParts(turns, translatedPart) : turns;
+}
+
+/** Was the message sent with the role `developer`? */
+export const isDeveloper = ({ extra }: Pick<Turn, 'extra'>): boolean => own(extra, dialect)['.role'] === 'developer';
+
+function withoutRole({ extra, ...turn }: Turn): Turn {
+  const { '.role': _, ...carried } = own(extra, dialect);
+  return { ...turn, extra: { ...extra, [dialect]: carried } };
+}
+
+/** Turns that have nothing to change are the same objects as before. */
+const withParts = (turns: readonly Turn[], changed: (part: Part) => Part): readonly Turn[] =>
+  turns.map((turn) => {
+    const parts = turn.parts.map(changed);
+    return parts.some((part, at) => part !== turn.parts[at]) ? { ...turn, parts } : turn;
+  });
+
+/** Ids within OpenAI's length (https://github.com/vercel/ai/issues/8132), and arguments that are JSON, as Ollama wants them. */
+function translatedPart(part: Part): Part {
+  const fit = withId(part, boundedId);
+  return fit.type === 'tool-call' && !fit.custom && fit.json.trim() === '' ? { ...fit, json: '{}' } : fit;
+}
+
+function withId(part: Part, fit: (id: string) => string): Part {
+  if (part.type !== 'tool-call' && part.type !== 'tool-result') return part;
+  const id = fit(part.id);
+  return id === part.id ? part : { ...part, id };
+}
+
+/**
+ * Neighbouring turns of the model as one, with its calls at the end: the results must follow the message with the calls. Those of a client of this wire are one
+ * only if it left no other way.
+ */
+function joined(turns: readonly Turn[], translated: boolean): readonly Turn[] {
+  if (!turns.some((turn, at) => isJoined(turns[at - 1], turn, translated))) return turns;
+  const all: Turn[] = [];
+  for (const turn of turns) {
+    const last = all.at(-1);
+    if (last && isJoined(last, turn, translated)) all[all.length - 1] = { ...last, ...extraOf(last, turn), parts: [...last.parts, ...turn.parts] };
+    else all.push(turn);
+  }
+  return all;
+}
+
+function isJoined(before: Turn | undefined, turn: Turn, translated: boolean): before is Turn {
+  if (before?.role !== 'model' || turn.role !== 'model') return false;
+  return translated || (before.parts.some(({ type }) => type === 'tool-call') && !hasOwnFields(turn) && !hasOwnFields(before));
+}
+
+const hasOwnFields = ({ extra }: Turn) => !isEmpty(own(extra, dialect));
+
+function extraOf({ extra: first }: Turn, { extra: second }: Turn): { readonly extra?: Extra } {
+  return first || second ? { extra: { ...first, ...second } } : {};
+}

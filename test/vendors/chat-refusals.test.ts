@@ -1,0 +1,361 @@
+import { describe, expect, test } from 'vitest';
+import { askFace, everyWay, faces, type Face, type FaceAnswer } from '../support/all-faces.ts';
+import { always, ok, toolCalls, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
+
+/** Chat providers at addresses that nobody knows: what they refuse teaches what they accept. */
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
+providers:
+  unknown: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
+models:
+  "*": { targets: [{ provider: unknown }] }
+routing: { cooldownSeconds: 0 }
+`,
+}));
+
+type Body = Readonly<Record<string, unknown>>;
+/** The refusal of a body, with its status; undefined where it is accepted. */
+type Refuses = (body: Body) => { readonly status?: number; readonly json: object } | undefined;
+
+const refusing = (refuses: Refuses, accepted: Behaviour = ok()): Behaviour =>
+  always({
+    name: 'refusing',
+    answer(exchange) {
+      const refused = refuses(exchange.request.json as Body);
+      if (!refused) return accepted.answer(exchange);
+      const text = JSON.stringify(refused.json);
+      return { status: refused.status ?? 400, headers: { 'content-type': 'application/json' }, body: [text], framing: 'chunked', end: 'finish' };
+    },
+  });
+const error = (message: string, more: object = {}) => ({ json: { error: { message, type: 'invalid_request_error', param: null, code: null, ...more } } });
+
+const bodies = () => upstream.requests.map(({ json }) => json as Body);
+const values = (field: string) => bodies().map((body) => body[field]);
+let count = 0;
+/** A model that nothing is known of yet. */
+const freshModel = () => `model-${++count}`;
+const ask = (face: Face, model: string, more: object = {}, stream = false, headers = {}): Promise<FaceAnswer> =>
+  askFace(server, face, { model, content: 'one two three', stream, headers, more });
+const translated = everyWay.filter(([face]) => face !== 'chat');
+
+describe('the token limit', () => {
+  const limits: Readonly<Record<Face, object>> = {
+    chat: {},
+    responses: { max_output_tokens: 32 },
+    messages: { max_tokens: 32 },
+    gencompat: { generationConfig: { maxOutputTokens: 32 } },
+  };
+
+  test.each(translated)('of %s (stream: %s) is sent by the name that every server knows', async (face, stream) => {
+    upstream.script(always(ok()));
+    expect((await ask(face, freshModel(), limits[face], stream)).complete).toBe(true);
+    expect(bodies()).toEqual([expect.objectContaining({ max_tokens: 32 })]);
+    expect(bodies()[0]).not.toHaveProperty('max_completion_tokens');
+  });
+
+  test.each(translated)('of %s (stream: %s) takes its newer name where the provider asks for it, at once from then on', async (face, stream) => {
+    const message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    upstream.script(
+      refusing(({ max_tokens: older }) => (older === undefined ? undefined : error(message, { param: 'max_tokens', code: 'unsupported_parameter' }))),
+    );
+    const model = freshModel();
+    for (let at = 0; at < 2; at++) expect(await ask(face, model, limits[face], stream)).toMatchObject({ status: 200, complete: true });
+    expect(values('max_completion_tokens')).toEqual([undefined, 32, 32]);
+  });
+
+  test.each([
+    ['bare', (detail: object) => ({ detail: [detail] })],
+    ['within the message', (detail: object) => ({ object: 'error', message: { detail: [detail] }, type: 'invalid_request_error', param: null, code: null })],
+    [
+      'as the text of the message',
+      (detail: object) => ({ object: 'error', message: JSON.stringify({ detail: [detail] }), type: 'x', param: null, code: '1000' }),
+    ],
+  ])('of a chat client takes its older name where a 422 refuses the newer one (%s)', async (_, shape) => {
+    const detail = { type: 'extra_forbidden', loc: ['body', 'max_completion_tokens'], msg: 'Extra inputs are not permitted', input: 32 };
+    upstream.script(refusing(({ max_completion_tokens: newer }) => (newer === undefined ? undefined : { status: 422, json: shape(detail) })));
+    const model = freshModel();
+    for (let at = 0; at < 2; at++) expect((await ask('chat', model, { max_completion_tokens: 32 })).status).toBe(200);
+    expect(values('max_tokens')).toEqual([undefined, 32, 32]);
+  });
+});
+
+describe('an effort', () => {
+  const efforts: Readonly<Record<Face, (effort: string) => object>> = {
+    chat: (effort) => ({ reasoning_effort: effort }),
+    responses: (effort) => ({ reasoning: { effort } }),
+    messages: (effort) => (effort === 'none' ? { thinking: { type: 'disabled' } } : { output_config: { effort } }),
+    gencompat: (effort) => ({ generationConfig: { thinkingConfig: effort === 'none' ? { thinkingBudget: 0 } : { thinkingLevel: effort } } }),
+  };
+  const accepting = (...accepted: readonly string[]): Behaviour =>
+    refusing(({ reasoning_effort: effort }) => {
+      if (effort === undefined || accepted.some((one) => one === effort)) return undefined;
+      const list = accepted.map((one) => `'${one}'`).join(', ');
+      const message = `Unsupported value: 'reasoning_effort' does not support ${JSON.stringify(effort).replaceAll('"', "'")} with this model. Supported values are: ${list}.`;
+      return error(message, { param: 'reasoning_effort', code: 'unsupported_value' });
+    });
+
+  test.each(translated)('that the model refuses becomes the nearest that it lists, and costs nobody else theirs (%s, stream: %s)', async (face, stream) => {
+    upstream.script(accepting('minimal', 'low', 'medium', 'high'));
+    const model = freshModel();
+    const { status, headers } = await ask(face, model, efforts[face]('none'), stream);
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringMatching(/^reasoning_effort: .* none; minimal is sent instead\.$/)]);
+    for (const other of ['high', 'low']) {
+      await ask('chat', model, efforts.chat(other));
+      await ask(face, model, efforts[face](other), stream);
+    }
+    expect(values('reasoning_effort')).toEqual(['none', 'minimal', 'high', 'high', 'low', 'low']);
+  });
+
+  test.each(['responses', 'messages'] as const)('above all that the model has becomes its highest (%s)', async (face) => {
+    upstream.script(accepting('low', 'medium', 'high'));
+    const model = freshModel();
+    for (const effort of ['max', 'xhigh']) await ask(face, model, efforts[face](effort));
+    await ask('messages', model, efforts.messages('none'));
+    expect(values('reasoning_effort')).toEqual(['max', 'high', 'high', 'low']);
+  });
+
+  test('of a chat client is its own: the refusal stays, and nothing is learned from it', async () => {
+    upstream.script(accepting('low', 'high'));
+    const model = freshModel();
+    expect((await ask('chat', model, efforts.chat('none'))).status).toBe(400);
+    expect((await ask('chat', model, efforts.chat('high'))).status).toBe(200);
+    expect(values('reasoning_effort')).toEqual(['none', 'high']);
+  });
+
+  test('that must be refused in strict mode is refused', async () => {
+    upstream.script(accepting('low', 'high'));
+    const answer = await ask('messages', freshModel(), efforts.messages('none'), false, { 'x-dragoman-strict': 'true' });
+    expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining('reasoning_effort')]);
+  });
+
+  test.each([
+    ['`reasoning_effort` must be one of `none` or `default`', ['high', 'default', 'none']],
+    ['invalid reasoning value: \'high\' (must be "medium", "low", or "none")', ['high', 'medium', 'none']],
+    ["[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'none' or 'low'\"}]", ['high', 'low', 'none']],
+  ])('is found in %s', async (message, sent) => {
+    upstream.script(refusing(({ reasoning_effort: effort }) => (effort === 'high' ? error(message) : undefined)));
+    const model = freshModel();
+    expect((await ask('messages', model, efforts.messages('high'))).status).toBe(200);
+    await ask('messages', model, efforts.messages('none'));
+    expect(values('reasoning_effort')).toEqual(sent);
+  });
+
+  test('is left out where the model does not know the field', async () => {
+    upstream.script(
+      refusing(({ reasoning_effort: effort }) => (effort === undefined ? undefined : error('Unrecognized request argument supplied: reasoning_effort'))),
+    );
+    const model = freshModel();
+    for (const effort of ['low', 'none']) expect((await ask('responses', model, efforts.responses(effort))).status).toBe(200);
+    expect(values('reasoning_effort')).toEqual(['low', undefined, undefined]);
+  });
+});
+
+describe('sampling of a model that reasons', () => {
+  const sampled: Readonly<Record<string, object>> = {
+    gencompat: { generationConfig: { temperature: 0.5, topP: 0.95, stopSequences: ['END'], presencePenalty: 0.5 } },
+    messages: { temperature: 0.5, top_p: 0.95, stop_sequences: ['END'] },
+    responses: { temperature: 0.5, top_p: 0.95 },
+  };
+  const picky = refusing((body) => {
+    if (body['reasoning_effort'] === 'none') return undefined;
+    const { temperature } = body;
+    if (temperature !== undefined && temperature !== 1)
+      return error(
+        `Unsupported value: 'temperature' does not support ${JSON.stringify(temperature)} with this model. Only the default (1) value is supported.`,
+        {
+          param: 'temperature',
+          code: 'unsupported_value',
+        },
+      );
+    const field = ['top_p', 'stop', 'presence_penalty'].find((name) => body[name] !== undefined);
+    return field === undefined
+      ? undefined
+      : error(`Unsupported parameter: '${field}' is not supported with this model.`, { param: field, code: 'unsupported_parameter' });
+  });
+
+  test.each(translated)('is left out with a warning (%s, stream: %s), and from then on at once', async (face, stream) => {
+    upstream.script(picky);
+    const model = freshModel();
+    for (let at = 0; at < 2; at++) {
+      const { status, complete, headers } = await ask(face, model, sampled[face], stream);
+      expect([status, complete]).toEqual([200, true]);
+      for (const name of ['temperature', 'top_p'])
+        expect(headers.get('x-dragoman-warnings')).toContain(`${name}: this model does not take it while it thinks.`);
+    }
+    const { length } = bodies();
+    expect(length).toBe(face === 'gencompat' ? 6 : face === 'messages' ? 5 : 4);
+    for (const name of ['temperature', 'top_p', 'stop', 'presence_penalty']) expect(bodies().at(-1)).not.toHaveProperty(name);
+  });
+
+  test('goes along where the model is not to think, and that of a chat client always', async () => {
+    upstream.script(picky);
+    const model = freshModel();
+    await ask('messages', model, sampled['messages']);
+    const { length } = bodies();
+    expect((await ask('messages', model, { ...sampled['messages'], thinking: { type: 'disabled' } })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect((await ask('chat', model, { temperature: 0.5, top_p: 0.9 })).status).toBe(400);
+    expect(bodies().slice(length)).toEqual([
+      expect.objectContaining({ temperature: 0.5, top_p: 0.95, stop: ['END'], reasoning_effort: 'none' }),
+      expect.objectContaining({ temperature: 0.5, top_p: 0.9 }),
+    ]);
+  });
+
+  test('at its default is left out without a word', async () => {
+    upstream.script(refusing(({ top_p: value }) => (value === undefined ? undefined : error('x', { param: 'top_p', code: 'unsupported_parameter' }))));
+    expect((await ask('gencompat', freshModel(), { generationConfig: { temperature: 1, topP: 1 } })).headers.get('x-dragoman-warnings')).toBeNull();
+  });
+});
+
+describe('the role developer', () => {
+  const messages = [
+    { role: 'developer', content: 'Be brief.' },
+    { role: 'user', content: 'hi' },
+  ];
+  const roles = () => bodies().map((body) => (body['messages'] as readonly { readonly role: string }[])[0]!.role);
+
+  test.each<[string, ReturnType<Refuses>]>([
+    [
+      'DeepSeek',
+      error(
+        'Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool` at line 1 column 85',
+      ),
+    ],
+    [
+      'Mistral',
+      {
+        status: 422,
+        json: {
+          detail: [
+            {
+              type: 'union_tag_invalid',
+              loc: ['body', 'messages', 0],
+              msg: "Input tag 'developer' found using 'role' does not match any of the expected tags: 'assistant', 'system', 'tool', 'user'",
+            },
+          ],
+        },
+      },
+    ],
+    ['a chat template', error('Unexpected message role.')],
+  ])('becomes system where it is refused in the words of %s, for chat clients and others', async (_, refused) => {
+    upstream.script(refusing((body) => (JSON.stringify(body).includes('"developer"') ? refused : undefined)));
+    const model = freshModel();
+    expect((await ask('chat', model, { messages })).status).toBe(200);
+    expect((await ask('chat', model, { messages, stream: true }, true)).complete).toBe(true);
+    expect(roles()).toEqual(['developer', 'system', 'system']);
+  });
+});
+
+describe('a choice among some of the tools', () => {
+  const parameters = { type: 'object', properties: {} };
+  const names = ['look', 'hear'];
+  const tools = names.map((name) => ({ type: 'function', function: { name, parameters } }));
+  const allowed = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'hear' } }] } };
+  const declared = () => bodies().map(({ tools: list, tool_choice: choice }) => [(list as typeof tools).map((one) => one.function.name), choice]);
+
+  test('is sent as the only tools by other clients', async () => {
+    upstream.script(always(toolCalls([{ name: 'hear', json: '{}' }])));
+    const flat = names.map((name) => ({ type: 'function', name, parameters }));
+    await ask('responses', freshModel(), {
+      tools: flat,
+      tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'hear' }] },
+    });
+    const config = { functionCallingConfig: { mode: 'VALIDATED', allowedFunctionNames: ['hear'] } };
+    await ask('gencompat', freshModel(), {
+      tools: [{ functionDeclarations: names.map((name) => ({ name, parametersJsonSchema: parameters })) }],
+      toolConfig: config,
+    });
+    expect(declared()).toEqual([
+      [['hear'], 'required'],
+      [['hear'], 'auto'],
+    ]);
+  });
+
+  test('of a chat client is sent so once it is refused', async () => {
+    const message =
+      'Failed to deserialize the JSON body into the target type: tool_choice: data did not match any variant of untagged enum ChatCompletionToolChoiceOption';
+    upstream.script(refusing(({ tool_choice: choice }) => (typeof choice === 'object' ? error(message) : undefined)));
+    const model = freshModel();
+    for (let at = 0; at < 2; at++) expect((await ask('chat', model, { tools, tool_choice: allowed })).status).toBe(200);
+    expect(declared()).toEqual([
+      [names, allowed],
+      [['hear'], 'required'],
+      [['hear'], 'required'],
+    ]);
+  });
+});
+
+describe('ids of tool calls', () => {
+  const id = (at: number) => `toolu_${at}`;
+  const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+  const messages = [
+    { role: 'user', content: 'look' },
+    { role: 'assistant', content: [0, 1].map((at) => ({ type: 'tool_use', id: id(at), name: 'look', input: {} })) },
+    { role: 'user', content: [1, 0].map((at) => ({ type: 'tool_result', tool_use_id: id(at), content: `saw ${at}` })) },
+  ];
+
+  test('become nine letters and digits where nothing else is accepted, for calls and results alike', async () => {
+    const isShort = (body: Body) => [...JSON.stringify(body).matchAll(/"(?:tool_call_)?id":"(.*?)"/g)].every(([, one]) => /^[A-Za-z0-9]{9}$/.test(one!));
+    const message = 'Tool call id was toolu_0 but must be a-z, A-Z, 0-9, with a length of 9.';
+    upstream.script(
+      refusing((body) => (isShort(body) ? undefined : { json: { object: 'error', message, type: 'invalid_function_call', param: null, code: '3280' } })),
+    );
+    const model = freshModel();
+    for (let at = 0; at < 2; at++) expect((await ask('messages', model, { tools, messages })).status).toBe(200);
+    expect(bodies()).toHaveLength(3);
+    const sent = bodies()[2]!['messages'] as readonly { readonly tool_calls?: readonly { id: string }[]; readonly tool_call_id?: string }[];
+    const ids = sent[1]!.tool_calls!.map((call) => call.id);
+    expect(new Set(ids).size).toBe(2);
+    expect(sent.slice(2).map((one) => one.tool_call_id)).toEqual([ids[1], ids[0]]);
+  });
+});
+
+describe('JSON', () => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+  const withSchema: Readonly<Record<Face, object>> = {
+    chat: { response_format: { type: 'json_schema', json_schema: { name: 'a', schema, strict: true } } },
+    responses: { text: { format: { type: 'json_schema', name: 'a', schema, strict: true } } },
+    messages: { output_config: { format: { type: 'json_schema', schema } } },
+    gencompat: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: schema } },
+  };
+  const contents = (at: number) => (bodies()[at]!['messages'] as readonly { readonly content: string }[]).map(({ content }) => content).join('\n');
+
+  test.each(faces)('without schemas is asked for with the schema in an instruction (%s)', async (face) => {
+    const unavailable = error('This response_format type is unavailable now');
+    upstream.script(
+      refusing(
+        ({ response_format: format }) => ((format as { type?: string } | undefined)?.type === 'json_schema' ? unavailable : undefined),
+        ok({ text: '{"a":"b"}' }),
+      ),
+    );
+    const model = freshModel();
+    for (const stream of [false, true]) {
+      const { status, headers, text } = await ask(face, model, withSchema[face], stream);
+      expect([status, text]).toEqual([200, '{"a":"b"}']);
+      expect(headers.get('x-dragoman-warnings')).toContain('response_format: ');
+    }
+    expect(values('response_format').map((format) => (format as { type: string }).type)).toEqual(['json_schema', 'json_object', 'json_object']);
+    expect(contents(2)).toMatch(/JSON.*"additionalProperties":false/s);
+  });
+
+  test.each([
+    ['gencompat', { generationConfig: { responseMimeType: 'application/json' } }],
+    ['responses', { text: { format: { type: 'json_object' } } }],
+  ] as const)('without a schema is asked for by its name (%s)', async (face, more) => {
+    upstream.script(always(ok({ text: '{}' })));
+    expect((await ask(face, freshModel(), more)).headers.get('x-dragoman-warnings')).toBeNull();
+    expect([values('response_format'), contents(0)]).toEqual([[{ type: 'json_object' }], expect.stringMatching(/json/i)]);
+  });
+
+  test('beside tools is an instruction where the provider takes no format beside them', async () => {
+    upstream.script(
+      refusing(
+        ({ response_format: format, tools }) => (format && tools ? error('json mode cannot be combined with tool/function calling') : undefined),
+        ok({ text: '{"a":"b"}' }),
+      ),
+    );
+    const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+    expect((await ask('messages', freshModel(), { ...withSchema.messages, tools })).status).toBe(200);
+    expect([bodies()[1], contents(1)]).toEqual([expect.objectContaining({ tools: [expect.anything()] }), expect.stringContaining('additionalProperties')]);
+  });
+});
