@@ -33,8 +33,8 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
     dialect,
     betaHeader,
     encode(call, quirks) {
-      const { body, ignored } = encodeRequest(call, deps.model, quirks, options);
-      return { body: written(call, body), ignored };
+      const { body, ...notes } = encodeRequest(call, deps.model, quirks, options);
+      return { ...notes, body: written(call, body) };
     },
     decodeFault,
     learn,
@@ -45,16 +45,22 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
 export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const { response, request } = await attempt(endpoint, call, context);
   const { dialect, model, clock } = endpoint;
+  const warnings = request.decided ? [...request.ignored, ...request.decided] : request.ignored;
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
+      const answer = streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, warnings, call));
+      if (request.isUnchecked) for await (const events of answer) yield unchecked(events);
+      else yield* answer;
       return;
     }
-    yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+    const answer = dialect.decodeResult(await wholeJson(response, context), model, warnings);
+    yield request.isUnchecked ? unchecked(answer) : answer;
   } finally {
     response.leave();
   }
 }
+
+const unchecked = (events: Events): Events => events.map((event) => (event.type === 'started' ? { ...event, isUnchecked: true } : event));
 
 /** The differences between targets besides their endpoints. */
 type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;
