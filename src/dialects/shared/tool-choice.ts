@@ -24,6 +24,10 @@ export function possibleChoice({ toolChoice: choice, tools }: GenerateCall, wire
   return names.length > 0 ? { ...choice, names } : { type: 'none' }; // no other tool was allowed
 }
 
+/** Must the model call a tool? */
+export const isForced = (choice: ToolChoice | undefined): boolean =>
+  choice?.type === 'required' || choice?.type === 'tool' || (choice?.type === 'allowed' && choice.mode === 'required');
+
 const isGiven = (name: string, tools: readonly Tool[], { dialect, custom, search }: Wire): boolean =>
   tools.some((tool) => {
     if (search && isWebSearch(tool) && name === webSearchName) return true;
