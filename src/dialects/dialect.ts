@@ -101,6 +101,8 @@ export interface EncodedRequest {
   readonly body: JsonObject;
   /** What the wire or the model does not support, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** What was decided for the client, as `field: reason`: reported as ignored fields are, and acceptable to strict clients. */
+  readonly decided?: readonly string[];
   /** The provider is not told the form of the answer, or not all of it: the gateway has to check it. */
   readonly isUnchecked?: boolean;
 }

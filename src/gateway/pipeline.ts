@@ -67,8 +67,7 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
-  const rounds = { ...web, models, rounds: 'round' } as const;
-  const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
+  const search = { ...web, models };
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
   const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
@@ -76,9 +75,9 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: searching(rounds, client),
-    messages: searching(rounds, client),
-    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, client))),
+    chatcompat: searching(search, conforming(schemas, client)),
+    messages: searching(search, conforming(schemas, client)),
+    gencompat: fallingBack(searching(search, conforming({ ...schemas, always: true }, client))),
     embed: embedding(client),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },

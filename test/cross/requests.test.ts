@@ -140,7 +140,8 @@ const outputSamples = members.output.map((output: Output): Sample => ({
   view: ({ output: { type, ...others } }) => {
     if (type !== 'schema') return { type };
     const { schema, description } = others as Extract<Output, { type: 'schema' }>;
-    return { type, schema: { description, ...schema } };
+    const { additionalProperties: _closed, ...open } = schema; // some wires accept closed objects alone
+    return { type, schema: { description, ...open } };
   },
   word: /^response_format/,
 }));
@@ -191,7 +192,8 @@ const toolSamples = tools.map((tool): Sample => ({
         if (one.type === 'foreign') return [one.value];
         if (one.type === 'custom') return [one];
         const { extra: _notes, parameters = {}, strict, ...others } = one;
-        return [{ ...others, parameters: { type: 'object', properties: {}, ...parameters }, ...(strict ? { strict } : {}) }];
+        const { additionalProperties: _closed, ...open } = parameters;
+        return [{ ...others, parameters: { type: 'object', properties: {}, ...open }, ...(strict ? { strict } : {}) }];
       })
       .toSorted((a, b) => (said(a) < said(b) ? -1 : 1)), // in no order
   word: /^(tools|strict):/,
@@ -409,9 +411,10 @@ describe.each(wires)('a provider of $name', (wire) => {
   });
 
   test.each(genuine)('is told all of a request of $name, or it is said what it is not told', ({ call }) => {
-    const { body, ignored } = wire.sayRequest(call);
+    const { body, ignored, isUnchecked } = wire.sayRequest(call);
     const back = backOf(wire, body);
     for (const { name, view, word } of views) {
+      if (isUnchecked && name.startsWith('output')) continue; // the answer is held against the schema of the client
       if (view(call) !== undefined && said(view(call)) !== said(view(back)))
         expect(ignored, `${name}: ${said(view(back))} where ${said(view(call))} was asked`).toContainEqual(expect.stringMatching(word));
     }

@@ -195,16 +195,13 @@ describe('a chat completion by a provider of the Messages API', () => {
       stop: ['END'],
       seed: 7,
       user: 'u',
-      response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } },
+      response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object', additionalProperties: false } } },
     });
     expect(answer.status).toBe(200);
     expect(here.sent()).toEqual({
       model: 'claude-x',
       max_tokens: 64_000,
-      system: [
-        { type: 'text', text: 'Be brief.' },
-        { type: 'text', text: 'Be kind.' },
-      ],
+      system: 'Be brief.',
       messages: [
         {
           role: 'user',
@@ -218,6 +215,7 @@ describe('a chat completion by a provider of the Messages API', () => {
           role: 'user',
           content: [
             { type: 'tool_result', tool_use_id: 'call_1', content: 'a cat' },
+            { type: 'text', text: 'Be kind.' },
             { type: 'text', text: 'And now?' },
           ],
         },
@@ -225,7 +223,7 @@ describe('a chat completion by a provider of the Messages API', () => {
       tools: [{ name: 'look', input_schema: look.input_schema }],
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
       stop_sequences: ['END'],
-      output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
+      output_config: { format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } } },
     });
     expect(answer.headers.get('x-dragoman-warnings')).toMatch(/user: .*seed: .*system: /);
   });
@@ -254,7 +252,8 @@ describe('a chat completion by a provider of the Messages API', () => {
     for (let at = 0; at < 3; at++)
       expect((await ask({ model: at === 0 ? 'claude-x' : 'claude-y', reasoning_effort: 'low', max_tokens: 3000 })).status).toBe(200);
     const thinking = here.upstream.requests.map(({ json }) => (json as { thinking: object }).thinking);
-    expect(thinking).toEqual([{ type: 'enabled', budget_tokens: 2048 }, { type: 'enabled', budget_tokens: 2048 }, { type: 'adaptive' }, { type: 'adaptive' }]);
+    const shown = { type: 'adaptive', display: 'summarized' };
+    expect(thinking).toEqual([{ type: 'enabled', budget_tokens: 2048 }, { type: 'enabled', budget_tokens: 2048 }, shown, shown]);
     expect(here.sent(3)).toMatchObject({ output_config: { effort: 'low' } });
   });
 });

@@ -189,9 +189,9 @@ describe('search results and references of Claude', () => {
       ],
     });
     expect(status).toBe(200);
-    const walls = 'Walls\nhttps://a.example\nA wall is a wall.';
-    expect(sent().contents[0]?.parts).toEqual([{ text: walls }, { text: 'Doors\nA door is no wall.' }]);
-    expect(sent().contents[2]?.parts).toEqual([{ functionResponse: { id: '1', name: 'look', response: { output: `${walls}\n\nlook` } } }]);
+    const walls = 'Walls\nhttps://a.example\n\nA wall is a wall.';
+    expect(sent().contents[0]?.parts).toEqual([{ text: walls }, { text: 'Doors\n\nA door is no wall.' }]);
+    expect(sent().contents[2]?.parts).toEqual([{ functionResponse: { id: '1', name: 'look', response: { output: `${walls}\n\nTool: look` } } }]);
     expect(headers.get('x-dragoman-warnings') ?? '').not.toContain('search_result');
   });
 });

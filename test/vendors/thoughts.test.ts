@@ -74,7 +74,7 @@ describe('Claude with a thinking budget', () => {
   test.each(ways)('still thinks in the second turn of a client of $name, $how', async ({ client, stream }) => {
     upstream.script(claude);
     const { status, sent, headers } = await second(client, 'messages', stream);
-    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect([status, headers.get('x-dragoman-warnings') ?? '']).toEqual([200, expect.not.stringContaining('think')]);
     expect(sent.thinking).toMatchObject({ type: 'enabled' });
     expect(sent.messages[1].content[0]).toEqual({ type: 'thinking', thinking: thought, signature: 'c2lnbmF0dXJl' });
   });

@@ -33,6 +33,12 @@ const members = {
       ['passed', 'fetched'],
     ),
   ),
+  caching: Type.Optional(
+    oneOf(
+      'Prompt caching at providers that cache only what is marked. auto: requests without a mark of the client are cached as a whole; absent: as the client marks them.',
+      ['auto'],
+    ),
+  ),
   order: oneOf('Order in which regions are tried.', ['listed', 'fastest'], { default: 'listed' }),
 };
 

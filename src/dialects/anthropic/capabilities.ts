@@ -20,7 +20,7 @@ export const support: FieldSupport = {
     tools: translated("the provider's interface has no tools that take free text."),
     tool_choice: translated('a choice among some of the tools is sent by declaring only those.'),
     parallel_tool_calls: translated('sent as disable_parallel_tool_use.'),
-    response_format: translated("the provider's interface has JSON by a schema only."),
+    response_format: translated('the provider cannot enforce this form, so the model is told to answer in it, and the answer is checked.'),
     reasoning_effort: translated('sent as thinking, with a budget or an effort.'),
   },
 };

@@ -35,6 +35,8 @@ interface Open {
   /** Length of its text in code points. */
   length: number;
   signature: string;
+  /** Members that deltas of unknown types added. */
+  added?: Record<string, Json>;
 }
 
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
@@ -131,7 +133,7 @@ class MessageReader implements Reader {
     const fields = isObject(message) ? message : {};
     this.#count(fields['usage']);
     const carried = rest(fields, notCarried);
-    const counted = usageOf(this.#usage);
+    const counted = usageOf({ output_tokens: 0, ...this.#usage });
     events.push({
       type: 'started',
       model: textOf(fields['model']) || this.#model,
@@ -195,7 +197,8 @@ class MessageReader implements Reader {
         if (one.call >= 0) events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json });
         break;
       }
-      default: // a newer kind of delta: its block is not decoded
+      default:
+        addMembers(one, delta);
     }
   }
 
@@ -219,7 +222,8 @@ class MessageReader implements Reader {
         if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: textAsWritten(block['input'] ?? {}) });
         break;
       default: {
-        const value = one.json === '' ? (block as JsonObject) : { ...(block as JsonObject), input: argumentsOf(one.json) ?? {} };
+        const whole = { ...(block as JsonObject), ...one.added };
+        const value = one.json === '' ? whole : { ...whole, input: argumentsOf(one.json) ?? {} };
         events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value } });
       }
     }
@@ -242,7 +246,8 @@ class MessageReader implements Reader {
     if (isWhole && this.#open.size > 0) throw malformed();
     for (const index of this.#open.keys()) this.#stopBlock(index, events);
     if (isWhole && this.#isTruncated) throw malformed();
-    const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers) };
+    const note = Object.hasOwn(reasons, raw) ? {} : { '.stop_reason': raw };
+    const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers), ...note };
     const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
     events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
   }
@@ -255,6 +260,20 @@ function citationsOfBlock({ citations, length }: Open): readonly Citation[] {
   );
 }
 
+/**
+ * A newer kind of delta, such as `compaction_delta`: text is appended to that of the block, any other member takes the place of the block's own, and so does one
+ * that is encrypted. https://platform.claude.com/docs/en/build-with-claude/compaction#streaming
+ */
+function addMembers(one: Open, delta: Loose): void {
+  const added = (one.added ??= {});
+  for (const [name, value] of Object.entries(rest(delta, typeMember))) {
+    const before = added[name] ?? one.block[name];
+    const isAppended = typeof value === 'string' && typeof before === 'string' && !name.startsWith('encrypted_');
+    added[name] = isAppended ? before + value : value;
+  }
+}
+
+const typeMember = new Set(['type']);
 const none = new Set<string>();
 const notCarried = new Set(['type', 'role', 'model', 'content', 'usage', 'stop_reason', 'stop_sequence', 'stop_details']);
 const callMembers = new Set(['type', 'id', 'name', 'input']);

@@ -3,6 +3,7 @@ import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra } from '#core/thoughts';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { carriedBlock } from './carried-block.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
 
@@ -12,9 +13,16 @@ export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {
   return messages.map((message, at): Turn => {
     const field = `messages[${at}].content`;
     const carried = carriedAs(rest(message, messageMembers));
+    // A system message may do no more than change the configuration of the output.
+    if (message.content.length === 0 && Array.isArray(message.content) && !(message.role === 'system' && carried.extra))
+      throw invalid(field, 'must not be empty');
     switch (message.role) {
       case 'system':
-        return { role: 'system', parts: partsOf(message, (block, place) => systemPart(block, place), field), ...carriedAs({ '.message': true }), ...carried };
+        return {
+          role: 'system',
+          parts: partsOf(message, (block, place) => systemPart(block, place), field),
+          ...carriedAs({ '.message': true, ...carried.extra?.[dialect] }),
+        };
       case 'user':
         return { role: 'user', parts: partsOf(message, (block, place) => userPart(block, place, calls), field), ...carried };
       case 'assistant':
@@ -32,9 +40,19 @@ function partsOf({ content }: WireMessage, part: (block: WireBlock, place: strin
   return content.map((block, at) => part(block, `${field}[${at}]`));
 }
 
-function systemPart(block: WireBlock, place: string): TextPart {
-  if (block.type !== 'text') throw invalid(`${place}.type`, 'must be "text"');
-  return textPartOf(block);
+function systemPart(block: WireBlock, place: string): Part {
+  switch (block.type) {
+    case 'text':
+      return textPartOf(block);
+    case 'image':
+    case 'document':
+    case 'tool_result':
+    case 'tool_use':
+    case 'thinking':
+      throw invalid(`${place}.type`, 'must be "text"');
+    default:
+      return contentPart(block, place);
+  }
 }
 
 function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): Part {
@@ -113,7 +131,7 @@ function contentPart(block: ContentBlock, place: string): TextPart | MediaPart |
     case 'document':
       return documentPart(block, place);
     default:
-      return { type: 'foreign', dialect, value: bounded(rest(block, none), place) };
+      return carriedBlock(bounded(rest(block, none), place));
   }
 }
 
@@ -127,7 +145,7 @@ function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: st
     case 'text':
       return { type: 'text', text: source.data, ...carriedAs({ document: rest(block, textDocumentMembers) }) };
     case 'content':
-      return { type: 'foreign', dialect, value: bounded(rest(block, none), place) };
+      return carriedBlock(bounded(rest(block, none), place));
     default:
       return { type: 'media', kind: 'file', ...sourceOf(source), ...(isGiven(title) ? { name: title } : {}), ...carriedAs(rest(block, mediaMembers)) };
   }

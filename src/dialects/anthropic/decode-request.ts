@@ -66,10 +66,11 @@ function systemTurn(system: CountRequest['system']): readonly Turn[] {
 
 function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoning | undefined {
   if (thinking?.type === 'disabled') return { effort: 'none' };
+  const hidden = thinking?.display === 'omitted' ? { hidden: true } : {};
   const effort = config?.effort;
-  if (isGiven(effort)) return { effort };
-  if (thinking?.type === 'enabled') return { effort: effortOf(thinking.budget_tokens) };
-  return thinking ? {} : undefined;
+  const budget = thinking?.type === 'enabled' ? { effort: effortOf(thinking.budget_tokens), budget: thinking.budget_tokens } : {};
+  if (isGiven(effort)) return { ...budget, effort, ...hidden };
+  return thinking ? { ...budget, ...hidden } : undefined;
 }
 
 /** Names with a leading dot keep the client's own spelling of what the call has in core terms. */

@@ -17,8 +17,8 @@ export function headOf({ model, extra }: Started, id: string): { readonly head: 
 
 /** The upstream's own stop reason where it is one of this wire. `others`: carried members of the message at its end. */
 export function stopOf(reason: FinishReason, raw: string, extra: Extra | undefined): { readonly stop: JsonObject; readonly others: JsonObject } {
-  const { stop_sequence: sequence = null, stop_details: details, container, ...others } = own(extra, dialect);
-  const stop: Record<string, Json> = { stop_reason: ownReasons.has(raw) ? raw : stopReasons[reason], stop_sequence: sequence };
+  const { '.stop_reason': newer, stop_sequence: sequence = null, stop_details: details, container, ...others } = own(extra, dialect);
+  const stop: Record<string, Json> = { stop_reason: newer ?? (ownReasons.has(raw) ? raw : stopReasons[reason]), stop_sequence: sequence };
   if (details !== undefined) stop['stop_details'] = details;
   if (container !== undefined) stop['container'] = container;
   return { stop, others };

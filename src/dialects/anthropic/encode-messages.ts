@@ -1,73 +1,95 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
-import { own, textOf, type Json, type JsonObject } from '#core/json';
+import { isObject, own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import { isTextType } from '#core/text-types';
 import { writtenArguments } from '../shared/arguments.ts';
 import { dialect } from './wire.ts';
 
-/**
- * Turns → `system` and `messages`. System turns of other wires are moved to the front; consecutive turns of one role become one message, with tool results
- * first, as the wire requires.
- *
- * @param ignored collects what this wire does not support, as `field: reason`
- */
-export function encodeConversation(turns: readonly Turn[], ignored: Set<string>): { readonly system?: Json; readonly messages: readonly JsonObject[] } {
-  const system: JsonObject[] = [];
-  const messages: Draft[] = [];
-  for (const turn of turns) {
-    const { '.message': inside, ...carried } = own(turn.extra, dialect);
-    if (turn.role === 'system' && !inside) {
-      for (const part of turn.parts)
-        if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
-      system.push(...turn.parts.flatMap((part) => (part.type === 'text' ? textBlocks(part) : [])));
-      if (messages.length > 0) ignored.add('system: later system messages are moved to the front.');
-      continue;
-    }
-    const role = turn.role === 'model' ? 'assistant' : turn.role;
-    const content = turn.role === 'model' ? modelBlocks(turn.parts, ignored) : blocksOf(turn.parts, ignored);
-    const last = messages.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else messages.push({ ...carried, role, content });
+/** What is noted while a conversation is encoded. */
+export interface Notes {
+  /** Collects what this wire does not support, as `field: reason`. */
+  readonly ignored: Set<string>;
+  /** The client spoke another wire. */
+  readonly isTranslated: boolean;
+  /** The first thing of the current message that could not be sent, as a sentence. */
+  lost: string | undefined;
+  /** Does anything end a cached prefix? */
+  isMarked: boolean;
+}
+
+/** The blocks of a turn. */
+export function encodeParts({ role, parts }: Turn, notes: Notes): JsonObject[] {
+  switch (role) {
+    case 'system':
+      return systemBlocks(parts, notes);
+    case 'user':
+      return blocksOf(parts, notes);
+    case 'model':
+      return modelBlocks(parts, notes);
+    default:
+      return role satisfies never;
   }
-  return { ...(system.length > 0 ? { system: shortened(system) } : {}), messages: messages.flatMap(finished) };
-}
-
-interface Draft {
-  readonly role: string;
-  readonly content: JsonObject[];
-}
-
-function finished({ content, ...message }: Draft): readonly JsonObject[] {
-  const results = content.filter((block) => block['type'] === 'tool_result');
-  const blocks = results.length === 0 ? content : [...results, ...content.filter((block) => block['type'] !== 'tool_result')];
-  if (blocks.length === 0 && message.role === 'assistant') return []; // no part of it can be sent
-  return [{ ...message, content: shortened(blocks) }];
 }
 
 /** A single plain text block is shortened to a string. */
-function shortened(blocks: readonly JsonObject[]): Json {
+export function shortened(blocks: readonly JsonObject[]): Json {
   const [only] = blocks;
   if (only === undefined) return '';
   return blocks.length === 1 && only['type'] === 'text' && Object.keys(only).length === 2 ? only['text']! : blocks;
 }
 
-function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
+/**
+ * The mark at the end of a cached prefix, as this wire and clients of others write it on messages, parts and tools.
+ * https://openrouter.ai/docs/features/prompt-caching
+ */
+export function cacheMark(extra: Extra | undefined, notes: Pick<Notes, 'isMarked'>): JsonObject {
+  for (const name in extra) {
+    const { cache_control: mark, function: inner } = extra[name]!;
+    const found = mark ?? (isObject(inner) ? inner['cache_control'] : undefined);
+    if (found === undefined) continue;
+    notes.isMarked = true;
+    return { cache_control: found };
+  }
+  return {};
+}
+
+const unmarkable: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
+
+/** The blocks with a mark that stood on the message as a whole: on the last one that can have it. */
+export function marked(blocks: JsonObject[], mark: JsonObject): JsonObject[] {
+  const at = mark['cache_control'] === undefined ? -1 : blocks.findLastIndex(({ type }) => !unmarkable.has(type));
+  if (at >= 0) blocks[at] = { ...mark, ...blocks[at] };
+  return blocks;
+}
+
+function systemBlocks(parts: readonly Part[], notes: Notes): JsonObject[] {
+  return parts.flatMap((part) => {
+    if (part.type === 'text') return textBlocks(part, notes);
+    if (part.type === 'foreign' && part.dialect === dialect) return [part.value];
+    notes.ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
+    return [];
+  });
+}
+
+function blocksOf(parts: readonly Part[], notes: Notes): JsonObject[] {
+  const { ignored } = notes;
   return parts.flatMap((part): readonly JsonObject[] => {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        return textBlocks(part);
+        return textBlocks(part, notes);
       case 'media':
-        return mediaBlocks(part, ignored);
+        return mediaBlocks(part, notes);
       case 'search':
         return []; // results of earlier searches are not sent
       case 'foreign':
         if (part.dialect === dialect) return [part.value];
-        ignored.add(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`);
-        return [];
+        return leftOut(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`, notes);
       case 'tool-result': {
-        const content = shortened(blocksOf(part.parts, ignored));
+        const content = shortened(blocksOf(part.parts, notes));
         return [
           {
             ...own(part.extra, dialect),
+            ...cacheMark(part.extra, notes),
             type: 'tool_result',
             tool_use_id: idOf(part.id),
             ...(content === '' ? {} : { content }),
@@ -76,7 +98,7 @@ function blocksOf(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
         ];
       }
       case 'tool-call':
-        return [callBlock(part, ignored)];
+        return [{ ...cacheMark(part.extra, notes), ...callBlock(part, ignored) }];
       case 'thought': {
         const carried = own(part.extra, dialect);
         if (isSigned(part)) return [{ ...carried, type: 'thinking', thinking: part.text }];
@@ -96,41 +118,71 @@ const isSigned = ({ extra }: ThoughtPart): boolean => textOf(own(extra, dialect)
 export const isSignedThought = (part: Part): boolean =>
   part.type === 'thought' ? isSigned(part) : part.type === 'foreign' && part.dialect === dialect && part.value['type'] === 'redacted_thinking';
 
-function modelBlocks(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
+function modelBlocks(parts: readonly Part[], notes: Notes): JsonObject[] {
   const media = parts.filter((part) => part.type === 'media');
-  for (const part of media) ignored.add(`${part.kind}: the provider's API accepts none in an assistant message.`);
+  for (const part of media) notes.ignored.add(`${part.kind}: the provider's API accepts none in an assistant message.`);
   return blocksOf(
     parts.filter((part) => part.type !== 'media'),
-    ignored,
+    notes,
   );
 }
 
-/** The wire refuses empty text. */
-function textBlocks({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonly JsonObject[] {
-  const { document, ...carried } = own(part.extra, dialect);
-  if (document !== undefined) return [{ ...(document as JsonObject), type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }];
-  return text === '' ? [] : [{ ...carried, type: 'text', text }];
+/** Notes what cannot be sent. */
+function leftOut(reason: string, notes: Notes): readonly JsonObject[] {
+  notes.ignored.add(reason);
+  notes.lost ??= reason;
+  return [];
 }
 
-function mediaBlocks(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
-  const source = part.kind === 'image' || part.kind === 'file' ? sourceOf(part) : undefined;
-  if (!source) {
-    ignored.add(`${part.kind}: the provider's API does not support it.`);
-    return [];
-  }
-  const carried = own(part.extra, dialect);
-  if (part.detail !== undefined && part.detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
-  if (part.kind === 'image') return [{ ...carried, type: 'image', source }];
-  return [{ ...carried, type: 'document', source, ...(part.name === undefined ? {} : { title: part.name }) }];
+/** The wire refuses text without anything but white space. */
+function textBlocks({ text, extra }: Pick<TextPart, 'text' | 'extra'>, notes: Notes): readonly JsonObject[] {
+  const { '.block': block, document, ...carried } = own(extra, dialect);
+  if (block !== undefined) return [block as JsonObject];
+  const mark = cacheMark(extra, notes);
+  if (document !== undefined) return [{ ...(document as JsonObject), ...mark, type: 'document', source: plainText(text) }];
+  return /\S/.test(text) ? [{ ...carried, ...mark, type: 'text', text }] : [];
 }
 
-function sourceOf({ kind, base64, mediaType, url, fileId }: MediaPart): JsonObject | undefined {
+const plainText = (data: string): JsonObject => ({ type: 'text', media_type: 'text/plain', data });
+
+function mediaBlocks(part: MediaPart, notes: Notes): readonly JsonObject[] {
+  const { kind, base64, fileId, detail = 'auto', name } = part;
+  if (kind !== 'image' && kind !== 'file') return leftOut(`${kind}: the provider's API does not support it.`, notes);
+  if (fileId !== undefined && notes.isTranslated) return leftOut(`${kind}: the provider cannot access files that were uploaded to another API.`, notes);
+  const source = sourceOf(part, notes);
+  if (!source) return leftOut(`${kind}: the provider's API does not support ${shownType(part)}.`, notes);
+  const carried = { ...own(part.extra, dialect), ...cacheMark(part.extra, notes) };
+  if (detail !== 'auto') notes.ignored.add('detail: the provider chooses the level of detail itself.');
+  const isImage = notes.isTranslated && base64 !== undefined ? imageTypes.has(textOf(source['media_type'])) && source['type'] === 'base64' : kind === 'image';
+  if (isImage) return [{ ...carried, type: 'image', source }];
+  return [{ ...carried, type: 'document', source, ...(name === undefined ? {} : { title: name }) }];
+}
+
+/** https://platform.claude.com/docs/en/build-with-claude/vision */
+const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const longestType = 100;
+
+const shownType = ({ mediaType, url }: MediaPart) => (mediaType === undefined ? (url === undefined ? 'it' : 'this address') : mediaType.slice(0, longestType));
+
+/** Files of text are sent as text, whatever their type. @returns undefined for a type that the wire does not have */
+function sourceOf({ kind, base64, mediaType, url, fileId }: MediaPart, { isTranslated }: Notes): JsonObject | undefined {
   if (fileId !== undefined) return { type: 'file', file_id: fileId };
   if (url !== undefined) return /^https?:/i.test(url) ? { type: 'url', url } : undefined;
   if (base64 === undefined) return undefined;
-  if (kind === 'file' && mediaType?.startsWith('text/'))
-    return { type: 'text', media_type: 'text/plain', data: Buffer.from(base64, 'base64').toString('utf8') };
-  return { type: 'base64', media_type: mediaType ?? (kind === 'image' ? 'image/png' : 'application/pdf'), data: base64 };
+  if (!isTranslated && !(kind === 'file' && mediaType?.startsWith('text/')))
+    return { type: 'base64', media_type: mediaType ?? (kind === 'image' ? 'image/png' : 'application/pdf'), data: base64 };
+  const type = typeOf(kind, mediaType, base64);
+  if (isTextType(type)) return plainText(Buffer.from(base64, 'base64').toString('utf8'));
+  return imageTypes.has(type) || type === 'application/pdf' ? { type: 'base64', media_type: type, data: base64 } : undefined;
+}
+
+/** The MIME type; a file without one is taken for a PDF, unless it begins like a ZIP archive, which documents of offices are. */
+function typeOf(kind: MediaPart['kind'], mediaType: string | undefined, base64: string): string {
+  const type = mediaType?.split(';', 1)[0]!.trim().toLowerCase();
+  if (type === 'image/jpg') return 'image/jpeg';
+  if (type !== undefined && type !== '') return type;
+  if (kind === 'image') return 'image/png';
+  return base64.startsWith('UEsD') ? 'application/zip' : 'application/pdf';
 }
 
 function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set<string>): JsonObject {

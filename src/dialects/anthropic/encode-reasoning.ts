@@ -1,7 +1,8 @@
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall, type Reasoning } from '#core/call';
 import type { ThoughtPart } from '#core/conversation';
 import { isObject, own, type JsonObject } from '#core/json';
 import { tokenOf } from '#core/thoughts';
+import { isForced } from '../shared/tool-choice.ts';
 import { isSignedThought } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
 import { budgetOf, effortValue, leastBudget } from './thinking.ts';
@@ -14,12 +15,14 @@ interface Encoded {
   readonly budget: number;
 }
 
+const nothing: Encoded = { budget: 0 };
+
 /**
- * The thinking settings: the client's own where it spoke this wire, else derived from its effort.
+ * The thinking settings: the client's own where it spoke this wire, else derived from its effort or budget.
  *
- * @param mostTokens output token limit, which a budget must be below
+ * @param mostTokens output token limit, of which a budget leaves a quarter to the answer
  */
-export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, { adaptive }: Quirks, ignored: Set<string>): Encoded {
+export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
   if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && lacksThought(call, ({ extra }) => tokenOf(extra) !== undefined)) {
     ignored.add(`thinking: ${thoughtsMissing}`);
@@ -27,28 +30,67 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
   }
   if (thinking !== undefined || givenEffort !== undefined)
     return { ...(thinking ? { thinking: thinking as JsonObject } : {}), ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
-  if (!call.reasoning) return { budget: 0 };
-  const { effort = 'medium' } = call.reasoning; // the wire requires a budget
-  if (effort === 'none') return { thinking: { type: 'disabled' }, budget: 0 };
-  const obstacle = obstacleTo(call);
+  const { reasoning } = call;
+  if (!reasoning) return nothing;
+  if (reasoning.effort === 'none') return withoutThinking(quirks, ignored);
+  const obstacle = obstacleTo(call, quirks);
   if (obstacle) {
     ignored.add(`reasoning_effort: ${obstacle}`);
-    return { budget: 0 };
+    return nothing;
   }
-  if (adaptive) return { thinking: { type: 'adaptive' }, ...(call.reasoning.effort ? { effort: effortValue(effort) } : {}), budget: 0 };
-  const budget = Math.min(budgetOf(effort), (mostTokens ?? Infinity) - 1);
+  if (quirks.adaptive) return adaptive(reasoning, quirks, ignored);
+  const { effort = 'medium', budget: given = budgetOf(effort) } = reasoning; // the wire requires a budget
+  const budget = Math.min(Math.max(given, leastBudget), Math.floor((mostTokens ?? Infinity) * 0.75));
   if (budget < leastBudget) {
-    ignored.add(`reasoning_effort: the provider requires at least ${leastBudget} thinking tokens, and the limit for all tokens is lower.`);
-    return { budget: 0 };
+    ignored.add(
+      `reasoning_effort: the provider requires at least ${leastBudget} thinking tokens, and a quarter of the limit for all tokens is left to the answer.`,
+    );
+    return nothing;
   }
   return { thinking: { type: 'enabled', budget_tokens: budget }, budget };
 }
 
-/** The wire refuses thinking where a tool is forced, or where the thoughts before the last tool calls are not sent back. */
-function obstacleTo({ turns, toolChoice }: GenerateCall): string | undefined {
-  if (toolChoice && ['required', 'tool'].includes(toolChoice.type)) return 'the provider does not think where a tool must be called.';
-  if (toolChoice?.type === 'allowed' && toolChoice.mode === 'required') return 'the provider does not think where a tool must be called.';
-  return lacksThought({ turns }) ? thoughtsMissing : undefined;
+/** The least that a model thinks: some cannot be told not to. https://platform.claude.com/docs/en/models/opus-5-5/migration-guide */
+function withoutThinking({ thinkingOff, efforts }: Quirks, ignored: Set<string>): Encoded {
+  switch (thinkingOff) {
+    case undefined:
+      return { thinking: { type: 'disabled' }, budget: 0 };
+    case 'between_tools':
+      return { thinking: { type: thinkingOff }, budget: 0 };
+    case 'low-effort':
+      ignored.add('reasoning_effort: this model always thinks, so it is asked for its lowest effort.');
+      return efforts?.length === 0 ? nothing : { effort: efforts?.[0] ?? 'low', budget: 0 };
+    default:
+      return thinkingOff satisfies never;
+  }
+}
+
+/** Adaptive thinking shows no thoughts unless it is asked to. */
+function adaptive({ effort, hidden }: Reasoning, { withoutDisplay, efforts }: Quirks, ignored: Set<string>): Encoded {
+  const thinking = { type: 'adaptive', ...(hidden || withoutDisplay ? {} : { display: 'summarized' }) };
+  if (effort === undefined) return { thinking, budget: 0 };
+  if (efforts?.length === 0) {
+    ignored.add('reasoning_effort: this model does not accept an effort.');
+    return { thinking, budget: 0 };
+  }
+  return { thinking, effort: nearestOf(effortValue(effort), efforts), budget: 0 };
+}
+
+/** The effort itself, or the nearest one that the model accepts: a lower one before a higher one. @param efforts accepted ones, in order; undefined: all */
+function nearestOf(effort: string, efforts: readonly string[] | undefined): string {
+  if (!efforts || efforts.includes(effort)) return effort;
+  const order = ['low', 'medium', 'high', 'xhigh', 'max'];
+  return efforts.findLast((one) => order.indexOf(one) < order.indexOf(effort)) ?? efforts[0]!;
+}
+
+/**
+ * The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back.
+ */
+function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking: never, withoutForcedTools }: Quirks): string | undefined {
+  if (never) return 'this model does not think.';
+  if (isForced(call.toolChoice) && !(withoutForcedTools && isTranslated(call, dialect))) return 'the provider does not think where a tool must be called.';
+  if (isAdaptive) return undefined;
+  return lacksThought(call) ? thoughtsMissing : undefined;
 }
 
 const thoughtsMissing = 'the thoughts before the last tool calls are not there.';

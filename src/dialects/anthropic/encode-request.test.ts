@@ -27,20 +27,16 @@ describe('a call of another wire', () => {
     expect(encodeRequest(call(), 'claude-x').body['max_tokens']).toBe(8192);
   });
 
-  test('with system turns in the middle has them in front, and says so', () => {
+  test('with system turns in the middle has them there, as text of the user, and says so', () => {
     const turns = [turn('system', text('one')), turn('user', text('hi')), turn('system', text('two')), turn('user', text('there'))];
     const { body: sent, ignored } = encodeRequest(call({ turns }), 'm');
-    expect(sent).toMatchObject({
-      system: [
-        { type: 'text', text: 'one' },
-        { type: 'text', text: 'two' },
-      ],
-    });
+    expect(sent).toMatchObject({ system: 'one' });
     expect(sent['messages']).toEqual([
       {
         role: 'user',
         content: [
           { type: 'text', text: 'hi' },
+          { type: 'text', text: 'two' },
           { type: 'text', text: 'there' },
         ],
       },
@@ -147,7 +143,7 @@ describe('a call of another wire', () => {
     });
 
     test('has a budget below its limit, or none where there is no room', () => {
-      expect(thinks({ sampling: { maxTokens: 2000 } }).body).toMatchObject({ thinking: { budget_tokens: 1999 }, max_tokens: 2000 });
+      expect(thinks({ sampling: { maxTokens: 2000 } }).body).toMatchObject({ thinking: { budget_tokens: 1500 }, max_tokens: 2000 });
       const { body: sent, ignored } = thinks({ sampling: { maxTokens: 500 } });
       expect(sent).not.toHaveProperty('thinking');
       expect(ignored).toEqual([expect.stringMatching(/^reasoning_effort: /)]);

@@ -1,16 +1,20 @@
 import type { Quirks } from './quirks.ts';
-import type { GenerateCall } from '#core/call';
-import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/conversation';
+import { isTranslated, type GenerateCall } from '#core/call';
+import { isWebSearch, webSearchName, type CustomTool, type ForeignTool, type FunctionTool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { isEmpty, own, type Json, type JsonObject } from '#core/json';
+import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
-import { possibleChoice } from '../shared/tool-choice.ts';
+import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
+import { jsonInstruction } from '../shared/json-instruction.ts';
+import { isForced, possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
-import { encodeConversation } from './encode-messages.ts';
+import { encodeConversation } from './encode-conversation.ts';
+import { cacheMark, type Notes } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
+import { schemaLimits } from './schema-limits.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -22,6 +26,8 @@ const answerTokens = 4096;
 export interface RequestOptions {
   /** The model's output token limit, where it is known. */
   readonly mostTokens?: number | undefined;
+  /** Whether prompts are cached without a mark of the client. */
+  readonly caching?: 'auto' | undefined;
 }
 
 /**
@@ -29,39 +35,67 @@ export interface RequestOptions {
  *
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
+ * @throws Fault `invalid` where nothing of a message can be sent
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}, { mostTokens }: RequestOptions = {}): EncodedRequest {
-  const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
-  const carried = Object.entries(own(call.extra, dialect)).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
-  const tools = call.tools.flatMap((tool) => encodeTool(tool, call, ignored));
-  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
-  const { system, messages } = encodeConversation(call.turns, ignored);
+export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}, { mostTokens, caching }: RequestOptions = {}): EncodedRequest {
+  const ignored = new Set([...droppedFields(call), ...ignoredIn(call, supports(quirks))]);
+  const translated = isTranslated(call, dialect);
+  const notes: Notes = { ignored, isTranslated: translated, lost: undefined, isMarked: false };
+  const ownFields = own(call.extra, dialect);
+  const carried = Object.entries(ownFields).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
+  const { choice, demand } = choiceOf(call, quirks, ignored);
+  const tools = encodeTools(call, choice, quirks, notes);
+  const { format, instruction, isUnchecked } = encodeOutput(call, quirks, ignored);
+  const instructions = [demand, instruction].filter((one) => one !== undefined);
+  const { system, messages } = encodeConversation({ ...quirks, turns: call.turns, instructions }, notes);
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
+  const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);
+  const isDecided = limit === undefined && mostTokens === undefined;
   const body: Record<string, Json> = {
     ...Object.fromEntries(carried),
+    ...cacheMark(foreignExtra(call), notes),
     model,
-    max_tokens: limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens),
+    max_tokens: maxTokens,
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
     ...(tools.length > 0 ? { tools, ...encodeToolChoice(choice, call) } : {}),
     ...(thinking ? { thinking } : {}),
   };
-  const config = { ...(own(call.extra, dialect)['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...encodeOutput(call, ignored) };
+  if (caching === 'auto' && !notes.isMarked && !quirks.withoutCaching && body['cache_control'] === undefined) body['cache_control'] = { type: 'ephemeral' };
+  const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
-  return { body, ignored: [...ignored] };
+  return {
+    body,
+    ignored: [...ignored],
+    ...(isDecided ? { decided: [`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`] } : {}),
+    ...(isUnchecked ? { isUnchecked } : {}),
+  };
 }
 
+/** Marks of cached prefixes have a place in this wire, whoever set them. */
+const droppedFields = (call: GenerateCall): readonly string[] =>
+  droppedExtra(call, dialect)
+    .filter((name) => name !== 'cache_control')
+    .map((name) => `${name}: ${absent}`);
+
+/** What other dialects carry of the call itself. */
+const foreignExtra = ({ extra: { [dialect]: _, ...others } }: GenerateCall): Extra => others;
+
 /** With thinking enabled, the wire accepts no temperature but 1 and no top_k. */
-function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject | undefined, { without = [] }: Quirks, ignored: Set<string>): JsonObject {
+function encodeSampling(call: GenerateCall, thinking: JsonObject | undefined, { without = [], eitherSampling }: Quirks, ignored: Set<string>): JsonObject {
+  const { sampling, extra } = call;
   const { temperature, topP, topK, stop } = sampling;
   const fields: Record<string, Json> = {};
   const thinks = thinking !== undefined && thinking['type'] !== 'disabled' && own(extra, dialect)['.thinking'] === undefined;
+  const isBoth = temperature !== undefined && topP !== undefined && eitherSampling === true && isTranslated(call, dialect);
+  const spare = isBoth ? (temperature === 1 ? 'temperature' : 'top_p') : undefined;
   const set = (name: 'temperature' | 'top_p' | 'top_k', value: number | undefined) => {
     if (value === undefined || without.includes(name)) return;
     if (thinks && value !== 1) ignored.add(`${name}: the provider does not accept it for a model that thinks.`);
+    else if (name === spare) ignored.add(`${name}: this model accepts either temperature or top_p, not both.`);
     else fields[name] = value;
   };
   if (temperature !== undefined && temperature > 1) ignored.add(noteOn('temperature', support));
@@ -74,41 +108,66 @@ function encodeSampling({ sampling, extra }: GenerateCall, thinking: JsonObject 
   return fields;
 }
 
-function encodeOutput({ output, extra }: GenerateCall, ignored: Set<string>): JsonObject {
-  switch (output.type) {
-    case 'text':
-      return {};
-    case 'json':
-      ignored.add(noteOn('response_format', support));
-      return {};
-    case 'schema':
-      return {
-        format: {
-          ...(own(extra, dialect)['.format'] as JsonObject | undefined),
-          type: 'json_schema',
-          schema: describedSchema(output.schema, output.description),
-        },
-      };
-    default:
-      return output satisfies never;
-  }
+interface EncodedOutput {
+  readonly format?: JsonObject;
+  /** For the system text. */
+  readonly instruction?: string | undefined;
+  readonly isUnchecked?: boolean;
 }
 
-function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<string>): readonly JsonObject[] {
+function encodeOutput(call: GenerateCall, { withoutFormat, thisCall }: Quirks, ignored: Set<string>): EncodedOutput {
+  const { output, extra } = call;
+  if (output.type === 'text') return {};
+  const translated = isTranslated(call, dialect);
+  if (output.type === 'schema' && !translated)
+    return { format: { ...(own(extra, dialect)['.format'] as JsonObject | undefined), type: 'json_schema', schema: output.schema } };
+  const isRefused = withoutFormat === true || thisCall?.format !== undefined;
+  const adapted = output.type === 'schema' && !isRefused ? adaptedSchema(describedSchema(output.schema, output.description), schemaLimits()) : undefined;
+  if (adapted) return { format: { type: 'json_schema', schema: adapted.schema }, isUnchecked: adapted.isLooser };
+  ignored.add(noteOn('response_format', support));
+  return { instruction: jsonInstruction(output), isUnchecked: true };
+}
+
+function encodeTools(call: GenerateCall, choice: ToolChoice | undefined, quirks: Quirks, notes: Notes): readonly JsonObject[] {
+  const limits = schemaLimits();
+  return call.tools.flatMap((tool) => {
+    if (choice?.type === 'allowed' && tool.type === 'function' && !choice.names.includes(tool.name)) return [];
+    if (tool.type !== 'function') return encodeOtherTool(tool, notes.ignored);
+    const { name, description } = tool;
+    return [
+      {
+        ...own(tool.extra, dialect),
+        ...cacheMark(tool.extra, notes),
+        name,
+        ...(description === undefined ? {} : { description }),
+        ...(notes.isTranslated ? strictSchema(tool, limits, quirks, notes.ignored) : ownSchema(tool)),
+      },
+    ];
+  });
+}
+
+const ownSchema = ({ parameters = {}, strict }: FunctionTool): JsonObject => ({
+  input_schema: { ...parameters, type: 'object' },
+  ...(strict === undefined ? {} : { strict }),
+});
+
+/** A tool is strict only with a schema that the provider can enforce. */
+function strictSchema(tool: FunctionTool, limits: SchemaLimits, { withoutStrict, thisCall }: Quirks, ignored: Set<string>): JsonObject {
+  const { strict, parameters = {} } = tool;
+  if (!strict) return withoutStrict ? { input_schema: { ...parameters, type: 'object' } } : ownSchema(tool);
+  const isRefused = withoutStrict === true || thisCall?.strict !== undefined;
+  const adapted = isRefused ? undefined : adaptedSchema({ ...parameters, type: 'object' }, limits);
+  const shown = tool.name.slice(0, 64);
+  if (!adapted) {
+    ignored.add(`strict: the provider cannot enforce the schema of the tool ${shown}.`);
+    return { input_schema: { ...parameters, type: 'object' } };
+  }
+  if (adapted.isLooser) ignored.add(`strict: some bounds in the schema of the tool ${shown} are told to the model and not enforced.`);
+  return { input_schema: adapted.schema, strict };
+}
+
+function encodeOtherTool(tool: CustomTool | ForeignTool, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {
-    case 'function': {
-      if (toolChoice?.type === 'allowed' && !toolChoice.names.includes(tool.name)) return [];
-      const { name, description, parameters = {}, strict } = tool;
-      return [
-        {
-          ...own(tool.extra, dialect),
-          name,
-          ...(description === undefined ? {} : { description }),
-          input_schema: { ...parameters, type: 'object' },
-          ...(strict === undefined ? {} : { strict }),
-        },
-      ];
-    }
     case 'custom':
       ignored.add(noteOn('tools', support));
       return [];
@@ -126,6 +185,29 @@ function encodeTool(tool: Tool, { toolChoice }: GenerateCall, ignored: Set<strin
       return tool satisfies never;
   }
 }
+
+interface Choice {
+  readonly choice: ToolChoice | undefined;
+  /** What the system text has to ask for in its place. */
+  readonly demand?: string;
+}
+
+/** The choice that the model can be given. One that cannot be forced is asked to call the tool. https://github.com/can1357/oh-my-pi/issues/12939 */
+function choiceOf(call: GenerateCall, { withoutForcedTools }: Quirks, ignored: Set<string>): Choice {
+  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: true }, ignored);
+  if (!choice || !withoutForcedTools || !isForced(choice) || !isTranslated(call, dialect)) return { choice };
+  ignored.add('tool_choice: this model cannot be forced to call a tool, so it is told to.');
+  switch (choice.type) {
+    case 'tool':
+      return { choice: { type: 'allowed', names: [choice.name], mode: 'auto' }, demand: `You must call the tool ${choice.name} in this turn.` };
+    case 'allowed':
+      return { choice: { ...choice, mode: 'auto' }, demand: anyTool };
+    default:
+      return { choice: { type: 'auto' }, demand: anyTool };
+  }
+}
+
+const anyTool = 'You must call at least one of the tools in this turn.';
 
 /** The API has no choice among a subset of the tools: only that subset is declared. */
 function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {

@@ -119,7 +119,7 @@ function meaningIn(
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
   if (/content filtering|usage policy/i.test(message) || isAboutPrompt(message)) return contentPolicyFault(cause);
-  const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::| is | may | and | cannot )/.exec(message) ?? [];
+  const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::| is | may | must | and | cannot )/.exec(message) ?? [];
   const fault = fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
   return place === field ? fault : new Fault(fault.code, fault.message, { ...fault.details, place: place! });
 }

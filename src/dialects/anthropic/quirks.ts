@@ -1,6 +1,7 @@
-import type { GenerateCall } from '#core/call';
-import type { Fault } from '#core/fault';
+import { isTranslated, type GenerateCall } from '#core/call';
+import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
+import { isForced } from '../shared/tool-choice.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
@@ -9,22 +10,124 @@ const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 export interface Quirks {
   /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
+  /** It accepts neither. */
+  readonly withoutThinking?: boolean;
+  /** How thinking is turned off, where `disabled` is refused. */
+  readonly thinkingOff?: 'low-effort' | 'between_tools';
+  /** It refuses to be told whether thoughts are shown. */
+  readonly withoutDisplay?: boolean;
+  /** The efforts that it accepts, where it said so; none: it has no such field. */
+  readonly efforts?: readonly string[];
   /** Sampling fields that it refuses. */
   readonly without?: readonly (typeof samplingFields)[number][];
+  /** It accepts a temperature or a top_p, not both. */
+  readonly eitherSampling?: boolean;
+  /** It cannot be forced to call a tool. */
+  readonly withoutForcedTools?: boolean;
+  /** It accepts system messages among the others. False: it refused one that a client of this wire sent. */
+  readonly innerSystem?: boolean;
+  /** The last message must not be the assistant's. */
+  readonly withoutPrefill?: boolean;
+  /** It has no JSON by a schema. */
+  readonly withoutFormat?: boolean;
+  /** It has no strict tools. */
+  readonly withoutStrict?: boolean;
+  /** It refuses `cache_control` for the request as a whole. */
+  readonly withoutCaching?: boolean;
+  /** What it refused of this call's schemas. This is never remembered: other calls have other schemas. */
+  readonly thisCall?: { readonly format?: 'refused'; readonly strict?: 'refused' };
 }
 
-/**
- * Learns from refusals of thinking budgets (the model accepts only an effort) and of sampling fields. Thinking settings that a client of this wire sent itself
- * are never changed.
- */
-export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
-  const { field = '', reason } = fault.details;
-  if (reason !== 'field-unknown') return undefined;
-  if (field === 'thinking') {
-    const isTranslated = call.reasoning?.effort !== undefined && own(call.extra, dialect)['.thinking'] === undefined;
-    return isTranslated && !known.adaptive ? { ...known, adaptive: true } : undefined;
-  }
-  const { without = [] } = known;
-  const refused = samplingFields.find((name) => name === field);
-  return refused && !without.includes(refused) ? { ...known, without: [...without, refused] } : undefined;
+/** A fault as lessons read it: `said` is the first sentence of the provider's message. */
+interface Refusal {
+  readonly field: string;
+  readonly isUnknown: boolean;
+  readonly said: string;
 }
+
+type Lesson = (refusal: Refusal, call: GenerateCall, known: Quirks) => Quirks | undefined;
+
+/**
+ * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields and system messages
+ * that the model does not know.
+ */
+export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const refusal = refusalOf(details);
+  const lessons = isTranslated(call, dialect) ? [...lessonsForAll, ...lessonsOfTranslated] : lessonsForAll;
+  for (const lesson of lessons) {
+    const learned = lesson(refusal, call, known);
+    if (learned) return { ...known, ...learned };
+  }
+  return undefined;
+}
+
+const refusalOf = ({ field = '', reason, said = '' }: FaultDetails): Refusal => ({ field, isUnknown: reason === 'field-unknown', said });
+
+const sampling: Lesson = ({ field, isUnknown }, _, { without = [] }) => {
+  const refused = isUnknown ? samplingFields.find((name) => name === field) : undefined;
+  return refused && !without.includes(refused) ? { without: [...without, refused] } : undefined;
+};
+
+/** `messages.2: Unexpected role "system"`, `role 'system' is not supported on this model`, `messages[7].role: unknown variant system` */
+const innerSystem: Lesson = ({ said }, { turns }, known) =>
+  /\brole\b.{0,40}\bsystem\b/i.test(said) && known.innerSystem !== false && turns.some(({ role }) => role === 'system') ? { innerSystem: false } : undefined;
+
+const eitherSampling: Lesson = ({ said }, { sampling: { temperature, topP } }, known) =>
+  /cannot both be specified/i.test(said) && temperature !== undefined && topP !== undefined && !known.eitherSampling ? { eitherSampling: true } : undefined;
+
+const forcedTools: Lesson = ({ field, isUnknown }, { toolChoice }, known) =>
+  field === 'tool_choice' && isUnknown && isForced(toolChoice) && !known.withoutForcedTools ? { withoutForcedTools: true } : undefined;
+
+const display: Lesson = ({ field, said }, _, known) =>
+  field === 'thinking' && /^thinking[\w.]{0,40}\.display\b/.test(said) && !known.withoutDisplay ? { withoutDisplay: true } : undefined;
+
+const thinkingOff: Lesson = ({ field, isUnknown, said }, { reasoning }, known) => {
+  if (reasoning?.effort !== 'none' || !(field === 'thinking' && isUnknown) || known.thinkingOff === 'low-effort') return undefined;
+  return { thinkingOff: known.thinkingOff === undefined && said.includes('between_tools') ? 'between_tools' : 'low-effort' };
+};
+
+const thinking: Lesson = ({ field, isUnknown, said }, { reasoning }, known) => {
+  if (!reasoning || reasoning.effort === 'none' || known.withoutThinking) return undefined;
+  const isAdaptive = /^"?(?:thinking\.type\.)?adaptive\b.{0,60}not supported/i.test(said);
+  if (isAdaptive) return known.adaptive ? { adaptive: false, withoutThinking: true } : undefined;
+  return field === 'thinking' && isUnknown && !known.adaptive ? { adaptive: true } : undefined;
+};
+
+const effortValues = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** `output_config.effort: Input should be 'low', 'medium' or 'high'`, `This model does not support the effort parameter.` */
+const efforts: Lesson = ({ field, said }, { reasoning }, known) => {
+  if (!reasoning || known.efforts?.length === 0) return undefined;
+  if (/the effort parameter|^output_config(?:\.effort)?: extra inputs/i.test(said)) return { efforts: [] };
+  if (field !== 'output_config' || !/\beffort\b/.test(said) || known.efforts) return undefined;
+  const accepted = effortValues.filter((one) => said.includes(`'${one}'`) || said.includes(`"${one}"`));
+  return accepted.length > 0 ? { efforts: accepted } : undefined;
+};
+
+const prefill: Lesson = ({ said }, { turns }, known) =>
+  /assistant message prefill|must end with a user message/i.test(said) && turns.at(-1)?.role === 'model' && !known.withoutPrefill
+    ? { withoutPrefill: true }
+    : undefined;
+
+const caching: Lesson = ({ field, isUnknown }, { extra }, known) =>
+  field === 'cache_control' && isUnknown && own(extra, dialect)['cache_control'] === undefined && !known.withoutCaching ? { withoutCaching: true } : undefined;
+
+/** A model without the field refuses it for every call, a schema only for this one. */
+const format: Lesson = ({ field, said }, { output }, known) => {
+  if (output.type !== 'schema' || known.withoutFormat || known.thisCall?.format) return undefined;
+  if (/^output_(?:config(?:\.format)?|format): extra inputs|output format|structured output/i.test(said)) return { withoutFormat: true };
+  const isOurs = (field === 'output_config' && said.startsWith('output_config.format')) || aboutSchemas.test(said);
+  return isOurs ? { thisCall: { ...known.thisCall, format: 'refused' } } : undefined;
+};
+
+const strict: Lesson = ({ field, said }, { tools }, known) => {
+  if (known.withoutStrict || known.thisCall?.strict || !tools.some((tool) => tool.type === 'function' && tool.strict)) return undefined;
+  if (/\bstrict: extra inputs/i.test(said)) return { withoutStrict: true };
+  const isOurs = (field === 'tools' && /schema|strict|additionalProperties|not supported/i.test(said)) || aboutSchemas.test(said);
+  return isOurs ? { thisCall: { ...known.thisCall, strict: 'refused' } } : undefined;
+};
+
+const aboutSchemas = /\b(?:schemas?|grammar)\b.{0,60}\btoo (?:complex|large|many)\b|\btoo many (?:strict tools|optional parameters)/i;
+
+const lessonsForAll: readonly Lesson[] = [sampling, innerSystem];
+const lessonsOfTranslated: readonly Lesson[] = [eitherSampling, forcedTools, display, thinkingOff, thinking, efforts, prefill, caching, format, strict];

@@ -111,6 +111,34 @@ describe('a request that is decoded and encoded again is the same', () => {
         },
       ],
     },
+    'blocks of newer types': {
+      tools: [look],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'hi' },
+            { type: 'word_of_tomorrow', deep: [1] },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'advisor_tool_result', tool_use_id: 'a', content: {} },
+            { type: 'fallback', from: 'a', to: 'b' },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'go on' },
+            { type: 'mcp_tool_listing', tools: [] },
+          ],
+        },
+        { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_reference', name: 'look' } }] },
+      ],
+    },
+    'a system message that only changes the effort': { messages: [hi, { role: 'system', content: [], output_config: { effort: 'low' } }] },
     'a tool result without content': { tools: [look], messages: [hi, called, result({})] },
   };
 
@@ -163,7 +191,7 @@ describe('a wrong request is refused, naming the field', () => {
       'messages[0].content[0].input must be an object.',
     ],
     [{ ...body, temperature: 1.5 }, 'temperature', 'temperature must be between 0 and 1.'],
-    [{ ...body, thinking: { type: 'enabled', budget_tokens: 1000 } }, 'thinking.budget_tokens', expect.stringContaining('must be between 1024') as string],
+    [{ ...body, thinking: { type: 'enabled', budget_tokens: 0 } }, 'thinking.budget_tokens', expect.stringContaining('must be between 1 ') as string],
     [
       { ...body, output_config: { effort: 'minimal' } },
       'output_config.effort',
@@ -179,8 +207,12 @@ describe('a wrong request is refused, naming the field', () => {
     expect(refusal(request)).toEqual({ code: 'invalid', field: field || undefined, message });
   });
 
-  test('a block of a kind that nobody knows is refused', () => {
-    expect(refusal(block({ type: 'video' })).field).toBe('messages[0].content[0].type');
+  test('a block of a type that is not allowed in its place is refused', () => {
+    const results = [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'b', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_use' }] }] },
+    ];
+    expect(refusal({ ...body, messages: results }).field).toBe('messages[1].content[0].content[0].type');
   });
 });
 

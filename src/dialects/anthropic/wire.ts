@@ -36,25 +36,10 @@ const DocumentBlock = Type.Object({
   title: optional(Type.String()),
 });
 
-/** Members that are carried for providers of this wire and that others do not have. */
+/** Blocks of all other types are carried for providers of this wire: new types come without a new version of the API. */
+const others = '^(?!(?:text|image|document|tool_result|tool_use|thinking)$)';
 const CarriedBlock = Type.Object({
-  type: Type.Enum([
-    'search_result',
-    'redacted_thinking',
-    'server_tool_use',
-    'web_search_tool_result',
-    'web_fetch_tool_result',
-    'code_execution_tool_result',
-    'bash_code_execution_tool_result',
-    'text_editor_code_execution_tool_result',
-    'tool_search_tool_result',
-    'mcp_tool_use',
-    'mcp_tool_result',
-    'container_upload',
-    'compaction',
-    'tool_reference',
-    'browser_state',
-  ]),
+  type: Type.Unsafe<'(other)'>({ type: 'string', minLength: 1, maxLength: 100, pattern: others, expected: 'is not allowed here' }),
 });
 
 const ToolResultBlock = Type.Object({
@@ -81,7 +66,7 @@ const Block = Type.Union([
 
 const Message = Type.Object({
   role: Type.Enum(['user', 'assistant', 'system']),
-  content: Type.Union([Type.String(), Type.Array(Block, { minItems: 1, maxItems: mostBlocks })], { description: 'Text, or blocks.' }),
+  content: Type.Union([Type.String(), Type.Array(Block, { maxItems: mostBlocks })], { description: 'Text, or blocks.' }),
 });
 
 const Tool = Type.Object({
@@ -108,7 +93,7 @@ const conversation = {
     Type.Object({ type: Type.Literal('none') }),
   ),
   thinking: optional(
-    Type.Object({ type: Type.Literal('enabled'), budget_tokens: limit(1024, 'Tokens for thinking.'), ...display }),
+    Type.Object({ type: Type.Literal('enabled'), budget_tokens: limit(1, 'Tokens for thinking.'), ...display }),
     Type.Object({ type: Type.Enum(['adaptive', 'between_tools', 'disabled']), ...display }),
   ),
   output_config: optional(

@@ -1,7 +1,6 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, type JsonObject } from '#core/json';
+import { own, textOf, type Extra, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
-import { foreignText } from '../shared/foreign-text.ts';
 import { Contents, nothing } from './contents.ts';
 import { dialect } from './wire.ts';
 
@@ -133,7 +132,7 @@ function resultParts(
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
   const texts = parts.flatMap((part) => (part.type === 'media' ? [] : textsOf(part, ignored)));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const text = texts.join(parts.some(({ type }) => type === 'foreign') ? '\n\n' : '');
+  const text = texts.join(parts.some(({ extra }: { readonly extra?: Extra }) => extra !== undefined) ? '\n\n' : ''); // blocks of another wire are texts of their own
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
@@ -145,12 +144,11 @@ function resultParts(
   return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
 }
 
-/** The text of a part of a result, also of one that only another dialect knows. */
+/** The text of a part of a result. */
 function textsOf(part: TextPart | ForeignPart, ignored: Set<string>): readonly string[] {
   if (part.type === 'text') return [part.text];
-  const text = foreignText(part);
-  if (text === undefined) ignored.add(unsupportedPart(part));
-  return text === undefined ? [] : [text];
+  ignored.add(unsupportedPart(part));
+  return [];
 }
 
 const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;

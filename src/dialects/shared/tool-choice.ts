@@ -33,6 +33,10 @@ export function allowedAlone(
   return { choice: { type: mode }, tools: tools.filter((tool) => names.some((name) => name === nameOf(tool))) };
 }
 
+/** Must the model call a tool? */
+export const isForced = (choice: ToolChoice | undefined): boolean =>
+  choice?.type === 'required' || choice?.type === 'tool' || (choice?.type === 'allowed' && choice.mode === 'required');
+
 const isGiven = (name: string, tools: readonly Tool[], { dialect, custom, search }: Wire): boolean =>
   tools.some((tool) => {
     if (search && isWebSearch(tool) && name === webSearchName) return true;

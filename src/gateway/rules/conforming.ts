@@ -1,4 +1,4 @@
-import type { GenerateCall } from '#core/call';
+import type { GenerateCall, Output } from '#core/call';
 import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
@@ -13,40 +13,78 @@ import { HeldBytes } from './held-back.ts';
 export interface ConformingDeps {
   /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
   readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
+  /** Every answer to a request with a schema is validated. Absent: only those whose form no provider has promised. */
+  readonly always?: boolean;
 }
 
 /**
- * Schema validation: an answer to a request with a schema conforms to it, whichever model answers. It is buffered until it does, in a stream too: what a
- * client has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or
- * calls a tool is passed on unchanged: it is no value.
+ * Schema validation: an answer conforms to the schema of its request, whichever model answers. It is buffered until it does, in a stream too: what a client has
+ * read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or calls a tool is
+ * passed on unchanged: it is no value.
  *
  * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
  */
-export function conforming({ against }: ConformingDeps, inner: Generate): Generate {
-  return (call, context) => (call.output.type === 'schema' ? inSteps(context.permits, conformed(call, call.output.schema, context)) : inner(call, context));
+export function conforming({ against, always = false }: ConformingDeps, inner: Generate): Generate {
+  return (call, context) => {
+    const { output } = call;
+    if (output.type === 'text') return inner(call, context);
+    return inSteps(context.permits, conformed(call, output, context));
+  };
 
-  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Events> {
-    const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
-    const answer = await eventsOf(inner(call, context), context);
-    const mended = new Map<number, string>();
+  async function* conformed(call: GenerateCall, output: Exclude<Output, { type: 'text' }>, context: Context): AsyncGenerator<Events> {
+    const testOf = () => against(output.type === 'schema' ? output.schema : anyObject, { owner: String(context.caller.userId), signal: context.signal });
+    const fits = always && output.type === 'schema' ? testOf() : undefined;
+    const held: GenerateEvent[] = [];
+    const bytes = new HeldBytes(context);
+    let isPromised: boolean | undefined = fits ? false : undefined;
+    for await (const events of inner(call, context)) {
+      isPromised ??= promiseIn(events);
+      if (isPromised) yield events;
+      else
+        for (const event of events) {
+          bytes.add(event);
+          held.push(event);
+        }
+    }
+    if (!isPromised) yield await mended(held, call, fits ?? testOf(), context);
+  }
+
+  async function mended(
+    answer: readonly GenerateEvent[],
+    call: GenerateCall,
+    fits: (text: string) => boolean | Promise<boolean>,
+    context: Context,
+  ): Promise<Events> {
+    const texts = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(answer).candidates.entries()) {
       if (!isValue(candidate)) continue;
       const text = textOf(candidate);
       if (await fits(text)) continue;
       const bare = withoutFence(text);
-      if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
+      if (bare !== undefined && (await fits(bare))) texts.set(at, bare);
       else {
         const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
-        if (!(await fits(repaired)))
-          throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
-        mended.set(at, repaired);
         if (usage) usages.push(usage);
+        if (await fits(repaired)) texts.set(at, repaired);
+        else if (!isBestEffort(call.output))
+          throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
       }
     }
-    yield mended.size === 0 ? answer : withTexts(answer, mended, usages);
+    return texts.size === 0 && usages.length === 0 ? answer : withTexts(answer, texts, usages);
   }
 }
+
+const anyObject: JsonObject = { type: 'object' };
+
+/** Does the provider promise the form of the answer? @returns undefined for events before its beginning */
+function promiseIn(events: Events): boolean | undefined {
+  const started = events.find((event) => event.type === 'started');
+  return started ? started.isUnchecked !== true : undefined;
+}
+
+/** The wires on which schemas have names have strict ones, which alone are a promise to the client. */
+const isBestEffort = (output: Output): boolean => output.type === 'schema' && output.name !== undefined && output.strict !== true;
 
 async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];

@@ -1,9 +1,10 @@
 import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
+import { isEmpty } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
-import { knownQuirks } from '../shared/known-quirks.ts';
+import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { quirksAt } from './models.ts';
@@ -13,7 +14,7 @@ import { originOf, vendorOf } from '../vendors.ts';
 const version = '2023-06-01';
 
 /** Any provider with Anthropic's Messages API. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, thoughts) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, caching }, upstreams, clock, thoughts) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -31,17 +32,25 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one))),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
   const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   return oneTarget(probes, (model, mostTokens) => {
-    const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens } });
+    const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens, caching } });
     return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });
   });
 };
+
+/** What a refusal says of one call's schemas is forgotten with the call. */
+const withoutCalls = (known: KnownQuirks<Quirks>): KnownQuirks<Quirks> => ({
+  of: known.of,
+  keep(model, { thisCall: _, ...quirks }) {
+    if (!isEmpty(quirks)) known.keep(model, quirks);
+  },
+});
 
 const baseUrl = 'https://api.anthropic.com';
 

@@ -40,6 +40,9 @@ export interface ProviderRequest {
   readonly contentType?: string | undefined;
   /** The ignored fields, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** See `EncodedRequest`. */
+  readonly decided?: readonly string[];
+  readonly isUnchecked?: boolean;
 }
 
 /** A request that the provider accepted, without its body, and the response, whose status is 200. */
@@ -66,10 +69,12 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   let turn = 0;
   let known = quirks.of(model);
   let learned = false;
+  let refused: { readonly body: Uint8Array | string; readonly fault: Fault } | undefined;
   for (;;) {
     const request = endpoint.encode(call, known);
     const body = request.body instanceof Promise ? await request.body : request.body; // awaited before anything can throw, or it would run, and could fail, without a handler
     if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
+    if (refused && isSame(body, refused.body)) throw refused.fault; // what was refused once is not sent again
     const credential = credentials[turn]!;
     const signed = credential.headers(context.signal);
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
@@ -84,12 +89,16 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (lesson) {
       known = lesson;
       learned = true;
+      refused = { body, fault };
       continue;
     }
     if (fault.details.key) credential.refused();
     if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }
 }
+
+const isSame = (a: Uint8Array | string, b: Uint8Array | string): boolean =>
+  typeof a === 'string' || typeof b === 'string' ? a === b : Buffer.compare(a, b) === 0;
 
 /** The headers of the credential, which include those of the settings. They override the client's own. */
 function withOwn(

@@ -68,11 +68,11 @@ export const fitOf = <Wire extends SideTypes>({ fit }: ProviderSide<Wire>, fits:
 /** @param fitted absent where the call is sent as it is */
 export function fittedRequest(call: GenerateCall, fitted: Fitted | undefined, encode: (call: GenerateCall) => EncodedRequest): GenerateRequest {
   const one = fitted?.call ?? call;
-  const { body, ignored } = encode(one);
+  const { body, ...notes } = encode(one);
   const text = written(one, body);
-  if (!fitted) return { body: text, ignored };
+  if (!fitted) return { ...notes, body: text };
   const { ignored: dropped = [], restore } = fitted;
-  return { body: text, ignored: [...ignored, ...dropped], ...(restore ? { restore } : {}) };
+  return { ...notes, body: text, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
@@ -91,14 +91,18 @@ export async function* generateFrom<Wire extends SideTypes>(
 ): AsyncGenerator<Events> {
   const { dialect, model, clock } = endpoint;
   const { response, request } = await send();
-  const { ignored, restore } = request;
+  const { ignored, decided, isUnchecked, restore } = request;
+  const warnings = decided ? [...ignored, ...decided] : ignored;
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, ignored, call), restore));
+      const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
+      if (isUnchecked) for await (const events of answer) yield unchecked(events);
+      else yield* answer;
       return;
     }
-    const events = dialect.decodeResult(await wholeJson(response, context, dialect), model, ignored);
-    yield restore ? restore(events) : events;
+    const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
+    const events = restore ? restore(whole) : whole;
+    yield isUnchecked ? unchecked(events) : events;
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
@@ -122,6 +126,8 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
     return attempt(endpoint, recall.plain(), context);
   }
 }
+
+const unchecked = (events: Events): Events => events.map((event) => (event.type === 'started' ? { ...event, isUnchecked: true } : event));
 
 /** The differences between targets besides their endpoints. */
 type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;

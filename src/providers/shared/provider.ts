@@ -20,6 +20,7 @@ export interface ProviderSettings {
   readonly residency?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly order?: 'listed' | 'fastest' | undefined;
   readonly mediaUrls?: 'passed' | 'fetched' | undefined;
+  readonly caching?: 'auto' | undefined;
 }
 
 /** At most one member is present. */

@@ -152,6 +152,7 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   const { '.role': role = '', ...carried } = own(turn.extra, dialect);
   switch (turn.role) {
     case 'system':
+      if (turn.parts.length === 0) return []; // it changes a configuration that this wire does not have
       return [{ role: role || 'system', ...carried, content: encodeContent(textsOf(turn.parts, ignored), ignored) }];
     case 'user':
       return encodeUser(turn.parts, carried, ignored, role === 'function');

@@ -15,6 +15,7 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
     const { '.role': role, ...carried } = own(turn.extra, dialect);
     switch (turn.role) {
       case 'system':
+        if (turn.parts.length === 0) return []; // it changes a configuration that this wire does not have
         return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: encodeContent(turn.parts, ignored) }];
       case 'user':
         return encodeUser(turn.parts, withoutNotes(carried), ignored);
