@@ -1,5 +1,5 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, type Extra, type JsonObject } from '#core/json';
+import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing } from './contents.ts';
 import { dialect } from './wire.ts';
@@ -132,7 +132,7 @@ function resultParts(
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
   const texts = parts.flatMap((part) => (part.type === 'media' ? [] : textsOf(part, ignored)));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const text = texts.join(parts.some(({ extra }: { readonly extra?: Extra }) => extra !== undefined) ? '\n\n' : ''); // blocks of another wire are texts of their own
+  const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : ''); // blocks of another wire are texts of their own
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
