@@ -2,16 +2,10 @@ import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPa
 import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { foreignText } from '../shared/foreign-text.ts';
-import { Contents, nothing } from './contents.ts';
+import { Contents, nothing, type ContentsOptions } from './contents.ts';
 import { dialect } from './wire.ts';
 
-interface ContentOptions {
-  /** Function calls and their results are sent with ids. */
-  readonly ids: boolean;
-  /** Function calls need a signature. */
-  readonly signed: boolean;
-  /** The client spoke another dialect: what the wire demands of the order of contents is up to us. */
-  readonly isTranslated: boolean;
+interface ContentOptions extends ContentsOptions {
   /** Media of results are sent beside them. */
   readonly mediaBeside: boolean;
   readonly signatureOf?: (id: string) => string | undefined;
@@ -50,7 +44,7 @@ export function encodeConversation(
   }
   return contents.isEmpty && options.isTranslated
     ? { contents: [{ role: 'user', parts: system.length > 0 ? system : [nothing] }] } // the wire requires a content
-    : { ...(system.length > 0 ? { system } : {}), contents: contents.written() };
+    : { ...(system.length > 0 ? { system } : {}), contents: contents.written(ignored) };
 }
 
 function partsOf(part: Part, names: ReadonlyMap<string, string>, options: ContentOptions, ignored: Set<string>): readonly JsonObject[] {

@@ -1,5 +1,5 @@
 import type { Quirks } from './quirks.ts';
-import type { GenerateCall, Output } from '#core/call';
+import { isTranslated, type GenerateCall, type Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -7,6 +7,7 @@ import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { leftOut } from '../../shared/web-search.ts';
+import { textFilesAsText } from '../../shared/text-files.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
@@ -19,7 +20,8 @@ import { dialect } from './wire.ts';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+  const call = isTranslated(asked, dialect) ? textFilesAsText(asked) : asked;
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const {
     '.max_tokens': older,
