@@ -168,30 +168,3 @@ describe('nothing left to say', () => {
     expect([status, headers.get('x-dragoman-provider')]).toEqual([200, 'gpt']);
   });
 });
-
-describe('search results and references of Claude', () => {
-  const found = {
-    type: 'search_result',
-    source: 'https://a.example',
-    title: 'Walls',
-    content: [{ type: 'text', text: 'A wall is a wall.' }],
-    citations: { enabled: true },
-  };
-  const parts = { type: 'document', title: 'Doors', source: { type: 'content', content: [{ type: 'text', text: 'A door is no wall.' }] } };
-
-  test('are text, in results and in turns', async () => {
-    const { status, headers } = await ask('messages', {
-      tools: [{ name: 'look', input_schema: { type: 'object', properties: {} } }],
-      messages: [
-        user([found, parts]),
-        { role: 'assistant', content: [{ type: 'tool_use', id: '1', name: 'look', input: {} }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: [found, { type: 'tool_reference', tool_name: 'look' }] }] },
-      ],
-    });
-    expect(status).toBe(200);
-    const walls = 'Walls\nhttps://a.example\nA wall is a wall.';
-    expect(sent().contents[0]?.parts).toEqual([{ text: walls }, { text: 'Doors\nA door is no wall.' }]);
-    expect(sent().contents[2]?.parts).toEqual([{ functionResponse: { id: '1', name: 'look', response: { output: `${walls}\n\nlook` } } }]);
-    expect(headers.get('x-dragoman-warnings') ?? '').not.toContain('search_result');
-  });
-});

@@ -1,7 +1,6 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
-import { foreignText } from '../shared/foreign-text.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
 import { dialect } from './wire.ts';
 
@@ -63,7 +62,9 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     case 'search':
       return []; // results of earlier searches are not sent
     case 'foreign':
-      return part.dialect === dialect ? [part.value] : textsOf(part, ignored).map((text) => ({ text }));
+      if (part.dialect === dialect) return [part.value];
+      ignored.add(unsupportedPart(part));
+      return [];
     default:
       return part satisfies never;
   }
@@ -127,9 +128,10 @@ function resultParts(
   ignored: Set<string>,
 ): readonly JsonObject[] {
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
-  const texts = parts.flatMap((part) => (part.type === 'media' ? [] : textsOf(part, ignored)));
+  for (const part of parts) if (part.type === 'foreign') ignored.add(unsupportedPart(part));
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const text = texts.join(parts.some(({ type }) => type === 'foreign') ? '\n\n' : '');
+  const text = texts.join('');
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
@@ -139,14 +141,6 @@ function resultParts(
     ...(media.length > 0 && !mediaBeside ? { parts: media } : {}),
   };
   return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
-}
-
-/** The text of a part of a result, also of one that only another dialect knows. */
-function textsOf(part: TextPart | ForeignPart, ignored: Set<string>): readonly string[] {
-  if (part.type === 'text') return [part.text];
-  const text = foreignText(part);
-  if (text === undefined) ignored.add(unsupportedPart(part));
-  return text === undefined ? [] : [text];
 }
 
 const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;
