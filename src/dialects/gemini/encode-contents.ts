@@ -33,7 +33,7 @@ export function encodeConversation(
       if (contents.isEmpty || !options.isTranslated) system.push(...texts);
       else if (texts.length > 0) {
         contents.user(texts);
-        ignored.add('system: later system messages are sent as text of the user.');
+        ignored.add('system: a system message in the middle is sent as text of the user.');
       }
       continue;
     }
