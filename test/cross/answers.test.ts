@@ -31,7 +31,12 @@ const faces: readonly Face[] = [
       finish: finish === 'refused' && candidate.refusal !== '' ? 'stop' : finish,
     }),
   },
-  { wire: messages, reader: messagesReader, alone: true, told: (candidate) => ({ ...inText(candidate), media: '', logprobs: [] }) },
+  {
+    wire: messages,
+    reader: messagesReader,
+    alone: true,
+    told: (candidate, result) => ({ ...withImageNote(inText(candidate), result), media: '', logprobs: [] }),
+  },
   { wire: gemini, reader: geminiReader, told: (candidate, result) => inText(withoutOurIds(candidate, result, gemini)) },
 ];
 
@@ -49,6 +54,12 @@ function withoutOurIds(candidate: SeenCandidate, { candidates }: GenerateResult,
 }
 
 const hasSound = ({ candidates }: GenerateResult) => candidates.some(({ parts }) => parts.some((part) => part.type === 'media' && part.kind === 'audio'));
+
+/** Who has no images in answers is told that there is one. */
+const withImageNote = (candidate: SeenCandidate, { candidates }: GenerateResult): SeenCandidate =>
+  candidates.some(({ parts }) => parts.some((part) => part.type === 'media' && part.kind === 'image'))
+    ? { ...candidate, text: `${candidate.text}[image/png, 9 bytes: answers of this interface hold no images]` }
+    : candidate;
 
 function wantedBy({ told, alone }: Face, result: GenerateResult): Seen {
   const { candidates, usage } = seenIn(result);

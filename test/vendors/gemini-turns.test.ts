@@ -111,7 +111,7 @@ describe('a system message inside the conversation', () => {
     });
     expect(sent().systemInstruction?.parts).toEqual([{ text: 'First.' }]);
     expect(outline()).toEqual(['user: "a"', 'model: "b"', 'user: "Now." "c"', 'model: call', 'user: result', 'user: "Then."', 'model: "d"', 'user: "e"']);
-    expect(headers.get('x-dragoman-warnings')).toBe('system: later system messages are sent as text of the user.');
+    expect(headers.get('x-dragoman-warnings')).toBe('system: a system message in the middle is sent as text of the user.');
   });
 
   test('is refused where the client is strict', async () => {

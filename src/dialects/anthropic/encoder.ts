@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
-import { citationsOf, headOf, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, imageText, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -123,7 +123,8 @@ class Blocks implements Encoder {
           return searchBlocks(event.part)
             .map((block) => this.#close() + this.#start(block) + this.#stop())
             .join('');
-        if (event.part.type !== 'foreign' || event.part.dialect !== dialect) return '';
+        if (event.part.type === 'media') return event.part.kind === 'image' ? this.#close() + this.#emitText('text', imageText(event.part), {}, true) : '';
+        if (event.part.dialect !== dialect) return '';
         return this.#close() + this.#start(event.part.value) + this.#stop();
       default:
         return event satisfies never;

@@ -19,7 +19,18 @@ interface Draft {
   readonly parts: JsonObject[];
   /** Media of the results, where they are not part of them. */
   readonly media: JsonObject[];
+  /** The names of the functions that are called, by the ids of the calls: those that have no result yet. */
+  readonly open: Map<string, string>;
   readonly carried: JsonObject;
+}
+
+export interface ContentsOptions {
+  /** Function calls and their results are sent with ids. */
+  readonly ids: boolean;
+  /** Function calls need a signature. */
+  readonly signed: boolean;
+  /** The client spoke another dialect: what the wire demands of the order of contents is up to us. */
+  readonly isTranslated: boolean;
 }
 
 /**
@@ -30,13 +41,10 @@ interface Draft {
 export class Contents {
   readonly #drafts: Draft[] = [];
   readonly #called = new Map<string, Draft>(); // the content with a call, by the id of the call
-  readonly #isTranslated: boolean;
-  readonly #signed: boolean;
+  readonly #options: ContentsOptions;
 
-  /** @param options `signed`: function calls need a signature */
-  constructor({ isTranslated, signed }: { readonly isTranslated: boolean; readonly signed: boolean }) {
-    this.#isTranslated = isTranslated;
-    this.#signed = signed;
+  constructor(options: ContentsOptions) {
+    this.#options = options;
   }
 
   get isEmpty(): boolean {
@@ -47,7 +55,7 @@ export class Contents {
   turn(turn: Turn, parts: readonly SentPart[]): void {
     const carried = own(turn.extra, dialect);
     const all = parts.flatMap(({ sent }) => sent);
-    if (!this.#isTranslated) {
+    if (!this.#options.isTranslated) {
       if (all.length > 0) this.#asItCame(turn.role === 'model' ? 'model' : 'user', all, carried);
       return;
     }
@@ -55,7 +63,11 @@ export class Contents {
       if (all.length === 0) return; // no part of it can be sent
       const draft = this.#open('model', carried);
       draft.parts.push(...all);
-      for (const { part } of parts) if (part.type === 'tool-call') this.#called.set(part.id, draft);
+      for (const { part } of parts) {
+        if (part.type !== 'tool-call') continue;
+        this.#called.set(part.id, draft);
+        draft.open.set(part.id, part.name);
+      }
       return;
     }
     const others: JsonObject[] = [];
@@ -71,11 +83,13 @@ export class Contents {
     this.#open('user', carried).parts.push(...parts);
   }
 
-  written(): readonly JsonObject[] {
+  /** @param ignored collects what is added to fit the wire, as `field: reason` */
+  written(ignored: Set<string>): readonly JsonObject[] {
     const contents: JsonObject[] = [];
-    if (this.#isTranslated && this.#drafts[0]?.parts.some(isCall)) contents.push({ role: 'user', parts: [nothing] });
+    if (this.#options.isTranslated && this.#drafts[0]?.parts.some(isCall)) contents.push({ role: 'user', parts: [nothing] });
+    this.#answerAll(ignored);
     for (const [at, { role, parts, media, carried }] of this.#drafts.entries()) {
-      if (this.#signed && role === 'model') signFirst(parts);
+      if (this.#options.signed && role === 'model') signFirst(parts);
       // Beside the results of several calls the wire takes no other part. https://github.com/google-gemini/gemini-cli/pull/16137
       const isOne = parts.length === 1;
       contents.push({ ...carried, role, parts: isOne ? [...parts, ...media] : parts });
@@ -91,18 +105,28 @@ export class Contents {
   #open(role: Draft['role'], carried: JsonObject): Draft {
     const last = this.#drafts.at(-1);
     if (last?.role === role && !last.isResults && isEmpty(last.carried) && isEmpty(carried)) return last;
-    const draft: Draft = { role, isResults: false, parts: [], media: [], carried };
+    const draft: Draft = { role, isResults: false, parts: [], media: [], open: new Map(), carried };
     this.#drafts.push(draft);
     return draft;
   }
 
+  /** The wire requires as many results as there were calls: `Please ensure that the number of function response parts is equal to the number of function call parts.` */
+  #answerAll(ignored: Set<string>): void {
+    for (const draft of this.#drafts.slice(0, -1)) {
+      for (const [id, name] of draft.open) {
+        ignored.add('tool result: a tool call without a result is sent with an empty one.');
+        this.#result(id, [{ functionResponse: { ...(this.#options.ids ? { id } : {}), name, response: { output: '' } } }], draft);
+      }
+    }
+  }
+
   /** @param sent the result, and its media if they are sent beside it */
-  #result(id: string, [result, ...media]: readonly JsonObject[]): void {
-    const call = this.#called.get(id);
+  #result(id: string, [result, ...media]: readonly JsonObject[], call = this.#called.get(id)): void {
+    call?.open.delete(id);
     const at = call ? this.#drafts.lastIndexOf(call) : this.#drafts.length - 1;
     let draft = this.#drafts[call ? at + 1 : at];
     if (!draft?.isResults) {
-      draft = { role: 'user', isResults: true, parts: [], media: [], carried: {} };
+      draft = { role: 'user', isResults: true, parts: [], media: [], open: new Map(), carried: {} };
       this.#drafts.splice(at + 1, 0, draft);
     }
     if (result) draft.parts.push(result);
@@ -113,7 +137,7 @@ export class Contents {
     const isResults = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
     const last = this.#drafts.at(-1);
     if (isResults && last?.isResults && last.role === role) last.parts.push(...parts);
-    else this.#drafts.push({ role, isResults, parts: [...parts], media: [], carried });
+    else this.#drafts.push({ role, isResults, parts: [...parts], media: [], open: new Map(), carried });
   }
 }
 

@@ -100,7 +100,7 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
       ...(isGiven(responseJsonSchema) ? { responseJsonSchema } : {}),
     };
     if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json if there is a schema');
-    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others } };
+    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, responseMimeType: type } };
   }
   if (schema) return { output: { type: 'schema', schema }, notes: isGiven(responseSchema) ? { '.responseSchema': responseSchema } : {} };
   return { output: { type: type === 'application/json' ? 'json' : 'text' }, notes: {} };

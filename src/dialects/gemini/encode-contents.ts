@@ -1,16 +1,10 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
-import { Contents, nothing } from './contents.ts';
+import { Contents, nothing, type ContentsOptions } from './contents.ts';
 import { dialect } from './wire.ts';
 
-interface ContentOptions {
-  /** Function calls and their results are sent with ids. */
-  readonly ids: boolean;
-  /** Function calls need a signature. */
-  readonly signed: boolean;
-  /** The client spoke another dialect: what the wire demands of the order of contents is up to us. */
-  readonly isTranslated: boolean;
+interface ContentOptions extends ContentsOptions {
   /** Media of results are sent beside them. */
   readonly mediaBeside: boolean;
 }
@@ -38,7 +32,7 @@ export function encodeConversation(
       if (contents.isEmpty || !options.isTranslated) system.push(...texts);
       else if (texts.length > 0) {
         contents.user(texts);
-        ignored.add('system: later system messages are sent as text of the user.');
+        ignored.add('system: a system message in the middle is sent as text of the user.');
       }
       continue;
     }
@@ -48,7 +42,7 @@ export function encodeConversation(
   }
   return contents.isEmpty && options.isTranslated
     ? { contents: [{ role: 'user', parts: system.length > 0 ? system : [nothing] }] } // the wire requires a content
-    : { ...(system.length > 0 ? { system } : {}), contents: contents.written() };
+    : { ...(system.length > 0 ? { system } : {}), contents: contents.written(ignored) };
 }
 
 function partsOf(part: Part, names: ReadonlyMap<string, string>, options: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
@@ -67,7 +61,9 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     case 'search':
       return []; // results of earlier searches are not sent
     case 'foreign':
-      return part.dialect === dialect ? [part.value] : textsOf(part, ignored).map((text) => ({ text }));
+      if (part.dialect === dialect) return [part.value];
+      ignored.add(unsupportedPart(part));
+      return [];
     default:
       return part satisfies never;
   }
@@ -130,7 +126,8 @@ function resultParts(
   ignored: Set<string>,
 ): readonly JsonObject[] {
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
-  const texts = parts.flatMap((part) => (part.type === 'media' ? [] : textsOf(part, ignored)));
+  for (const part of parts) if (part.type === 'foreign') ignored.add(unsupportedPart(part));
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
   const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : ''); // blocks of another wire are texts of their own
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
@@ -142,13 +139,6 @@ function resultParts(
     ...(media.length > 0 && !mediaBeside ? { parts: media } : {}),
   };
   return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
-}
-
-/** The text of a part of a result. */
-function textsOf(part: TextPart | ForeignPart, ignored: Set<string>): readonly string[] {
-  if (part.type === 'text') return [part.text];
-  ignored.add(unsupportedPart(part));
-  return [];
 }
 
 const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;

@@ -26,7 +26,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
-  const { generationConfig: carriedConfig, toolConfig: carriedChoice, ...others } = notes;
+  const { generationConfig: carriedConfig, toolConfig: carriedChoice, responseMimeType: _type, ...others } = notes;
   const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
   const tools = encodeTools(call, translated, ignored);
   const instruction = quirks.jsonWithoutTools && tools.length > 0 ? jsonInstruction(call.output) : undefined;
@@ -37,7 +37,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const config = {
     ...(carriedConfig as JsonObject | undefined),
     ...(notes['.config'] as JsonObject | undefined),
-    ...encodeSampling(call, quirks, ignored),
+    ...encodeSampling(call, quirks, translated, ignored),
     ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
     ...encodeThinking(call, quirks, ignored),
   };
@@ -66,7 +66,7 @@ function instructed(turns: readonly Turn[], text: string): readonly Turn[] {
   return turns.toSpliced(at, 0, { role: 'system', parts: [{ type: 'text', text }] });
 }
 
-function encodeSampling({ sampling }: GenerateCall, { withoutPenalties }: Quirks, ignored: Set<string>): JsonObject {
+function encodeSampling({ sampling }: GenerateCall, { withoutPenalties }: Quirks, translated: boolean, ignored: Set<string>): JsonObject {
   const { temperature, topP, topK, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs } = sampling;
   const fields = {
     temperature,
@@ -74,12 +74,21 @@ function encodeSampling({ sampling }: GenerateCall, { withoutPenalties }: Quirks
     topK,
     candidateCount: candidates,
     maxOutputTokens: maxTokens,
-    stopSequences: stop,
+    stopSequences: stopsOf(stop, translated, ignored),
     seed: seedOf(seed, ignored),
     ...(withoutPenalties ? {} : { presencePenalty, frequencyPenalty }),
     ...(logprobs === undefined ? {} : { responseLogprobs: true, ...(logprobs > 0 ? { logprobs } : {}) }),
   };
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, Exclude<(typeof field)[1], undefined>] => field[1] !== undefined));
+}
+
+/** https://ai.google.dev/api/generate-content#v1beta.GenerationConfig */
+const mostStops = 5;
+
+function stopsOf(stop: readonly string[] | undefined, translated: boolean, ignored: Set<string>): readonly string[] | undefined {
+  if (!translated || stop === undefined || stop.length <= mostStops) return stop;
+  ignored.add(`stop: the provider accepts ${mostStops} stop sequences.`);
+  return stop.slice(0, mostStops);
 }
 
 /** The wire's seed has 32 bits. */

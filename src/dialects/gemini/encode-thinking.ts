@@ -17,7 +17,7 @@ export function encodeThinking({ reasoning, extra }: GenerateCall, quirks: Quirk
   }
   const config = thinkingConfigOf(reasoning, quirks);
   const { effort, budget } = reasoning;
-  if (effort === 'none' && config['thinkingBudget'] !== 0) ignored.add('reasoning_effort: this model always thinks; it is told to think as little as it can.');
+  if (effort === 'none' && config['thinkingBudget'] !== 0) ignored.add('reasoning_effort: this model always thinks, so it is asked for its lowest effort.');
   else if ((effort ?? budget) !== undefined && config['thinkingBudget'] === undefined && config['thinkingLevel'] === undefined)
     ignored.add(`reasoning_effort: this model does not accept ${effort ?? budget}.`);
   return isEmpty(config) ? {} : { thinkingConfig: config };

@@ -36,4 +36,4 @@ export const unsupportedTerms = (search: WebSearch, supported: readonly (keyof t
 export const leftOut = ({ search, dialect, value }: ForeignTool): string =>
   search
     ? 'tools: web_search is left out, for the provider has none and no search engine of ours stands in.'
-    : `tools: a tool of type ${JSON.stringify(value['type'] ?? null)} is supported by ${dialect} only.`;
+    : `tools: a tool of type ${JSON.stringify(value['type'] ?? Object.keys(value)[0] ?? null)} is supported by ${dialect} only.`;

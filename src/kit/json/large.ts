@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer';
-import { noteNumbers } from './numbers.ts';
+import { areKept, noteNumbers } from './numbers.ts';
 import { BadJson, scan, type JsonText, type Parsing } from './scan.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): P
   const inexact: number[] = [];
   const places = scan(buffer, parsing, { long, inexact: parsing.numbersAsWritten ? inexact : undefined });
   await nextTurn();
-  const { rest, plain, numbers } = withoutPlain(buffer, long, inexact);
+  const { rest, plain, numbers } = withoutPlain(buffer, long, areKept(inexact) ? inexact : []);
   if (rest.length > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
   if (hasManyEscapes(rest)) throw new BadJson(`The text has more than ${mostEscapes} escapes.`);
   await nextTurn();

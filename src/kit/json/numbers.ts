@@ -14,13 +14,13 @@ declare global {
 type Written = Map<string | number, string | null>;
 const written = new WeakMap<object, Written>();
 
-/** Numbers of one text that are kept as they were written: more than anybody has. The others are written as JavaScript writes them. */
+/** A text with so many of them is read as JavaScript reads it: it is a table of measurements, or meant to keep the server busy. */
 const mostNumbers = 5000;
 
 /** `JSON.parse` that keeps how numbers were written, for `asWritten` and `textAsWritten`. A text without such numbers costs one search more. @throws SyntaxError */
 export function parseAsWritten(text: string): unknown {
   const places = suspicious.test(text) ? inexactNumbers(text) : [];
-  if (places.length === 0) return JSON.parse(text);
+  if (!areKept(places)) return JSON.parse(text);
   const { marked, numbers } = withMarks(text, places);
   try {
     return noteNumbers(JSON.parse(marked), numbers);
@@ -64,6 +64,9 @@ function inexactNumbers(json: string): readonly number[] {
 
 /** Offsets that are noted at most, two for each number. */
 export const mostPlaces = 2 * mostNumbers;
+
+/** Are the numbers at these places kept as they were written? */
+export const areKept = (places: readonly number[]): boolean => places.length > 0 && places.length < mostPlaces;
 
 /** Would JavaScript write this number differently? Short ones without an exponent or a zero at the end, and not tiny, it would not. */
 export function isInexact(number: string): boolean {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
+import { areKept, isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
 
 /**
  * Parses untrusted JSON. `JSON.parse` alone spends seconds on 10 MB of `[`, takes the last of two equal keys and lets `1e309` become Infinity;
@@ -58,7 +58,7 @@ export function readJson(bytes: Uint8Array, parsing: Parsing = {}): JsonText {
   const places = scan(buffer, parsing, parsing.numbersAsWritten ? { inexact } : none);
   try {
     const text = buffer.toString();
-    return { value: inexact.length > 0 ? parseAsWritten(text) : JSON.parse(text), places };
+    return { value: areKept(inexact) ? parseAsWritten(text) : JSON.parse(text), places };
   } catch {
     throw notJson();
   }

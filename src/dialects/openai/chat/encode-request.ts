@@ -13,6 +13,7 @@ import { sentEffort } from './efforts.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
 import { bridged, resultsBehindCalls } from './order-messages.ts';
+import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
 import { encodeMedia } from './media.ts';
@@ -25,8 +26,9 @@ import { dialect } from './wire.ts';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
-  const translated = isTranslated(call, dialect);
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+  const translated = isTranslated(asked, dialect);
+  const call = translated ? textFilesAsText(asked) : asked;
   const ignored = new Set(droppedExtra(call, dialect).map((name) => `${name}: ${absent}`));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
   const notes = own(call.extra, dialect);

@@ -1,0 +1,103 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { always, body, ok } from '../support/fakes/upstream/index.ts';
+import { askFace, type Face } from '../support/all-faces.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+/** What clients of Gemini's interface send to other providers, and what Gemini's models show to other clients. */
+
+const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(one) }));
+beforeEach(() => upstream.reset());
+
+const ask = (face: Face, model: string, more: object = {}, stream = false) => askFace(server, face, { model, content: 'Hello', stream, more });
+const sent = () => upstream.requests.at(-1)!.json as Readonly<Record<string, unknown>>;
+
+describe('a text file', () => {
+  const contents = [
+    { role: 'user', parts: [{ text: 'Read this.' }, { inlineData: { mimeType: 'text/plain', data: Buffer.from('A wall.').toString('base64') } }] },
+  ];
+
+  test('is text for a chat completion', async () => {
+    upstream.script(always(ok()));
+    await ask('gencompat', 'chat', { contents });
+    expect(sent()['messages']).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Read this.' },
+          { type: 'text', text: 'A wall.' },
+        ],
+      },
+    ]);
+  });
+
+  test('is a document for Claude, and as it came for Gemini', async () => {
+    upstream.script(always(ok()));
+    await ask('gencompat', 'messages', { contents });
+    expect(JSON.stringify(sent()['messages'])).toContain('"source":{"type":"text","media_type":"text/plain","data":"A wall."}');
+    await ask('gencompat', 'gemini', { contents });
+    expect(sent()['contents']).toEqual(contents);
+  });
+
+  test('of a chat client stays a file', async () => {
+    upstream.script(always(ok()));
+    const file = { type: 'file', file: { filename: 'a.txt', file_data: `data:text/plain;base64,${Buffer.from('A wall.').toString('base64')}` } };
+    await ask('chat', 'chat', { messages: [{ role: 'user', content: [file] }], temperature: 0.5 });
+    expect(sent()['messages']).toEqual([{ role: 'user', content: [file] }]);
+  });
+});
+
+test.each(['chat', 'responses', 'messages'])('an answer that is one word of a list is named where the provider of %s has no such type', async (model) => {
+  upstream.script(always(ok()));
+  const generationConfig = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['a', 'b'] } };
+  expect((await ask('gencompat', model, { generationConfig })).headers.get('x-dragoman-warnings')).toContain('responseMimeType:');
+  const own = await ask('gencompat', 'gemini', { generationConfig });
+  expect([own.headers.get('x-dragoman-warnings'), sent()['generationConfig']]).toEqual([null, generationConfig]);
+  expect(sent()).not.toHaveProperty('responseMimeType');
+});
+
+test('a tool of Gemini is named by its key where it is left out', async () => {
+  upstream.script(always(ok()));
+  const { headers } = await ask('gencompat', 'chat', { tools: [{ codeExecution: {} }] });
+  expect(headers.get('x-dragoman-warnings')).toBe('tools: a tool of type "codeExecution" is supported by gemini only.');
+});
+
+test.each([false, true])('an image of Gemini is told to a client of the messages interface, streamed: %s', async (stream) => {
+  const parts = [{ text: 'Here: ' }, { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }];
+  const answer = JSON.stringify({
+    candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 },
+  });
+  upstream.script(stream ? body(`data: ${answer}\n\n`, 'text/event-stream') : body(answer));
+  expect((await ask('messages', 'gemini', {}, stream)).text).toBe('Here: [image/png, 9 bytes: answers of this interface hold no images]');
+});
+
+test('more stop sequences than Gemini takes are cut off, with a warning', async () => {
+  upstream.script(always(ok()));
+  const { headers } = await ask('messages', 'gemini', { stop_sequences: ['a', 'b', 'c', 'd', 'e', 'f'] });
+  expect(headers.get('x-dragoman-warnings')).toBe('stop: the provider accepts 5 stop sequences.');
+  expect(sent()['generationConfig']).toMatchObject({ stopSequences: ['a', 'b', 'c', 'd', 'e'] });
+});
+
+test('a call without a result has an empty one, for there are as many results as calls', async () => {
+  upstream.script(always(ok()));
+  const { status, headers } = await ask('responses', 'gemini', {
+    input: [
+      { role: 'user', content: 'a' },
+      { type: 'function_call', call_id: '1', name: 'look', arguments: '{}' },
+      { type: 'function_call', call_id: '2', name: 'hear', arguments: '{}' },
+      { type: 'function_call_output', call_id: '1', output: 'seen' },
+      { role: 'user', content: 'never mind' },
+    ],
+  });
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'tool result: a tool call without a result is sent with an empty one.']);
+  expect((sent()['contents'] as object[]).slice(2)).toEqual([
+    {
+      role: 'user',
+      parts: [
+        { functionResponse: { id: '1', name: 'look', response: { output: 'seen' } } },
+        { functionResponse: { id: '2', name: 'hear', response: { output: '' } } },
+      ],
+    },
+    { role: 'user', parts: [{ text: 'never mind' }] },
+  ]);
+});
