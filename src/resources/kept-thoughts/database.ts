@@ -22,7 +22,7 @@ export interface ThoughtDatabaseDeps {
 
 const purgeMilliseconds = 600_000;
 /** A database that does not answer within this time is not waited for, and not asked again for a while. */
-const patienceMilliseconds = 250;
+const patienceMilliseconds = 1000;
 const awayMilliseconds = 5000;
 
 const writing = {
