@@ -127,6 +127,20 @@ describe('the gateway searches', () => {
     expect(told.content).not.toContain('ftp:');
   });
 
+  test.each([
+    ['responses', responses, request()],
+    [
+      'messages',
+      '/server/messages/v1/messages',
+      { model: 'gpt-x', max_tokens: 100, tools: [{ type: 'web_search_20250305', name: 'web_search' }], messages: [{ role: 'user', content: 'How far?' }] },
+    ],
+  ])('what the model thought before the search goes back to it with the result: %s', async (_, path, body) => {
+    finds([]);
+    upstream.script(ok({ thought: 'Let me look.', text: '', tools: [{ name: 'web_search', json: '{"query":"moon"}' }] }), ok());
+    expect((await server.ask(path, body)).status).toBe(200);
+    expect(sent(1).messages.at(-2)).toMatchObject({ role: 'assistant', reasoning_content: 'Let me look.' });
+  });
+
   test('a stream has the same content, with events of the search', async () => {
     finds();
     shows('<p>far</p>');
