@@ -11,6 +11,8 @@ export interface DrawnCall {
   readonly face: Face;
   readonly model: string;
   readonly stream: boolean;
+  /** With `x-dragoman-strict: true`. */
+  readonly strict: boolean;
   readonly path: string;
   readonly body: Any;
 }
@@ -23,19 +25,17 @@ export function drawnCall(seed: number): DrawnCall {
   const model = one(chance, modelNames);
   const stream = chance() < 0.5;
   const body = draws[face](chance, model);
+  const call = { seed, face, model, stream, strict: chance() < 0.1 };
   switch (face) {
     case 'chat':
-      return { seed, face, model, stream, path: '/server/chatcompat/v1/chat/completions', body: { ...body, stream } };
+      return { ...call, path: '/server/chatcompat/v1/chat/completions', body: { ...body, stream } };
     case 'responses':
-      return { seed, face, model, stream, path: '/server/chatcompat/v1/responses', body: { ...body, stream } };
+      return { ...call, path: '/server/chatcompat/v1/responses', body: { ...body, stream } };
     case 'messages':
-      return { seed, face, model, stream, path: '/server/messages/v1/messages', body: { ...body, stream } };
+      return { ...call, path: '/server/messages/v1/messages', body: { ...body, stream } };
     case 'gencompat':
       return {
-        seed,
-        face,
-        model,
-        stream,
+        ...call,
         path: `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
         body,
       };

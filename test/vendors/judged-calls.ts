@@ -48,10 +48,13 @@ export async function judged(seeds: Iterable<number>, known = true): Promise<Jud
   for (const seed of seeds) {
     vendors.reset();
     const call = drawnCall(seed);
-    const { status, raw } = await sent(server, call);
+    const { status, raw, warnings } = await sent(server, call);
     for (const { vendor, rule } of vendors.requests) if (rule !== undefined) hits.set(`${vendor}: ${rule}`, (hits.get(`${vendor}: ${rule}`) ?? 0) + 1);
     if (vendors.mishaps.length > 0) throw new Error(`Seed ${seed}: ${vendors.mishaps.join('\n')}`);
-    if (status === 200 && !raw.includes('"error":{')) continue;
+    const isAnswered = status === 200 && !raw.includes('"error":{');
+    if (call.strict && isAnswered && warnings !== '')
+      wrong.push({ key: `${call.face}: a strict call is answered with a warning`, seed, model: call.model, status, raw: warnings });
+    if (isAnswered || (call.strict && status === 400)) continue;
     const finding = { seed, model: call.model, status, raw: raw.slice(0, 600) };
     if (vendors.requests.length === 0 && (status === 400 || status === 501)) own.push({ ...finding, key: `${call.face}: ${ownWords(raw)}` });
     else if (!isDue(call, vendors)) wrong.push({ ...finding, key: keyOf(call, vendors) });
@@ -68,7 +71,7 @@ async function spoilt(server: TestServer, vendors: Vendors): Promise<readonly Fi
   for (const model of modelNames.filter((name) => /^(?:azure-)?gpt-[56](?!.*oss)|^o3|^claude|^gemini/.test(name))) {
     vendors.reset();
     const body = { model, messages: [{ role: 'user', content: 'hello' }], reasoning_effort: 'high' };
-    const { status, raw } = await sent(server, { path: '/server/chatcompat/v1/chat/completions', body });
+    const { status, raw } = await sent(server, { path: '/server/chatcompat/v1/chat/completions', body, strict: false });
     const { body: arrived = {} } = vendors.requests.at(-1) ?? {};
     const thinks = arrived.reasoning_effort ?? arrived.reasoning?.effort ?? arrived.thinking?.type ?? arrived.generationConfig?.thinkingConfig;
     const isSpoilt = status !== 200 || thinks === undefined || thinks === 'disabled' || (typeof thinks === 'string' && arrived.reasoning && thinks !== 'high');
@@ -77,13 +80,13 @@ async function spoilt(server: TestServer, vendors: Vendors): Promise<readonly Fi
   return found;
 }
 
-async function sent({ url, key }: TestServer, { path, body }: Pick<DrawnCall, 'path' | 'body'>): Promise<{ readonly status: number; readonly raw: string }> {
+async function sent({ url, key }: TestServer, { path, body, strict }: Pick<DrawnCall, 'path' | 'body' | 'strict'>) {
   const answer = await fetch(url + path, {
     method: 'POST',
-    headers: { 'x-access-tokens': key, 'content-type': 'application/json' },
+    headers: { 'x-access-tokens': key, 'content-type': 'application/json', ...(strict ? { 'x-dragoman-strict': 'true' } : {}) },
     body: JSON.stringify(body),
   });
-  return { status: answer.status, raw: await answer.text() };
+  return { status: answer.status, raw: await answer.text(), warnings: answer.headers.get('x-dragoman-warnings') ?? '' };
 }
 
 /** Would the vendor have refused the client's own words too? */
