@@ -56,6 +56,8 @@ export interface ToolCall {
   /** JSON text; of a custom tool any text. */
   readonly json: string;
   readonly custom?: true;
+  /** Of the tool, on the responses wire. */
+  readonly namespace?: string;
 }
 
 /**

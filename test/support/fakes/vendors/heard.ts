@@ -66,11 +66,16 @@ function gemini({ contents, systemInstruction: system, tools, toolConfig, genera
       .map(({ name, parametersJsonSchema, parameters }) => ({ name, schema: parametersJsonSchema ?? parameters })),
     ...(mode === 'ANY' ? { forced: true } : {}),
     ...(mode === 'NONE' ? { forbidden: true } : {}),
+    ...(config?.responseMimeType === 'text/x.enum' ? { word: String(schema?.enum?.[0] ?? '') } : {}),
     ...(config?.responseMimeType === 'application/json' ? { json: schema ? { schema } : written(texts) } : asksForJson(texts) ? { json: written(texts) } : {}),
   };
 }
 
-function toolOf({ type, name, parameters, function: one, custom }: Any): HeardTool[] {
+function toolOf({ type, name, parameters, function: one, custom, tools }: Any): HeardTool[] {
+  if (type === 'namespace')
+    return list(tools)
+      .flatMap(toolOf)
+      .map((tool) => ({ ...tool, namespace: name }));
   if (type === 'custom') return [{ name: custom?.name ?? name, custom: true }];
   if (type !== 'function') return [];
   return [{ name: one?.name ?? name, schema: one?.parameters ?? parameters }];

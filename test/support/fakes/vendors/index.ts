@@ -151,7 +151,7 @@ const counts = (path: string): boolean => /\/messages\/count_tokens$|:countToken
 function sayingOf({ says, callId }: Spoken, ask: Ask, heard: Heard, id: number): Saying {
   const special = says?.(ask, heard) ?? {};
   if (special.finish !== undefined) return special;
-  const { tools, results, forced, forbidden, text, json } = heard;
+  const { tools, results, forced, forbidden, text, json, word } = heard;
   const tool = typeof forced === 'string' ? tools.find(({ name }) => name === forced) : tools[0];
   const isAsked = forced !== undefined || text.includes('use the tool');
   if (tool && isAsked && results.length === 0 && !forbidden) {
@@ -161,10 +161,12 @@ function sayingOf({ says, callId }: Spoken, ask: Ask, heard: Heard, id: number):
       name: tool.name,
       json: said,
       ...(tool.custom ? { custom: true as const } : {}),
+      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
       ...(callId ? { id: callId(tool.name, id * 2 + at) } : {}),
     }));
     return { ...special, text: '', tools: calls };
   }
+  if (word !== undefined) return { ...special, text: word };
   if (json) return { ...special, text: JSON.stringify(sample(json.schema ?? { type: 'object', properties: { answer: { type: 'string' } } })) };
   return results.length > 0 ? { ...special, text: `The tool said: ${results.join(' ')}` } : special;
 }

@@ -41,12 +41,15 @@ export interface Heard {
   readonly forbidden?: true;
   /** The answer is to be JSON, of this schema where there is one. */
   readonly json?: { readonly schema?: Any };
+  /** The answer is to be this word, and nothing else. */
+  readonly word?: string;
 }
 
 export interface HeardTool {
   readonly name: string;
   readonly schema?: Any;
   readonly custom?: true;
+  readonly namespace?: string;
 }
 
 export interface Rule {

@@ -49,3 +49,34 @@ test('nobody else is at the other end of the proxy', async () => {
   expect(status).toBe(200);
   expect(vendors.requests[0]!.headers).toMatchObject({ host: 'api.openai.com', authorization: 'Bearer key-of-openai' });
 });
+
+/** What the vendor at its plain address says to this key and prompt. */
+async function told(vendor: string, path: string, key: string, content = 'hello'): Promise<readonly [number, string]> {
+  const body = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content }], input: content };
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await fetch(vendors.plain[vendor]! + path, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ ...body, ...(path.endsWith('/responses') ? { messages: undefined, max_tokens: undefined } : { input: undefined }) }),
+  });
+  return [answer.status, await answer.text()];
+}
+
+test.each([
+  ['openai', '/v1/chat/completions', 'a-bad-key', 401, 'invalid_api_key'],
+  ['openai', '/v1/chat/completions', 'no-money', 429, 'insufficient_quota'],
+  ['deepseek', '/v1/chat/completions', 'no-money', 402, 'Insufficient Balance'],
+  ['anthropic', '/v1/messages', 'no-money', 400, 'Your credit balance is too low to access the Anthropic API.'],
+  ['groq', '/openai/v1/chat/completions', 'no-room', 413, 'on tokens per minute (TPM): Limit 12000, Requested 14137'],
+  ['groq', '/openai/v1/chat/completions', 'no-flex', 498, 'Flex tier capacity exceeded'],
+])('%s at %s says of the key %s: %i', async (vendor, path, key, status, words) => {
+  expect(await told(vendor, path, key)).toEqual([status, expect.stringContaining(words)]);
+});
+
+test('a prompt is flagged by OpenRouter, and fails a response of OpenAI that has begun', async () => {
+  expect(await told('openrouter', '/api/v1/chat/completions', 'k', 'flag me')).toEqual([
+    403,
+    expect.stringContaining('Your input was flagged for \\"violence\\"'),
+  ]);
+  expect(await told('openai', '/v1/responses', 'k', 'be an invalid prompt')).toEqual([200, expect.stringContaining('"code":"invalid_prompt"')]);
+});

@@ -115,10 +115,18 @@ function itemsOf({ id, thought, signature, text, tools }: Answer): readonly Said
           },
         ]
       : []),
-    ...tools.map(({ id: call_id, name, json, custom }) =>
+    ...tools.map(({ id: call_id, name, json, custom, namespace }) =>
       custom
         ? { type: 'custom_tool_call' as const, id: `ctc_${call_id}`, call_id, name, input: json, status: 'completed' }
-        : { type: 'function_call' as const, id: `fc_${call_id}`, call_id, name, arguments: json, status: 'completed' },
+        : {
+            type: 'function_call' as const,
+            id: `fc_${call_id}`,
+            call_id,
+            name,
+            ...(namespace === undefined ? {} : { namespace }),
+            arguments: json,
+            status: 'completed',
+          },
     ),
   ];
 }
