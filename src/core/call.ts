@@ -31,6 +31,10 @@ export type Output =
 /** Present: the model is to think; without further members it chooses how much. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+  /** Thinking tokens, where the client gave a number: `effort` is the nearest one for wires without budgets. */
+  readonly budget?: number;
+  /** The client is not to see the thoughts. */
+  readonly hidden?: boolean;
 }
 
 /** Does a wire put the call into other words than the client's? What a client wrote in the words of the wire is between it and the provider. */

@@ -116,6 +116,8 @@ export interface ForeignTool {
   readonly type: 'foreign';
   /** The tool is a web search: other dialects have one, too. */
   readonly search?: WebSearch;
+  /** The client's field, where that is not among its tools. */
+  readonly field?: string;
   readonly dialect: string;
   readonly value: JsonObject;
 }

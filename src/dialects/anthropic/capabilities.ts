@@ -23,6 +23,7 @@ export const support: FieldSupport = {
     response_format: translated("the provider's interface has JSON by a schema only."),
     reasoning_effort: translated('sent as thinking, with a budget or an effort.'),
   },
+  sisters: { 'openai-chat': new Set(['web_search_options']) },
 };
 
 /** The same for a model with these quirks. */

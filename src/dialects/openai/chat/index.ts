@@ -1,6 +1,6 @@
 import type { Dialect } from '../../dialect.ts';
 import type { OpenAIError } from '../faults.ts';
-import { supports } from './capabilities.ts';
+import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
@@ -32,4 +32,5 @@ export const chat: Dialect<ChatWire> = {
   decodeFault,
   supports,
   learn,
+  searches,
 };
