@@ -118,6 +118,8 @@ export interface ForeignTool {
   readonly search?: WebSearch;
   /** The tool is a group of callable tools, which have longer names in other dialects. */
   readonly namespace?: Namespace;
+  /** The client's field, where that is not among its tools. */
+  readonly field?: string;
   readonly dialect: string;
   readonly value: JsonObject;
 }

@@ -23,6 +23,7 @@ export const support: FieldSupport = {
     response_format: translated('the provider cannot enforce this form, so the model is told to answer in it, and the answer is checked.'),
     reasoning_effort: translated('sent as thinking, with a budget or an effort.'),
   },
+  sisters: { 'openai-chat': new Set(['web_search_options']) },
 };
 
 /** The same for a model with these quirks. */

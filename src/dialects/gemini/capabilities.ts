@@ -25,6 +25,7 @@ export const support: FieldSupport = {
     response_format: translated('sent as responseMimeType and responseJsonSchema.'),
     reasoning_effort: translated('sent as thinkingConfig.'),
   },
+  sisters: { 'openai-chat': new Set(['web_search_options']) },
 };
 
 /** The same for a model with these quirks. */

@@ -33,7 +33,7 @@ export const unsupportedTerms = (search: WebSearch, supported: readonly (keyof t
   ].map((name) => `tools.web_search.${name.slice(0, 100)}: the provider's search does not have this field.`);
 
 /** The note about a tool that the provider's wire does not have, as `field: reason`. */
-export const leftOut = ({ search, dialect, value }: ForeignTool): string =>
+export const leftOut = ({ search, field = 'tools', dialect, value }: ForeignTool): string =>
   search
-    ? 'tools: web_search is left out, for the provider has none and no search engine of ours stands in.'
-    : `tools: a tool of type ${JSON.stringify(value['type'] ?? Object.keys(value)[0] ?? null)} is supported by ${dialect} only.`;
+    ? `${field}: web_search is left out, for the provider has none and no search engine of ours stands in.`
+    : `${field}: a tool of type ${JSON.stringify(value['type'] ?? Object.keys(value)[0] ?? null)} is supported by ${dialect} only.`;

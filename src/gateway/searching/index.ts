@@ -53,7 +53,7 @@ export function searching(deps: SearchingDeps, inner: Generate): Generate {
 }
 
 function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, context: Context): AsyncIterable<Events> {
-  const { search } = call.tools.find(isWebSearch)!;
+  const { search, field = 'tools' } = call.tools.find(isWebSearch)!;
   const { toolChoice: choice, tools, sampling } = call;
   const visible = deps.models(context.caller);
   const models = (context.targets ?? [call.model]).map((name) => visible.find(name));
@@ -75,7 +75,7 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, request, name, context));
   }
   if (isDemanded || context.strict)
-    throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : 'tools' });
+    throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : field });
   return inner(call, context);
 }
 

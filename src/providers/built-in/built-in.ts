@@ -3,6 +3,7 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import { orAborted } from '#kit/async/or-aborted';
 import type { Tokens } from '#kit/tokens/index';
 import type { GenerateCall, Reasoning } from '#core/call';
+import type { ForeignTool } from '#core/conversation';
 import { Fault } from '#core/fault';
 import type { Usage } from '#core/event';
 import { ignoredIn, noteOn } from '#core/capabilities';
@@ -101,6 +102,8 @@ function unhonoured(call: GenerateCall): readonly string[] {
     ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
-    ...(tools.some((tool) => tool.type === 'foreign') ? [noteOn('tools', support)] : []),
+    ...new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [unusable(tool)] : []))),
   ];
 }
+
+const unusable = ({ field }: ForeignTool): string => (field === undefined ? noteOn('tools', support) : `${field}: the built-in model does not search`);

@@ -97,7 +97,9 @@ describe('sampling', () => {
     const { temperature, top_p, stop } = await body('openai', model, sampled);
     expect(JSON.parse(JSON.stringify({ temperature, top_p, stop }))).toEqual(wanted);
     const { ignored } = sent('openai', model, sampled);
-    expect(ignored.map((one) => one.split(':')[0]).toSorted()).toEqual(['top_k', ...('stop' in wanted ? [] : ['stop', 'temperature', 'top_p'])].toSorted());
+    expect(ignored.map((one) => one.split(':', 1).join()).toSorted()).toEqual(
+      ['top_k', ...('stop' in wanted ? [] : ['stop', 'temperature', 'top_p'])].toSorted(),
+    );
   });
 
   test('of a chat client is left to it, and its bytes are forwarded', () => {

@@ -20,7 +20,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
     case 'moonshot': // QuantumNous/new-api#3121
       return { allowedTools: false, thoughts: 'demanded' };
     case 'groq':
-      return { allowedTools: false, formatBesideTools: false, thoughts: 'refused', ...groqEfforts(model) };
+      return { ...groq, thoughts: 'refused', ...groqEfforts(model) };
     case 'openrouter': // https://openrouter.ai/docs/api-reference/parameters
       return { topK: true, allowedTools: false };
     default:
@@ -37,18 +37,25 @@ const mistral: Quirks = {
   usage: false,
   shortIds: true,
   userAfterTool: false,
-  refused: Object.fromEntries(
-    ['seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
-      name,
-      ['effort', 'none', 'unset'] as const,
-    ]),
-  ),
+  refused: alwaysRefused('seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
+};
+
+/** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */
+const groq: Quirks = {
+  allowedTools: false,
+  formatBesideTools: false,
+  refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
 };
 
 /** https://console.groq.com/docs/reasoning */
 function groqEfforts(model: string): Quirks {
   if (model.includes('gpt-oss')) return { efforts: ['low', 'medium', 'high'] };
   return model.includes('qwen3') ? { efforts: ['none', 'default'] } : {};
+}
+
+/** Fields that a vendor does not know, however its models think. */
+function alwaysRefused(...names: readonly string[]): NonNullable<Quirks['refused']> {
+  return Object.fromEntries(names.map((name) => [name, ['effort', 'none', 'unset']]));
 }
 
 /** Models that reason refuse the older name of the token limit, and what changes how tokens are drawn; others refuse an effort. */

@@ -161,7 +161,7 @@ describe('an answer', () => {
   test('goes up with the model, the dimensions and the user of the request, and our key', async () => {
     good();
     await embed({ model: 'text-embedding-3-small', input: 'a', dimensions: 3, user: 'u1', app_name: 'x' });
-    expect(upstream.requests[0]?.json).toEqual({ model: 'text-embedding-3-small', input: 'a', dimensions: 3, user: 'u1', encoding_format: 'float' });
+    expect(upstream.requests[0]?.json).toEqual({ model: 'text-embedding-3-small', input: 'a', dimensions: 3, user: 'u1' });
     expect(upstream.requests[0]).toMatchObject({ key: providerKey, path: '/v1/embeddings' });
   });
 });

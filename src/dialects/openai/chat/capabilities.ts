@@ -1,4 +1,6 @@
+import type { GenerateCall } from '#core/call';
 import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
+import { isWebSearch } from '#core/conversation';
 import type { Quirks } from './quirks.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
@@ -35,6 +37,9 @@ export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
   };
   return without({ ...support, fields }, effort === false ? ['reasoning_effort'] : []);
 }
+
+/** The search that a client of this wire asks for is left to its provider; others have no place here. */
+export const searches = ({ tools }: GenerateCall): boolean => tools.every((tool) => !isWebSearch(tool) || tool.dialect === dialect);
 
 /** Fields that the wire has under another name. */
 const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };

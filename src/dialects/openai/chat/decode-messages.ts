@@ -1,6 +1,6 @@
-import type { MediaPart, Part, TextPart, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
 import { rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
+import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
 import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 
@@ -70,6 +70,8 @@ function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, fun
     parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { '.function_call': true } } });
   }
   const carried = rest(message, assistantMembers);
+  const { annotations } = carried;
+  if (Array.isArray(annotations) && annotations.length === 0) delete carried['annotations']; // as the gateway's own answers have them
   if (!parts.some((part) => part.type !== 'thought') && !('audio' in carried)) throw missing(`${field}.content`);
   return turn('model', parts, carried);
 }
@@ -79,9 +81,9 @@ const toolCallMembers = new Set(['id', 'type', 'function', 'custom', 'index']);
 type Content = NonNullable<ChatMessage['content']>;
 
 /** System and function messages are text only. */
-function textsOf(content: Content, field: string): TextPart[] {
+function textsOf(content: Content, field: string): (TextPart | ForeignPart)[] {
   return partsOf(content, field).map((part, at) => {
-    if (part.type !== 'text') throw invalid(`${field}[${at}].type`, 'must be "text"');
+    if (part.type === 'media') throw invalid(`${field}[${at}].type`, 'must be "text"');
     return part;
   });
 }
@@ -91,11 +93,12 @@ function assistantParts(content: Content, field: string): Part[] {
   return content.map((part, at) => {
     if (part.type === 'text') return textOf(part);
     if (part.type === 'refusal') return { type: 'refusal', text: part.refusal };
-    throw invalid(`${field}[${at}].type`, 'must be "text" or "refusal"');
+    if (part.type === 'image_url' || part.type === 'input_audio' || part.type === 'file') throw invalid(`${field}[${at}].type`, 'must be "text" or "refusal"');
+    return foreignOf(part, `${field}[${at}]`);
   });
 }
 
-function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
+function partsOf(content: Content, field: string): (TextPart | MediaPart | ForeignPart)[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((part, at) => {
     const place = `${field}[${at}]`;
@@ -103,6 +106,10 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
       case 'text':
         return textOf(part);
       case 'image_url': {
+        if (typeof part.image_url === 'string') {
+          if (!mediaOfImage(part.image_url)) throw invalid(`${place}.image_url`, 'must be an http or https address or a data URL');
+          return foreignOf(part, place);
+        }
         const media = mediaOfImage(part.image_url.url);
         if (!media) throw invalid(`${place}.image_url.url`, 'must be an http or https address or a data URL');
         const { detail } = part.image_url as { readonly detail?: unknown };
@@ -120,10 +127,15 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart)[] {
       case 'refusal':
         throw invalid(`${place}.type`, 'must be "text", "image_url", "input_audio" or "file"');
       default:
-        return part satisfies never;
+        part.type satisfies 'unknown';
+        return foreignOf(part, place);
     }
   });
 }
+
+/** Content that only this dialect knows, or one of its vendors. */
+const foreignOf = (part: object, place: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, none), place) });
+const none = new Set<string>();
 
 const textOf = (part: ChatContentPart & { type: 'text' }): TextPart => ({ type: 'text', text: part.text, ...carriedAs(rest(part, textMembers)) });
 const textMembers = new Set(['type', 'text']);

@@ -4,8 +4,9 @@ import type { Sampling } from '#core/sampling';
 import { isEmpty, rest, type Extra } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { isAsItCame } from './as-it-came.ts';
+import { reasoningOf, vendorFields } from './decode-reasoning.ts';
 import { turnsOf } from './decode-messages.ts';
-import { toolChoiceOf, toolOf } from './decode-tools.ts';
+import { searchTool, toolChoiceOf, toolOf } from './decode-tools.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
 /** Removes `readonly`, for values under construction. */
@@ -17,7 +18,7 @@ const check = checked(ChatRequest, bodyFault);
 const understood: ReadonlySet<string> = new Set(
   (
     'model messages temperature top_p frequency_penalty presence_penalty max_tokens max_completion_tokens n seed stop ' +
-    'logprobs top_logprobs logit_bias tools tool_choice parallel_tool_calls response_format reasoning_effort stream stream_options'
+    'logprobs top_logprobs logit_bias tools tool_choice parallel_tool_calls response_format reasoning_effort stream stream_options web_search_options'
   ).split(' '),
 );
 
@@ -33,16 +34,18 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   const tools = request.tools?.map(toolOf) ?? [];
   const toolChoice = toolChoiceOf(request.tool_choice, tools);
+  const reasoning = reasoningOf(request);
+  const { topK } = vendorFields(request);
   const call: GenerateCall = {
     dialect,
     model: request.model,
     turns: turnsOf(request.messages),
-    tools,
+    tools: isGiven(request.web_search_options) ? [...tools, searchTool(request.web_search_options)] : tools,
     ...(toolChoice && { toolChoice }),
     ...(isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
     output: outputOf(request.response_format),
-    sampling: samplingOf(request),
-    ...(isGiven(request.reasoning_effort) && { reasoning: { effort: request.reasoning_effort } }),
+    sampling: { ...samplingOf(request), ...(topK === undefined ? {} : { topK }) },
+    ...(reasoning && { reasoning }),
     stream: request.stream ?? false,
     extra: extraOf(request),
   };
@@ -88,6 +91,15 @@ function outputOf(format: ChatRequest['response_format']): Output {
 /** Fields that only this dialect has; null counts as absent. Names with a leading dot note what the client sent: stream options, and the name of the limit. */
 function extraOf(request: ChatRequest): Extra {
   const carried = rest(request, understood);
+  const { thinking, reasoning, topK } = vendorFields(request);
+  if (topK !== undefined) delete carried['top_k'];
+  for (const [name, value] of Object.entries({ thinking, reasoning })) {
+    if (value === undefined) continue;
+    delete carried[name];
+    carried[`.${name}`] = value;
+  }
+  if (request.reasoning_effort === 'default') carried['.reasoning_effort'] = 'default';
+  else if (!isGiven(request.reasoning_effort) && (thinking ?? reasoning)) carried['.reasoning_effort'] = null;
   if (isGiven(request.stream_options)) {
     if (!request.stream) throw invalid('stream_options', 'is only allowed when stream is true');
     const options = rest(request.stream_options, new Set(['include_usage']));

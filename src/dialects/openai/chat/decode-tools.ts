@@ -1,6 +1,7 @@
-import type { Tool, ToolChoice } from '#core/conversation';
-import { isObject, rest } from '#core/json';
+import type { ForeignTool, Tool, ToolChoice } from '#core/conversation';
+import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
+import { termsOf } from '../../shared/web-search.ts';
 import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
 
 export function toolOf(tool: ChatTool, at: number): Tool {
@@ -35,6 +36,18 @@ export function toolOf(tool: ChatTool, at: number): Tool {
       return { type: 'foreign', dialect, value: bounded(tool, field) };
   }
 }
+
+/** The search of a chat completion, which is a field and no tool: https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat */
+export function searchTool(options: JsonObject): ForeignTool {
+  const value = bounded(options, searchField);
+  return { type: 'foreign', search: termsOf(value, new Set(), {}), field: searchField, dialect, value: { [searchField]: value } };
+}
+
+/** What a call's search of this wire was sent as. */
+export const searchOptions = (tool: Tool): Json | undefined =>
+  tool.type === 'foreign' && tool.dialect === dialect && tool.search ? tool.value[searchField] : undefined;
+
+const searchField = 'web_search_options';
 
 const toolMembers = new Set(['type', 'function', 'custom']);
 const functionMembers = new Set(['name', 'description', 'parameters', 'strict']);

@@ -3,11 +3,13 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
+import { Fault } from '#core/fault';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
+import { searchOptions } from './decode-tools.ts';
 import { adaptedTurns } from './adapt-turns.ts';
 import { sentEffort } from './efforts.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
@@ -71,14 +73,18 @@ const withoutNotes = (notes: JsonObject): JsonObject => {
   };
 };
 
-function encodeTools(call: GenerateCall, { allowedTools = !isTranslated(call, dialect) }: Quirks, ignored: Set<string>): JsonObject {
-  const choice = call.toolChoice && possibleChoice(call, { dialect, custom: true, search: false }, ignored);
-  const chosen = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, call.tools) : { choice, tools: call.tools };
+function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !isTranslated(call, dialect) }: Quirks, ignored: Set<string>): JsonObject {
+  const search = all.map(searchOptions).find((options) => options !== undefined);
+  const searching = search === undefined ? {} : { web_search_options: search };
+  const declared = search === undefined ? all : all.filter((tool) => searchOptions(tool) === undefined);
+  const choice = call.toolChoice && possibleChoice({ ...call, tools: declared }, { dialect, custom: true, search: false }, ignored);
+  const chosen = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, declared) : { choice, tools: declared };
   const tools = chosen.tools.flatMap((tool) => encodeTool(tool, ignored));
-  if (tools.length === 0) return {};
+  if (tools.length === 0) return searching;
   return {
+    ...searching,
     tools,
-    ...(chosen.choice ? { tool_choice: encodeToolChoice(chosen.choice, call.tools) } : {}),
+    ...(chosen.choice ? { tool_choice: encodeToolChoice(chosen.choice, declared) } : {}),
     ...(call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
   };
 }
@@ -165,10 +171,13 @@ function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   }
 }
 
+/** Text, and what a client of this wire sent. */
+const isSaid = (part: Part): boolean => part.type === 'text' || (part.type === 'foreign' && part.dialect === dialect);
+
 /** A system message has text only. */
 function textsOf(parts: readonly Part[], ignored: Set<string>): readonly Part[] {
-  for (const part of parts) if (part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's API accepts none in a system message.`);
-  return parts.filter((part) => part.type === 'text');
+  for (const part of parts) if (!isSaid(part) && part.type !== 'text') ignored.add(`${nameOf(part)}: the provider's API accepts none in a system message.`);
+  return parts.filter(isSaid);
 }
 
 /** Tool results are separate messages before the user's other content. Their media follow in the user message: a tool message is text only. */
@@ -180,26 +189,36 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
       userParts.push(part);
       continue;
     }
-    const texts = part.parts.filter((one) => one.type === 'text');
-    userParts.push(...part.parts.filter((one) => one.type !== 'text'));
+    const texts = part.parts.filter(isSaid);
+    userParts.push(...part.parts.filter((one) => !isSaid(one)));
     if (part.failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
     const content = encodeContent(texts, ignored);
     const others = { ...carried, ...own(part.extra, dialect) };
     messages.push(older ? { ...others, role: 'function', content } : { ...others, role: 'tool', tool_call_id: part.id, content });
   }
-  if (userParts.length > 0 || messages.length === 0)
-    messages.push({ ...(messages.length === 0 ? carried : {}), role: 'user', content: encodeContent(userParts, ignored) });
+  if (userParts.length === 0 && messages.length > 0) return messages;
+  const content = encodeContent(userParts, ignored);
+  if (content !== '' || userParts.length === 0 || userParts.some(isSaid))
+    return [...messages, { ...(messages.length === 0 ? carried : {}), role: 'user', content }];
+  if (messages.length === 0) throw nothingLeft(userParts);
   return messages;
 }
 
+/** A message of the user that cannot be sent at all. */
+function nothingLeft(parts: readonly Part[]): Fault {
+  const names = [...new Set(parts.flatMap((part) => (part.type === 'text' ? [] : [nameOf(part)])))].join(', ');
+  return new Fault('unsupported', `A message of turns has nothing that the provider's API supports: ${names}.`, { field: 'turns', elsewhere: true });
+}
+
 function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
-  const texts = parts.filter((part) => part.type === 'text');
+  const texts = parts.filter(isSaid);
   const refusals = parts.filter((part) => part.type === 'refusal');
   const calls = parts.filter((part) => part.type === 'tool-call');
   const message: Record<string, Json> = { ...carried, role: 'assistant', content: texts.length > 0 ? encodeContent(texts, ignored) : null };
   if (refusals.length > 0) message['refusal'] = refusals.map((part) => part.text).join('');
   for (const part of parts) {
-    if (part.type === 'media' || part.type === 'foreign') ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
+    if (part.type === 'media' || (part.type === 'foreign' && !isSaid(part)))
+      ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
     if (typeof field === 'string') message[field] = textOf(message[field]) + part.text;
@@ -219,6 +238,7 @@ function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
   if (parts.length === 1 && first.type === 'text' && !first.extra?.[dialect]) return first.text;
   const content = parts.flatMap((part) => {
     if (part.type === 'text') return [encodeText(part)];
+    if (part.type === 'foreign' && part.dialect === dialect) return [part.value];
     const media = part.type === 'media' ? encodeMedia(part) : undefined;
     if (!media) ignored.add(`${nameOf(part)}: the provider's API does not support it.`);
     return media ? [media] : [];

@@ -1,7 +1,7 @@
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
 import type { OpenAIError } from '../faults.ts';
-import { supports } from './capabilities.ts';
+import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
@@ -40,4 +40,5 @@ export const chat: Dialect<ChatWire> = {
   fieldNames,
   supports,
   learn,
+  searches,
 };

@@ -1,6 +1,7 @@
 import type { MediaPart } from '#core/conversation';
 import { own, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
+import { fileNameFor } from '../file-name.ts';
 import { dialect } from './wire.ts';
 
 /** Images, audio and files of the chat completion wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
@@ -40,7 +41,8 @@ export function encodeMedia(part: MediaPart): JsonObject | undefined {
     case 'file': {
       const data = inline ?? (url?.startsWith('data:') ? url : undefined);
       if (data === undefined && fileId === undefined) return undefined;
-      return whole('file', { ...(data === undefined ? { file_id: fileId! } : { file_data: data }), ...(name === undefined ? {} : { filename: name }) });
+      const filename = name ?? (data === undefined ? undefined : fileNameFor(mediaType));
+      return whole('file', { ...(data === undefined ? { file_id: fileId! } : { file_data: data }), ...(filename === undefined ? {} : { filename }) });
     }
     case 'video':
       return undefined;

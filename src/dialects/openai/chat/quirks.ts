@@ -2,7 +2,8 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
-import { effortsAmong, sentEffort, type EffortQuirks } from './efforts.ts';
+import { effortsAmong } from '../accepted-effort.ts';
+import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasLongId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
@@ -79,7 +80,7 @@ function effortLearned({ reason, listed }: FaultDetails, call: GenerateCall, kno
   const { effort } = sentEffort(call, known);
   if (effort === undefined) return undefined;
   if (reason === 'field-unknown') return { ...known, effort: false };
-  const efforts = effortsAmong(listed);
+  const efforts = effortsAmong(listed ?? []);
   if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
   const { efforts: _, ...others } = known;
   return { ...others, refusedEfforts: [...(known.refusedEfforts ?? []), effort] };

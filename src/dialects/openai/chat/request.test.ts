@@ -53,11 +53,11 @@ function normal(request: JsonObject): unknown {
   };
 }
 
-function normalMessage(message: JsonObject): unknown {
+function normalMessage({ annotations, ...message }: JsonObject): unknown {
   const { content } = message;
   const only = Array.isArray(content) && content.length === 1 ? (content[0] as JsonObject) : undefined;
   const plain = only?.['type'] === 'text' && Object.keys(only).length === 2 ? only['text'] : (content ?? null);
-  return { ...message, content: plain };
+  return { ...message, ...(annotations === undefined || (Array.isArray(annotations) && annotations.length === 0) ? {} : { annotations }), content: plain };
 }
 
 function withoutNull(value: unknown): unknown {
@@ -325,7 +325,8 @@ describe('a request is refused, naming the field,', () => {
     ['null content', messages({ role: 'system', content: null }), 'messages[0].content', 'missing'],
     ['an assistant who says nothing', messages(hi, { role: 'assistant', content: null }), 'messages[1].content', 'missing'],
     ['no parts', parts(), 'messages[0].content'],
-    ['an unknown part', parts({ type: 'smell', smell: {} }), 'messages[0].content[0].type'],
+    ['a text part without text', parts({ type: 'text' }), 'messages[0].content[0].text', 'missing'],
+    ['a deep part of an unknown type', parts({ type: 'smell', smell: deep(100) }), 'messages[0].content[0]'],
     ['a part without type', parts({ text: 'x' }), 'messages[0].content[0].type', 'missing'],
     ['a refusal from the user', parts({ type: 'refusal', refusal: 'no' }), 'messages[0].content[0].type'],
     [

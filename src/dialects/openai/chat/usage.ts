@@ -16,7 +16,12 @@ export function usageOf(value: unknown): Usage | undefined {
     ...others
   } = value;
   if (!isCount(input) || !isCount(completion_tokens)) return undefined;
-  const { cached_tokens: cached, cache_write_tokens: written, ...promptOthers } = isObject(prompt) ? prompt : {};
+  // Moonshot and DeepSeek count them beside the others: https://platform.moonshot.ai/docs/api/chat, https://api-docs.deepseek.com/guides/kv_cache
+  const {
+    cached_tokens: cached = value['cached_tokens'] ?? value['prompt_cache_hit_tokens'],
+    cache_write_tokens: written,
+    ...promptOthers
+  } = isObject(prompt) ? prompt : {};
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
   const isSeparate = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI excludes thoughts from the completion tokens
   const output = isSeparate ? completion_tokens + thought : completion_tokens;

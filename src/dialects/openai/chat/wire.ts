@@ -20,7 +20,10 @@ const ContentPart = Type.Union([
   Type.Object({ type: Type.Literal('text'), text: Type.String() }),
   Type.Object({
     type: Type.Literal('image_url'),
-    image_url: Type.Object({ url: Type.String({ minLength: 1, description: 'An http or https address, or a data URL.' }) }),
+    image_url: Type.Union([
+      Type.Object({ url: Type.String({ minLength: 1, description: 'An http or https address, or a data URL.' }) }),
+      Type.String({ minLength: 1, description: 'The same, as some vendors spell it.' }),
+    ]),
   }),
   Type.Object({
     type: Type.Literal('input_audio'),
@@ -38,6 +41,10 @@ const ContentPart = Type.Union([
     }),
   }),
   Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }),
+  // Of any other type, such as `video_url` and `document_url`: carried for the vendors that know it. The tag is for the compiler.
+  Type.Unsafe<{ readonly type: 'unknown' }>(
+    Type.Object({ type: Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!(?:text|image_url|input_audio|file|refusal)$)' }) }),
+  ),
 ]);
 
 const ToolCall = Type.Union([
@@ -121,7 +128,7 @@ export const ChatRequest = Type.Object(
     ),
     parallel_tool_calls: optional(Type.Boolean()),
     response_format: optional(Type.Object({ type: Type.Literal('text') }), Type.Object({ type: Type.Literal('json_object') }), SchemaFormat),
-    reasoning_effort: optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    reasoning_effort: optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'default'])),
     stream: optional(Type.Boolean({ default: false, description: 'Answer in server-sent events.' })),
     stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) }, { description: 'Only with stream.' })),
     metadata: optional(

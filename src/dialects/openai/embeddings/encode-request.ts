@@ -6,7 +6,7 @@ export function encodeRequest({ inputs, dimensions, encoding, user }: EmbedCall,
   return {
     model,
     input: inputs.length === 1 ? inputs[0]! : inputs,
-    encoding_format: encoding,
+    ...(encoding === 'float' ? {} : { encoding_format: encoding }), // what everybody sends unasked; others than OpenAI may not know the field
     ...(dimensions === undefined ? {} : { dimensions }),
     ...(user === undefined ? {} : { user }),
   };

@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest';
+import { askFace, type Face } from '../support/all-faces.ts';
+import { always, body, ok } from '../support/fakes/upstream/index.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+/** What chat clients send beside the public description, and what the chat wire demands of everybody's conversations. */
+const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(one) }));
+
+const wires = ['chat', 'responses', 'messages', 'gemini'] as const;
+const others = ['responses', 'messages', 'gemini'] as const;
+const sent = (at = 0) => upstream.requests[at]!.json as Readonly<Record<string, unknown>>;
+const messagesSent = () => sent()['messages'] as readonly Readonly<Record<string, unknown>>[];
+const warned = ({ headers }: { readonly headers: Headers }) => headers.get('x-dragoman-warnings') ?? '';
+
+/** @param rebuilt the request is decoded and encoded, which a name for the books brings about */
+async function ask(
+  model: string,
+  more: object,
+  { face = 'chat', rebuilt = false, headers = {} }: { face?: Face; rebuilt?: boolean; headers?: Readonly<Record<string, string>> } = {},
+) {
+  upstream.script(always(ok()));
+  return askFace(server, face, { model, content: 'hi', stream: false, headers, more: { ...more, ...(rebuilt ? { app_name: 'books' } : {}) } });
+}
+
+describe('content of a type that only some vendors know', () => {
+  const parts = [
+    { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
+    { type: 'document_url', document_url: 'https://example.org/a.pdf' },
+    { type: 'input_text', text: 'Read it.' },
+    { type: 'image_url', image_url: 'https://example.org/a.png' },
+    { type: 'smell', strength: 3 },
+  ];
+  const messages = [
+    { role: 'user', content: [{ type: 'text', text: 'See this.' }, ...parts] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+        { type: 'text', text: 'I see.' },
+      ],
+    },
+    { role: 'user', content: 'And now?' },
+  ];
+
+  test.each([false, true])('reaches chat providers as it came (rebuilt: %s)', async (rebuilt) => {
+    expect(warned(await ask('chat', { messages }, { rebuilt }))).toBe('');
+    expect(messagesSent()).toEqual(messages);
+  });
+
+  test.each(others)('is named in a warning elsewhere (%s)', async (model) => {
+    const answer = await ask(model, { messages });
+    expect(answer.status).toBe(200);
+    for (const type of ['video_url', 'document_url', 'input_text', 'image_url', 'smell', 'thinking']) expect(warned(answer)).toContain(`${type}: `);
+    expect((await ask(model, { messages }, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(400);
+  });
+});
+
+test('a message that loses all that it has is refused, with what it was, and nothing is sent', async () => {
+  const contents = [{ role: 'user', parts: [{ inlineData: { mimeType: 'video/mp4', data: 'AAAA' } }] }];
+  const answer = await ask('chat', { contents }, { face: 'gencompat' });
+  expect([answer.status, answer.raw]).toEqual([501, expect.stringMatching(/contents.*video/)]);
+  expect(upstream.requests).toHaveLength(0);
+});
+
+test.each(wires)('our own answer may be sent back, even in strict mode (%s)', async (model) => {
+  const answer = { role: 'assistant', content: 'ho', refusal: null, annotations: [], audio: null };
+  const messages = [{ role: 'user', content: 'hi' }, answer, { role: 'user', content: 'hi' }];
+  const { status, headers } = await ask(model, { messages }, { headers: { 'x-dragoman-strict': 'true' } });
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+});
+
+describe('how a model is to think', () => {
+  const asked = [
+    ['thinking off', { thinking: { type: 'disabled' } }, { thinking: { type: 'disabled' } }],
+    ['reasoning off', { reasoning: { enabled: false } }, { thinking: { type: 'disabled' } }],
+    ['an effort in reasoning', { reasoning: { effort: 'high' } }, { thinking: expect.objectContaining({ type: 'enabled' }) as unknown }],
+    ['Groq’s default', { reasoning_effort: 'default' }, { thinking: expect.objectContaining({ type: 'enabled' }) as unknown }],
+  ] as const;
+
+  test.each(asked)('is read from %s', async (_, more, wanted) => {
+    expect(warned(await ask('messages', { ...more, max_tokens: 50_000 }))).toBe('');
+    expect(sent()).toMatchObject(wanted);
+  });
+
+  test.each(asked)('reaches chat providers as it came: %s', async (_, more) => {
+    for (const rebuilt of [false, true]) await ask('chat', more, { rebuilt });
+    for (const at of [0, 1]) {
+      const { model: _model, messages: _messages, stream: _stream, ...fields } = sent(at);
+      expect(fields).toEqual(more);
+    }
+  });
+
+  test('may be a number of tokens', async () => {
+    await ask('gemini', { thinking: { type: 'enabled', budget_tokens: 9000 } });
+    expect(JSON.stringify(sent())).toMatch(/"thinking(?:Budget":\d{4}|Level":"medium")/i);
+  });
+});
+
+test('top_k reaches providers that have it', async () => {
+  for (const model of ['messages', 'gemini']) expect(warned(await ask(model, { top_k: 7 }))).toBe('');
+  expect([sent(0)['top_k'], sent(1)['generationConfig']]).toEqual([7, expect.objectContaining({ topK: 7 })]);
+  for (const rebuilt of [false, true]) await ask('chat', { top_k: 7 }, { rebuilt });
+  expect([sent(2)['top_k'], sent(3)['top_k']]).toEqual([7, 7]);
+  expect(warned(await ask('responses', { top_k: 7 }))).toContain('top_k: ');
+});
+
+describe('web_search_options', () => {
+  test.each([
+    ['responses', expect.objectContaining({ type: 'web_search' })],
+    ['messages', expect.objectContaining({ name: 'web_search' })],
+    ['gemini', expect.objectContaining({ googleSearch: expect.anything() as unknown })],
+  ] as const)('is the search of %s', async (model, tool) => {
+    const answer = await ask(model, { web_search_options: {} });
+    expect([answer.status, warned(answer), sent()['tools']]).toEqual([200, '', [tool]]);
+  });
+
+  test.each([false, true])('is left to the chat provider (rebuilt: %s)', async (rebuilt) => {
+    const options = { search_context_size: 'low', user_location: { type: 'approximate', approximate: { country: 'CH' } } };
+    const tools = [{ type: 'function', function: { name: 'look' } }];
+    expect(warned(await ask('chat', { web_search_options: options, tools, tool_choice: 'auto' }, { rebuilt }))).toBe('');
+    expect(sent()).toMatchObject({ web_search_options: options, tools, tool_choice: 'auto' });
+  });
+
+  test('has terms that others do not know', async () => {
+    expect(warned(await ask('messages', { web_search_options: { search_context_size: 'low' } }))).toContain('search_context_size');
+  });
+});
+
+describe('the results of tools follow their calls at once', () => {
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } });
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } };
+
+  test('before the image of one of them', async () => {
+    const messages = [
+      { role: 'user', content: 'look' },
+      { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
+      { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'this' }, image] },
+      { role: 'tool', tool_call_id: 'b', content: 'that' },
+    ];
+    await ask('chat', { messages }, { rebuilt: true });
+    expect(messagesSent().slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: 'this' },
+      { role: 'tool', tool_call_id: 'b', content: 'that' },
+      { role: 'user', content: [image] },
+    ]);
+  });
+
+  test('also where a responses client put words between them', async () => {
+    const input = [
+      { role: 'user', content: 'look' },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] },
+      { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Wait.' }] },
+      { type: 'message', role: 'developer', content: 'Hurry.' },
+      { type: 'function_call_output', call_id: 'a', output: 'a wall' },
+      { type: 'message', role: 'user', content: 'And?' },
+    ];
+    expect((await ask('chat', { input }, { face: 'responses' })).status).toBe(200);
+    const seen = messagesSent().map(({ role, tool_calls: calls }) => [role, calls === undefined ? 0 : 1]);
+    expect(seen.slice(0, 3)).toEqual([
+      ['user', 0],
+      ['assistant', 1],
+      ['tool', 0],
+    ]);
+    expect(JSON.stringify(messagesSent()[1])).toMatch(/I look\..*Wait\./);
+  });
+});
+
+test('a PDF has a name, whoever sends it', async () => {
+  const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' };
+  await ask('chat', { messages: [{ role: 'user', content: [{ type: 'document', source }] }] }, { face: 'messages' });
+  await ask('chat', { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } }] }] }, { face: 'gencompat' });
+  for (const at of [0, 1])
+    expect(sent(at)).toMatchObject({
+      messages: [{ content: [{ type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }] }],
+    });
+});
+
+test.each(['cached_tokens', 'prompt_cache_hit_tokens'])('cached tokens are read from %s', async (name) => {
+  const message = { index: 0, message: { role: 'assistant', content: 'ho' }, finish_reason: 'stop' };
+  upstream.script(body(JSON.stringify({ id: 'x', choices: [message], usage: { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, [name]: 60 } })));
+  const { raw } = await askFace(server, 'messages', { model: 'chat', content: 'hi', stream: false });
+  expect(JSON.parse(raw)).toMatchObject({ usage: { input_tokens: 40, cache_read_input_tokens: 60 } });
+});
+
+test('empty arguments of a call become an empty object, and a long id a short one', async () => {
+  const input = [
+    { role: 'user', content: 'look' },
+    { type: 'function_call', call_id: 'x'.repeat(60), name: 'look', arguments: '' },
+    { type: 'function_call_output', call_id: 'x'.repeat(60), output: 'a wall' },
+  ];
+  await ask('chat', { input }, { face: 'responses' });
+  const [, { tool_calls: calls }, { tool_call_id: id }] = messagesSent() as unknown as readonly [
+    object,
+    { tool_calls: { id: string }[] },
+    { tool_call_id: string },
+  ];
+  expect([calls, id.length]).toEqual([[expect.objectContaining({ id, function: { name: 'look', arguments: '{}' } })], 29]);
+});
