@@ -2,6 +2,7 @@ import type { Caller, Context } from '#core/context';
 import type { Embed } from '#core/embed';
 import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
+import type { CountTokens } from '#core/measure';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
 import type { Clock } from '#kit/async/clock';
@@ -19,10 +20,13 @@ import { metered, recordRefusal } from './rules/metered.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
+import { counting, type CountPrompt } from './tasks/count.ts';
 import { embedding } from './tasks/embed.ts';
 import { rawSender } from './tasks/send-raw.ts';
 
 export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
+  /** Exact for the built-in model. */
+  readonly countTokens: CountTokens;
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
@@ -44,6 +48,8 @@ export interface Pipeline {
   readonly messages: Generate;
   /** Conversations of the gencompat face. */
   readonly gencompat: Generate;
+  /** The tokens of prompts, of each face. */
+  readonly count: CountPrompt;
   /** Embeddings, of each face. */
   readonly embed: Embed;
   /** Media requests that are forwarded as they came. */
@@ -63,7 +69,7 @@ export interface Pipeline {
  * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
  * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
-export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas }: PipelineDeps): Pipeline {
+export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas, countTokens }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
@@ -78,6 +84,7 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
     chatcompat: searching(search, conforming(schemas, client)),
     messages: searching(search, conforming(schemas, client)),
     gencompat: fallingBack(searching(search, conforming({ ...schemas, always: true }, client))),
+    count: counting({ models, guards, waits, countTokens }),
     embed: embedding(client),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },

@@ -3,8 +3,10 @@ import type { Quirks } from '#dialects/gemini/quirks';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
+import type { JsonObject } from '#core/json';
 import type { Target } from '#core/target';
 import type { Address } from '../shared/attempt.ts';
+import { tokenCounter } from '../shared/count-tokens.ts';
 import type { Credentials } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
@@ -23,12 +25,14 @@ export interface ContentTargetDeps {
   readonly quirks: KnownQuirks<Quirks>;
   readonly clock: Clock;
   readonly embedding: EmbedOperation;
+  /** A request for an answer → one for the count of its tokens. */
+  readonly countRequest: (body: JsonObject, model: string) => JsonObject;
 }
 
 /** @param provider its name in the settings */
 export function contentTarget(
   provider: string,
-  { dialect, url, path, embedding, quirks, clock, ...shared }: ContentTargetDeps,
+  { dialect, url, path, embedding, quirks, clock, countRequest, ...shared }: ContentTargetDeps,
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {
@@ -43,8 +47,18 @@ export function contentTarget(
   });
   const { decodeFault } = dialect;
   const embeddings = { ...shared, ...asWritten, embedding, decodeFault, address: ({ operation }: { readonly operation: string }) => addressOf(operation) };
+  const countTokens = tokenCounter({
+    ...shared,
+    dialect,
+    quirks,
+    clock,
+    address: () => addressOf('countTokens'),
+    encode: (call, known) => countRequest(dialect.encodeRequest(call, shared.model, known).body, shared.model),
+    member: 'totalTokens',
+  });
   return targetOf(provider, endpoint, {
     ...more,
+    countTokens,
     generate: (call, context) => generate(endpoint, call, context),
     embed: (call, context) => embedContent(embeddings, call, context),
   });

@@ -63,7 +63,7 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
 const unchecked = (events: Events): Events => events.map((event) => (event.type === 'started' ? { ...event, isUnchecked: true } : event));
 
 /** The differences between targets besides their endpoints. */
-type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;
+type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
 
 /** @param provider its name in the settings */
 export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pick<GenerateEndpoint<Wire>, 'dialect' | 'model' | 'quirks'>, more: More): Target {
