@@ -17,6 +17,7 @@ import { conforming, type ConformingDeps } from './rules/conforming.ts';
 import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
+import { promising } from './rules/promising.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
@@ -73,17 +74,19 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
-  const search = { ...web, models };
+  const rounds = { ...web, models, rounds: 'round' } as const;
+  const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
+  const client = resolved(models, alternating(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid)))));
+  const kept = conforming(schemas, 'unpromised', client);
   const own = resolved(models, alternating(paid));
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: searching(search, conforming(schemas, client)),
-    messages: searching(search, conforming(schemas, client)),
-    gencompat: fallingBack(searching(search, conforming({ ...schemas, always: true }, client))),
+    chatcompat: searching(rounds, kept),
+    messages: searching(rounds, kept),
+    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, 'all', client))),
     count: counting({ models, guards, waits, countTokens }),
     embed: embedding(client),
     sendRaw: rawSender(client),

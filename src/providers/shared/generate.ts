@@ -4,6 +4,7 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import type { Target } from '#core/target';
+import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
 import { awaitingWords } from './post.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
@@ -49,18 +50,15 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
   try {
     if (call.stream && isEventStream(response)) {
       const answer = streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, warnings, call));
-      if (request.isUnchecked) for await (const events of answer) yield unchecked(events);
-      else yield* answer;
+      yield* request.unpromised ? unpromised(answer) : answer;
       return;
     }
-    const answer = dialect.decodeResult(await wholeJson(response, context), model, warnings);
-    yield request.isUnchecked ? unchecked(answer) : answer;
+    const events = dialect.decodeResult(await wholeJson(response, context), model, warnings);
+    yield request.unpromised ? marked(events) : events;
   } finally {
     response.leave();
   }
 }
-
-const unchecked = (events: Events): Events => events.map((event) => (event.type === 'started' ? { ...event, isUnchecked: true } : event));
 
 /** The differences between targets besides their endpoints. */
 type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
