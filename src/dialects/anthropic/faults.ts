@@ -117,11 +117,5 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
   if (/content filtering|usage policy/i.test(message)) return contentPolicyFault(cause);
   const field = /^["`]?([a-z_]{2,40})(?:\.[\w.-]{0,80})?["`]?(?::| is | may | must | and | cannot )/.exec(message)?.[1];
-  return fieldFault(coreNameOf(field, message), cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
-}
-
-/** What clients of other wires call differently has the name of the call's own field, which each interface spells in its own way. */
-function coreNameOf(field: string | undefined, message: string): string | undefined {
-  if (field === 'messages') return 'turns';
-  return /^output_config\.format\b/.test(message) ? 'output.schema' : field;
+  return fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
 }
