@@ -90,6 +90,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     ttlOf: ({ name }) => runtime!.ttlOf(name),
     web: { engine: () => runtime!.engine, fetcher: pages },
     schemas: conformance,
+    countTokens,
   });
   const runtimeDeps = {
     upstreams,

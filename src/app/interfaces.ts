@@ -51,7 +51,7 @@ export function interfaces({
   url,
   isStopping,
 }: InterfacesDeps): readonly Face[] {
-  const { pipeline, models, countTokens, regions, resetRegions } = calls;
+  const { pipeline, models, regions, resetRegions } = calls;
   const settings = () => calls.runtime().settings;
   const answering = { clock, models, limits: () => settings().limits };
   const vectors = { embed: pipeline.embed, embeddingBalance: () => settings().charge.embeddings };
@@ -68,8 +68,8 @@ export function interfaces({
       generate: pipeline.chatcompat,
       sendRaw: pipeline.sendRaw,
     }),
-    messages({ ...answering, generate: pipeline.messages, countTokens }),
-    gencompat({ ...answering, ...vectors, generate: pipeline.gencompat, countTokens, standIns: () => calls.runtime().standIns }),
+    messages({ ...answering, generate: pipeline.messages, count: pipeline.count }),
+    gencompat({ ...answering, ...vectors, generate: pipeline.gencompat, count: pipeline.count, standIns: () => calls.runtime().standIns }),
     admin([
       ...administration.routes,
       ...regionRoutes(parent ?? { regions, resetRegions }, (by) => audit(store, { by, action: 'regions.reset', target: { kind: 'regions', id: null } })),

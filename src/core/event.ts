@@ -38,8 +38,8 @@ export interface Started {
   readonly model: string;
   /** Fields of the call that the target ignores, as `field: reason`. */
   readonly ignored: readonly string[];
-  /** The provider was not told the form of the answer, or not all of it: somebody else has to check it. */
-  readonly isUnchecked?: boolean;
+  /** The model was not held to the schema of the call: the answer may not conform to it. */
+  readonly unpromised?: true;
   /** The provider's usage so far when its answer began. */
   readonly usage?: Usage;
   readonly extra?: Extra;

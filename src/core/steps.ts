@@ -26,11 +26,13 @@ export const steps = {
   /** Models of one tier. */
   tier: { within: ['alternative'], each: 10_000, most: 100 },
   /** The restarts of a background response. */
-  take: { within: ['alternative'], each: 5000, most: 200 },
-  /** The rounds of a web search. */
-  round: { within: ['take', 'tier'], each: 200, most: 12 },
-  /** The repairs of one answer, one per candidate; the answer itself comes before them. */
-  repair: { within: ['round'], from: 1, each: 1, most: 128 },
+  take: { within: ['alternative'], each: 100, most: 10_000 },
+  /** The rounds of a web search, for answers with one candidate and for those with several. */
+  round: { within: ['take'], each: 2, most: 12 },
+  repairableRound: { within: ['tier'], each: 200, most: 12 },
+  /** The repairs of one answer, one per candidate, and the repair of an answer that has one candidate; the answer itself comes before them. */
+  repairs: { within: ['repairableRound', 'alternative'], from: 1, each: 1, most: 128 },
+  repair: { within: ['repairableRound', 'round', 'take'], from: 1, each: 1, most: 1 },
 } as const satisfies Readonly<Record<string, StepRange>>;
 
 /**

@@ -23,6 +23,8 @@ export interface Target {
   /** The fields that the target supports, as far as is known now; absent: unknown. */
   readonly supports?: FieldSupport | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Events>;
+  /** The tokens of a prompt, undefined if the provider does not say. Absent where it cannot be asked. */
+  readonly countTokens?: (call: GenerateCall, context: TargetContext) => Promise<number | undefined>;
   /** Whether its model searches the web by itself for this call. Absent: never. */
   readonly searches?: (call: GenerateCall) => boolean;
   /** Absent if the target does not support embeddings. */

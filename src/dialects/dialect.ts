@@ -104,7 +104,7 @@ export interface EncodedRequest {
   /** What was decided for the client, as `field: reason`: reported as ignored fields are, and acceptable to strict clients. */
   readonly decided?: readonly string[];
   /** The provider is not told the form of the answer, or not all of it: the gateway has to check it. */
-  readonly isUnchecked?: boolean;
+  readonly unpromised?: boolean;
 }
 
 /** Events → frames of one stream. */

@@ -2,6 +2,7 @@ import type { Caller, Context } from '#core/context';
 import type { Embed } from '#core/embed';
 import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
+import type { CountTokens } from '#core/measure';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
 import type { Clock } from '#kit/async/clock';
@@ -16,13 +17,17 @@ import { conforming, type ConformingDeps } from './rules/conforming.ts';
 import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
+import { promising } from './rules/promising.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
+import { counting, type CountPrompt } from './tasks/count.ts';
 import { embedding } from './tasks/embed.ts';
 import { rawSender } from './tasks/send-raw.ts';
 
 export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
+  /** Exact for the built-in model. */
+  readonly countTokens: CountTokens;
   /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
@@ -44,6 +49,8 @@ export interface Pipeline {
   readonly messages: Generate;
   /** Conversations of the gencompat face. */
   readonly gencompat: Generate;
+  /** The tokens of prompts, of each face. */
+  readonly count: CountPrompt;
   /** Embeddings, of each face. */
   readonly embed: Embed;
   /** Media requests that are forwarded as they came. */
@@ -63,21 +70,24 @@ export interface Pipeline {
  * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
  * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
-export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas }: PipelineDeps): Pipeline {
+export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas, countTokens }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
-  const search = { ...web, models };
+  const rounds = { ...web, models, rounds: 'round' } as const;
+  const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
+  const client = resolved(models, alternating(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid)))));
+  const kept = conforming(schemas, 'unpromised', client);
   const own = resolved(models, alternating(paid));
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: searching(search, conforming(schemas, client)),
-    messages: searching(search, conforming(schemas, client)),
-    gencompat: fallingBack(searching(search, conforming({ ...schemas, always: true }, client))),
+    chatcompat: searching(rounds, kept),
+    messages: searching(rounds, kept),
+    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, 'all', client))),
+    count: counting({ models, guards, waits, countTokens }),
     embed: embedding(client),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },

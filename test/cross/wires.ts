@@ -33,7 +33,7 @@ export interface CrossedWire {
   /** What a client sends → call. */
   readRequest(body: unknown): GenerateCall;
   /** Call → what a provider is sent. */
-  sayRequest(call: GenerateCall): { readonly body: JsonObject; readonly ignored: readonly string[]; readonly isUnchecked?: boolean };
+  sayRequest(call: GenerateCall): { readonly body: JsonObject; readonly ignored: readonly string[]; readonly unpromised?: boolean };
   /** What a provider is sent, one request after the other, that refuses each of them with the same fault. At most five. */
   sayRefused(call: GenerateCall, fault: Fault): readonly JsonObject[];
 }

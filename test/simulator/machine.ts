@@ -361,6 +361,7 @@ export class Machine {
       answers: () => answers,
       ttlOf: () => undefined,
       web: { engine: () => undefined, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
+      countTokens: () => Promise.resolve(0),
       schemas: { against: () => () => true },
     });
     const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);

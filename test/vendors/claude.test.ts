@@ -172,10 +172,11 @@ describe('schemas', () => {
     expect([status === 200 && complete, upstream.requests.length]).toEqual([false, 2]);
   });
 
-  test('of a client that does not insist are asked for twice and then passed on', async () => {
+  test('of a client that does not insist are passed on with a warning', async () => {
     upstream.script(always(ok({ text: '{"age":200}' })));
-    const { status, text } = await ask('chat', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } });
-    expect([status, text, upstream.requests.length]).toEqual([200, '{"age":200}', 2]);
+    const { status, text, warnings } = await ask('chat', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } });
+    expect([status, text, upstream.requests.length]).toEqual([200, '{"age":200}', 1]);
+    expect(warnings).toMatch(/^response_format: .*not checked/);
   });
 
   test('that are recursive become an instruction', async () => {

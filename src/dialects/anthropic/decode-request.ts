@@ -36,7 +36,7 @@ export function decodeRequest(body: unknown): GenerateCall {
 /** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown): GenerateCall {
   const request = checkCount(body);
-  return { ...conversationOf(request), sampling: {}, stream: false, extra: {} };
+  return { ...conversationOf(request), sampling: {}, stream: false, extra: extraOf(request) };
 }
 
 function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 'stream' | 'extra'> {
@@ -74,7 +74,7 @@ function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoni
 }
 
 /** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
-function extraOf(request: MessagesRequest): Extra {
+function extraOf(request: CountRequest): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;
   const { effort, format, ...others } = request.output_config ?? {};

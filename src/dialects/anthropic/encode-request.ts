@@ -45,7 +45,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const carried = Object.entries(ownFields).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const { choice, demand } = choiceOf(call, quirks, ignored);
   const tools = encodeTools(call, choice, quirks, notes);
-  const { format, instruction, isUnchecked } = encodeOutput(call, quirks, ignored);
+  const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation({ ...quirks, turns: call.turns, instructions }, notes);
   const limit = call.sampling.maxTokens;
@@ -71,7 +71,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     body,
     ignored: [...ignored],
     ...(isDecided ? { decided: [`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`] } : {}),
-    ...(isUnchecked ? { isUnchecked } : {}),
+    ...(unpromised === undefined ? {} : { unpromised }),
   };
 }
 
@@ -112,7 +112,7 @@ interface EncodedOutput {
   readonly format?: JsonObject;
   /** For the system text. */
   readonly instruction?: string | undefined;
-  readonly isUnchecked?: boolean;
+  readonly unpromised?: boolean;
 }
 
 function encodeOutput(call: GenerateCall, { withoutFormat, thisCall }: Quirks, ignored: Set<string>): EncodedOutput {
@@ -123,9 +123,9 @@ function encodeOutput(call: GenerateCall, { withoutFormat, thisCall }: Quirks, i
     return { format: { ...(own(extra, dialect)['.format'] as JsonObject | undefined), type: 'json_schema', schema: output.schema } };
   const isRefused = withoutFormat === true || thisCall?.format !== undefined;
   const adapted = output.type === 'schema' && !isRefused ? adaptedSchema(describedSchema(output.schema, output.description), schemaLimits()) : undefined;
-  if (adapted) return { format: { type: 'json_schema', schema: adapted.schema }, isUnchecked: adapted.isLooser };
+  if (adapted) return { format: { type: 'json_schema', schema: adapted.schema }, unpromised: adapted.isLooser };
   ignored.add(noteOn('response_format', support));
-  return { instruction: jsonInstruction(output), isUnchecked: true };
+  return { instruction: jsonInstruction(output), unpromised: true };
 }
 
 function encodeTools(call: GenerateCall, choice: ToolChoice | undefined, quirks: Quirks, notes: Notes): readonly JsonObject[] {

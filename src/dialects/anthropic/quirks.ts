@@ -116,7 +116,7 @@ const caching: Lesson = ({ field, isUnknown }, { extra }, known) =>
 const format: Lesson = ({ field, said }, { output }, known) => {
   if (output.type !== 'schema' || known.withoutFormat || known.thisCall?.format) return undefined;
   if (/^output_(?:config(?:\.format)?|format): extra inputs|output format|structured output/i.test(said)) return { withoutFormat: true };
-  const isOurs = (field === 'output_config' && said.startsWith('output_config.format')) || aboutSchemas.test(said);
+  const isOurs = (field === 'output_config' && !/\beffort\b/.test(said)) || aboutSchemas.test(said);
   return isOurs ? { thisCall: { ...known.thisCall, format: 'refused' } } : undefined;
 };
 

@@ -52,7 +52,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
       ...(isEmpty(config) ? {} : { generationConfig: config }),
     },
     ignored: [...ignored],
-    ...(instruction === undefined ? {} : { isUnchecked: true }),
+    ...(instruction === undefined ? {} : { unpromised: true }),
   };
 }
 

@@ -1,16 +1,17 @@
 import { decodeCount } from '#dialects/gemini/decode-request';
-import { unlabelled } from '../answer.ts';
+import { contextOf, unlabelled } from '../answer.ts';
 import type { Asked } from '#http/route';
-import { promptTokens, type CountTokens } from '#core/measure';
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
 
 export interface CountDeps {
-  /** Exact. */
-  readonly countTokens: CountTokens;
+  readonly count: (call: GenerateCall, context: Context) => Promise<number>;
 }
 
-/** `countTokens`: the prompt's tokens as the built-in model counts them. Costs nothing, and asks no provider. */
-export async function countTokens({ countTokens }: CountDeps, { exchange, caller, json }: Asked, model: string, check: (model: string) => unknown) {
-  const call = decodeCount(unlabelled(json).body, model);
+/** `countTokens`: the prompt's tokens, as the provider counts them if it can be asked, else as the built-in model does. Costs nothing. */
+export async function countTokens({ count }: CountDeps, asked: Asked, model: string, check: (model: string) => unknown) {
+  const { app, body } = unlabelled(asked.json);
+  const call = decodeCount(body, model);
   check(model);
-  return { totalTokens: await promptTokens(call, countTokens, { caller, signal: exchange.signal }) };
+  return { totalTokens: await count(call, contextOf(asked, 'gencompat', app, [])) };
 }

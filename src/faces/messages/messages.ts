@@ -5,9 +5,9 @@ import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#diale
 import { clientField } from '#dialects/shared/field-names';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { GenerateCall } from '#core/call';
 import { isWebSearch } from '#core/conversation';
-import { promptTokens, type CountTokens } from '#core/measure';
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
 import type { ModelsOf } from '../model-list.ts';
 import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
@@ -51,12 +51,11 @@ function understood(asked: Asked): Understood {
 
 export interface CountDeps {
   readonly models: ModelsOf;
-  /** Exact. */
-  readonly countTokens: CountTokens;
+  readonly count: (call: GenerateCall, context: Context) => Promise<number>;
 }
 
-/** `POST /messages/count_tokens`: the prompt's tokens as the built-in model counts them. Costs nothing, and asks no provider. */
-export function countRoute({ models, countTokens }: CountDeps): Route {
+/** `POST /messages/count_tokens`: the prompt's tokens, as the provider counts them if it can be asked, else as the built-in model does. Costs nothing. */
+export function countRoute({ models, count }: CountDeps): Route {
   return {
     method: 'POST',
     path: `${root}/messages/count_tokens`,
@@ -65,10 +64,12 @@ export function countRoute({ models, countTokens }: CountDeps): Route {
     summary: 'Counts the tokens of a conversation without answering it.',
     input: CountRequest,
     output: TokenCount,
-    async answer({ exchange, caller, json }) {
-      const call = decodeCount(unlabelled(json).body);
+    async answer(asked) {
+      const { exchange, caller, json } = asked;
+      const { app, body } = unlabelled(json);
+      const call = decodeCount(body);
       known(models(caller), call.model);
-      const tokens = await promptTokens(call, countTokens, { caller, signal: exchange.signal });
+      const tokens = await count(call, contextOf(asked, 'messages', app, ['anthropic-beta']));
       exchange.sendJson(200, { input_tokens: tokens }, idHeaders(exchange.id));
     },
   };

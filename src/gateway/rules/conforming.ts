@@ -1,10 +1,11 @@
-import type { GenerateCall, Output } from '#core/call';
+import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
+import { withoutPassthrough } from '#core/passthrough';
 import { inSteps } from '#core/permits';
 import { stepOf } from '#core/steps';
 import { sumOf } from '#core/usage';
@@ -13,87 +14,85 @@ import { HeldBytes } from './held-back.ts';
 export interface ConformingDeps {
   /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
   readonly against: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
-  /** Every answer to a request with a schema is validated. Absent: only those whose form no provider has promised. */
-  readonly always?: boolean;
 }
 
 /**
- * Schema validation: an answer conforms to the schema of its request, whichever model answers. It is buffered until it does, in a stream too: what a client has
- * read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or calls a tool is
- * passed on unchanged: it is no value.
+ * Schema validation: an answer to a request with a schema conforms to it, whichever model answers. It is buffered until it does, in a stream too: what a
+ * client has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or
+ * calls a tool is passed on unchanged: it is no value.
  *
+ * @param which the answers that are validated: all, or those of models that were not held to the schema (`Started.unpromised`). An OpenAI client that does not
+ * ask for `strict` gets these with a warning instead
  * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
  */
-export function conforming({ against, always = false }: ConformingDeps, inner: Generate): Generate {
-  return (call, context) => {
-    const { output } = call;
-    if (output.type === 'text') return inner(call, context);
-    return inSteps(context.permits, conformed(call, output, context));
-  };
+export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromised', inner: Generate): Generate {
+  return (call, context) => (call.output.type === 'text' ? inner(call, context) : inSteps(context.permits, conformed(call, call.output, context)));
 
-  async function* conformed(call: GenerateCall, output: Exclude<Output, { type: 'text' }>, context: Context): AsyncGenerator<Events> {
-    const testOf = () => against(output.type === 'schema' ? output.schema : anyObject, { owner: String(context.caller.userId), signal: context.signal });
-    const fits = always && output.type === 'schema' ? testOf() : undefined;
-    const held: GenerateEvent[] = [];
-    const bytes = new HeldBytes(context);
-    let isPromised: boolean | undefined = fits ? false : undefined;
+  async function* conformed(call: GenerateCall, output: JsonOutput, context: Context): AsyncGenerator<Events> {
+    const asking = { owner: String(context.caller.userId), signal: context.signal };
+    const schema = output.type === 'schema' ? output.schema : anyObject;
+    const fits = which === 'all' && output.type === 'schema' ? against(schema, asking) : undefined;
+    const answer: GenerateEvent[] = [];
+    const held = new HeldBytes(context);
+    let isHeld = fits !== undefined;
     for await (const events of inner(call, context)) {
-      isPromised ??= promiseIn(events);
-      if (isPromised) yield events;
-      else
-        for (const event of events) {
-          bytes.add(event);
-          held.push(event);
+      if (!isHeld && events.some((event) => event.type === 'started' && event.unpromised)) {
+        if (!isOptional(output, context)) isHeld = true;
+        else {
+          yield events.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, notGuaranteed] } : event));
+          continue;
         }
+      }
+      if (isHeld) hold(events, answer, held);
+      else yield events;
     }
-    if (!isPromised) yield await mended(held, call, fits ?? testOf(), context);
+    if (isHeld) yield await mendedAnswer(call, answer, fits ?? against(schema, asking), context);
   }
 
-  async function mended(
-    answer: readonly GenerateEvent[],
-    call: GenerateCall,
-    fits: (text: string) => boolean | Promise<boolean>,
-    context: Context,
-  ): Promise<Events> {
-    const texts = new Map<number, string>();
+  async function mendedAnswer(call: GenerateCall, answer: readonly GenerateEvent[], fits: ReturnType<typeof against>, context: Context): Promise<Events> {
+    const range = (call.sampling.candidates ?? 1) > 1 ? 'repairs' : 'repair';
+    const mended = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(answer).candidates.entries()) {
       if (!isValue(candidate)) continue;
       const text = textOf(candidate);
       if (await fits(text)) continue;
       const bare = withoutFence(text);
-      if (bare !== undefined && (await fits(bare))) texts.set(at, bare);
+      if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
-        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
-        if (usage) usages.push(usage);
-        if (await fits(repaired)) texts.set(at, repaired);
-        else if (!isBestEffort(call.output))
+        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, range, at) }, text);
+        if (!(await fits(repaired)))
           throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
+        mended.set(at, repaired);
+        if (usage) usages.push(usage);
       }
     }
-    return texts.size === 0 && usages.length === 0 ? answer : withTexts(answer, texts, usages);
+    return mended.size === 0 ? answer : withTexts(answer, mended, usages);
   }
 }
 
+type JsonOutput = Exclude<GenerateCall['output'], { readonly type: 'text' }>;
+
+/** The schema of JSON without one. */
 const anyObject: JsonObject = { type: 'object' };
 
-/** Does the provider promise the form of the answer? @returns undefined for events before its beginning */
-function promiseIn(events: Events): boolean | undefined {
-  const started = events.find((event) => event.type === 'started');
-  return started ? started.isUnchecked !== true : undefined;
-}
+/** OpenAI's interfaces guarantee a schema only if it is `strict`; the others always do. */
+const isOptional = (output: JsonOutput, context: Context): boolean =>
+  context.face === 'chatcompat' && output.type === 'schema' && output.strict !== true && !context.strict;
 
-/** The wires on which schemas have names have strict ones, which alone are a promise to the client. */
-const isBestEffort = (output: Output): boolean => output.type === 'schema' && output.name !== undefined && output.strict !== true;
+const notGuaranteed = 'response_format: the model is not known to keep to schemas, and without strict the answer is not checked.';
+
+function hold(events: Events, answer: GenerateEvent[], held: HeldBytes): void {
+  for (const event of events) {
+    held.add(event);
+    answer.push(event);
+  }
+}
 
 async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
   const held = new HeldBytes(context);
-  for await (const events of answer)
-    for (const event of events) {
-      held.add(event);
-      all.push(event);
-    }
+  for await (const events of answer) hold(events, all, held);
   return all;
 }
 
@@ -127,7 +126,7 @@ async function repair(
     },
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await eventsOf(inner({ ...call, turns, sampling }, context), context));
+  const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
   const [candidate] = candidates;
   const repaired = candidate ? textOf(candidate) : '';
   return { text: withoutFence(repaired) ?? repaired, usage };

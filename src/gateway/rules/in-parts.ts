@@ -35,7 +35,7 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
         type: 'started',
         model: [...new Set(started.map(({ model }) => model))].join(', '),
         ignored: [...new Set(started.flatMap(({ ignored }) => ignored))],
-        ...(started.some(({ isUnchecked }) => isUnchecked) ? { isUnchecked: true } : {}),
+        ...(started.some(({ unpromised }) => unpromised) ? { unpromised: true } : {}),
       },
     ];
     yield [{ type: 'passed', tokens: 0 }];

@@ -34,6 +34,8 @@ export interface SearchingDeps {
   readonly engine: () => Engine | undefined;
   /** Fetches the pages that were found. */
   readonly fetcher: GuardedFetch;
+  /** The range of step numbers of the rounds: it depends on whether an answer may be repaired within one. */
+  readonly rounds: 'round' | 'repairableRound';
 }
 
 /** Most searches per request; after these the model is told to answer with what it has. A few more rounds are possible (`core/steps`), in case it does not. */
@@ -99,14 +101,14 @@ interface Searcher extends Omit<SearchingDeps, 'engine'> {
 }
 
 async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
-  const { ignored } = searcher;
+  const { rounds, ignored } = searcher;
   const sources: Source[] = [];
   let request = call;
   let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
   let usage: Usage | undefined;
   for (let at = 0; ; at++) {
     const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);
-    for await (const events of inner(request, { ...context, step: stepOf(context.step, 'round', at) })) {
+    for await (const events of inner(request, { ...context, step: stepOf(context.step, rounds, at) })) {
       const out: GenerateEvent[] = [];
       for (const event of events) out.push(...round.take(event));
       if (out.length > 0) yield out;
@@ -114,7 +116,7 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
     const { finished, searches, callsOthers } = round;
     usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
     const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
-    if (searches.size === 0 || callsOthers || isCut || at + 1 === steps.round.most) {
+    if (searches.size === 0 || callsOthers || isCut || at + 1 === steps[rounds].most) {
       // If the only calls were of the search, the client has no call to answer.
       const reason = finished?.reason === 'tool' && !callsOthers ? { reason: 'stop' as const, raw: 'stop' } : {};
       yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];

@@ -1,7 +1,8 @@
 import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
-import { isEmpty } from '#core/json';
+import { isEmpty, type JsonObject } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
+import { tokenCounter } from '../shared/count-tokens.ts';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
@@ -20,6 +21,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
   const base = trimEnd(url.pathname, '/');
   const path = `${base.endsWith('/v1') ? base : `${base}/v1`}/messages`;
   const address = { url, path };
+  const countAddress = { url, path: `${path}/count_tokens` };
   const headersFor = (key: string | undefined): RequestHeaders => ({
     'content-type': 'application/json',
     'accept-encoding': 'identity',
@@ -40,9 +42,24 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   return oneTarget(probes, (model, mostTokens) => {
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens, caching } });
-    return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });
+    const countTokens = tokenCounter({
+      ...shared,
+      dialect: messages,
+      model,
+      address: () => countAddress,
+      encode: (call, quirks) => countRequest(messages.encodeRequest(call, model, quirks).body),
+      member: 'input_tokens',
+    });
+    return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context), countTokens });
   });
 };
+
+/** https://platform.claude.com/docs/en/api/messages-count-tokens */
+const counted: ReadonlySet<string> = new Set(
+  'model messages system tools tool_choice thinking output_config cache_control mcp_servers context_management'.split(' '),
+);
+
+const countRequest = (body: JsonObject): JsonObject => Object.fromEntries(Object.entries(body).filter(([name]) => counted.has(name)));
 
 /** What a refusal says of one call's schemas is forgotten with the call. */
 const withoutCalls = (known: KnownQuirks<Quirks>): KnownQuirks<Quirks> => ({

@@ -2,6 +2,7 @@ import { gemini as dialect } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
 import { trimEnd } from '#kit/text/trim-end';
 import type { MediaPart } from '#core/conversation';
+import type { JsonObject } from '#core/json';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
@@ -26,6 +27,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
     embedding: batchEmbed,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
+    countRequest: (body: JsonObject, model: string) => ({ generateContentRequest: { model: `models/${model.replace(/^models\//, '')}`, ...body } }),
   };
   const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));

@@ -63,7 +63,7 @@ test('what only Gemini 3 takes is not sent to Gemini 2.x', () => {
   };
   const [second, third] = ['gemini-2.5-flash', 'gemini-3-flash'].map((model) => gemini.encodeRequest(asked, model, quirksAt('google', model)));
   expect(second!.body).not.toHaveProperty('generationConfig');
-  expect(second).toMatchObject({ isUnchecked: true, body: { systemInstruction: { parts: [{ text: expect.stringContaining('JSON') as string }] } } });
+  expect(second).toMatchObject({ unpromised: true, body: { systemInstruction: { parts: [{ text: expect.stringContaining('JSON') as string }] } } });
   expect((second!.body['contents'] as { parts: object[] }[])[2]?.parts).toMatchObject([{ functionResponse: { response: { output: '' } } }, { inlineData: {} }]);
   expect(JSON.stringify(second!.body)).not.toContain('thoughtSignature');
   expect(third!.body).toMatchObject({ generationConfig: { responseMimeType: 'application/json' } });

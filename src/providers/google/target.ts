@@ -3,8 +3,10 @@ import type { Quirks } from '#dialects/gemini/quirks';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
+import type { JsonObject } from '#core/json';
 import type { Target } from '#core/target';
 import type { Address } from '../shared/attempt.ts';
+import { tokenCounter } from '../shared/count-tokens.ts';
 import type { Credentials } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
@@ -24,12 +26,14 @@ export interface ContentTargetDeps {
   readonly clock: Clock;
   readonly embedding: EmbedOperation;
   readonly thoughts: EndpointThoughts | undefined;
+  /** A request for an answer → one for the count of its tokens. */
+  readonly countRequest: (body: JsonObject, model: string) => JsonObject;
 }
 
 /** @param provider its name in the settings */
 export function contentTarget(
   provider: string,
-  { url, path, embedding, quirks, clock, thoughts, ...shared }: ContentTargetDeps,
+  { url, path, embedding, quirks, clock, thoughts, countRequest, ...shared }: ContentTargetDeps,
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {
@@ -45,8 +49,18 @@ export function contentTarget(
   });
   const { decodeFault } = gemini;
   const embeddings = { ...shared, ...asWritten, embedding, decodeFault, address: ({ operation }: { readonly operation: string }) => addressOf(operation) };
+  const countTokens = tokenCounter({
+    ...shared,
+    dialect: gemini,
+    quirks,
+    clock,
+    address: () => addressOf('countTokens'),
+    encode: (call, known) => countRequest(gemini.encodeRequest(call, shared.model, known).body, shared.model),
+    member: 'totalTokens',
+  });
   return targetOf(provider, endpoint, {
     ...more,
+    countTokens,
     generate: (call, context) => generate(endpoint, call, context),
     embed: (call, context) => embedContent(embeddings, call, context),
   });

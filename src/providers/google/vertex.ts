@@ -1,5 +1,6 @@
 import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
+import type { JsonObject } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
 import type { Credential } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
@@ -27,6 +28,11 @@ const make: ProviderFactory = (name, settings, upstreams, clock, thoughts) => {
     clock,
     credentials: { inTurn: () => inTurn },
     quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one)),
+    countRequest: ({ contents, systemInstruction, tools }: JsonObject): JsonObject => ({
+      contents: contents!,
+      ...(systemInstruction ? { systemInstruction } : {}),
+      ...(tools ? { tools } : {}),
+    }),
   };
   const lists = Object.keys(residency);
   const locations = regions.map((entry) => {

@@ -42,7 +42,8 @@ export interface ProviderRequest {
   readonly ignored: readonly string[];
   /** See `EncodedRequest`. */
   readonly decided?: readonly string[];
-  readonly isUnchecked?: boolean;
+  /** The provider was not sent the schema of the call as its client wrote it. */
+  readonly unpromised?: boolean;
 }
 
 /** A request that the provider accepted, without its body, and the response, whose status is 200. */

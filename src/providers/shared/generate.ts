@@ -8,6 +8,7 @@ import { Fault } from '#core/fault';
 import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import { inCallWords } from './in-call-words.ts';
+import { marked, unpromised } from '#core/unpromised';
 import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
@@ -91,18 +92,17 @@ export async function* generateFrom<Wire extends SideTypes>(
 ): AsyncGenerator<Events> {
   const { dialect, model, clock } = endpoint;
   const { response, request } = await send();
-  const { ignored, decided, isUnchecked, restore } = request;
+  const { ignored, decided, restore } = request;
   const warnings = decided ? [...ignored, ...decided] : ignored;
   try {
     if (call.stream && isEventStream(response)) {
       const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
-      if (isUnchecked) for await (const events of answer) yield unchecked(events);
-      else yield* answer;
+      yield* request.unpromised ? unpromised(answer) : answer;
       return;
     }
     const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
     const events = restore ? restore(whole) : whole;
-    yield isUnchecked ? unchecked(events) : events;
+    yield request.unpromised ? marked(events) : events;
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
@@ -127,10 +127,8 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
   }
 }
 
-const unchecked = (events: Events): Events => events.map((event) => (event.type === 'started' ? { ...event, isUnchecked: true } : event));
-
 /** The differences between targets besides their endpoints. */
-type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'embed' | 'sendRaw' | 'region' | 'residency'>>;
+type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
 
 /** @param provider its name in the settings */
 export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pick<GenerateEndpoint<Wire>, 'dialect' | 'model' | 'quirks'>, more: More): Target {

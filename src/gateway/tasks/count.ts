@@ -1,0 +1,39 @@
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import { promptTokens, type CountTokens } from '#core/measure';
+import { placesOf } from '#core/target';
+import type { Waits } from '../routing/failover.ts';
+import type { Guards } from '../rules/guarded.ts';
+import type { Models } from '../rules/resolved.ts';
+
+export interface CountingDeps {
+  readonly models: (caller: Caller) => Models;
+  readonly guards: () => Guards;
+  readonly waits: () => Waits;
+  /** Exact for the built-in model. */
+  readonly countTokens: CountTokens;
+}
+
+/** The tokens of a conversation's prompt. Costs nothing. */
+export type CountPrompt = (call: GenerateCall, context: Context) => Promise<number>;
+
+/** Seconds that a provider may take to count. */
+const mostSeconds = 10;
+
+/**
+ * Counts as the first provider of the model does if it can be asked, else as the built-in model does. A conversation that a guardrail applies to is not sent
+ * anywhere to be counted.
+ */
+export function counting({ models, guards, waits, countTokens }: CountingDeps): CountPrompt {
+  return async (call, context) => {
+    const { caller, signal } = context;
+    const route = models(caller).find(call.model);
+    const [target] = placesOf(route?.targets ?? []);
+    if (route && target?.countTokens && !guards().of({ ...call, route }, caller)) {
+      const head = Math.min(mostSeconds, waits().firstByteSeconds);
+      const tokens = await target.countTokens(call, { ...context, strict: false, patience: { head, firstByte: head, idle: head } });
+      if (tokens !== undefined) return tokens;
+    }
+    return promptTokens(call, countTokens, { caller, signal });
+  };
+}
