@@ -26,6 +26,8 @@ export interface FaultDetails {
   readonly field?: string;
   /** Narrows the code, for dialects with an error of their own for the case. */
   readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown';
+  /** The values that the provider lists as those that the field accepts, as far as they are words. */
+  readonly listed?: readonly string[];
   /** Seconds until another try may succeed. */
   readonly retryAfter?: number;
   /** A limit of the user kept the call from beginning: it may be made later. */

@@ -306,7 +306,8 @@ function viewOf(part: Part): readonly unknown[] {
       return [{ result: part.id, text: plain, ...(part.failed ? { failed: true } : {}) }, ...part.parts.filter((one) => one.type === 'media').flatMap(viewOf)];
     }
     case 'media': {
-      const { extra: _notes, detail = 'auto', mediaType, ...seen } = part;
+      const { extra: _notes, detail = 'auto', mediaType, name, ...others } = part;
+      const seen = { ...others, ...(name === undefined || /^document\.\w+$/.test(name) ? {} : { name }) }; // where the client gave none
       return [{ ...seen, ...(seen.url === undefined ? { mediaType } : {}), ...(detail === 'auto' ? {} : { detail }) }];
     }
     case 'foreign':

@@ -9,7 +9,9 @@ export const dialect = 'openai-responses';
 export const carriedAs = carrying(dialect);
 
 /** Fields that the chat wire has under the same name: carried for both. */
-export const sisterFields: ReadonlySet<string> = new Set(['prompt_cache_key', 'safety_identifier', 'service_tier', 'user', 'verbosity']);
+export const sisterFields: ReadonlySet<string> = new Set(
+  'metadata prompt_cache_key prompt_cache_retention safety_identifier service_tier user verbosity'.split(' '),
+);
 
 /** One of these forms, or absent; null counts as absent. */
 const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
