@@ -41,7 +41,7 @@ const mostItems = 10_000;
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  */
-export const reader = (model: string, ignored: readonly string[]): ItemReader => new ResponseReader(model, ignored);
+export const reader = (model: string, ignored: readonly string[], isProgressWanted = false): ItemReader => new ResponseReader(model, ignored, isProgressWanted);
 
 class ResponseReader implements ItemReader {
   readonly #model: string;
@@ -49,13 +49,16 @@ class ResponseReader implements ItemReader {
   readonly #open = new Map<number, Open>();
   readonly #incomplete = new Set<Open>();
   readonly #byId = new Map<string, Open>(); // the whole response may omit items, so that its indexes differ from those of the stream
+  readonly #hosted = new Set<string>(); // ids of items of hosted tools whose progress is reported
+  readonly #isProgressWanted: boolean;
   #calls = 0;
   #started = false;
   #finished = false;
 
-  constructor(model: string, ignored: readonly string[]) {
+  constructor(model: string, ignored: readonly string[], isProgressWanted: boolean) {
     this.#model = model;
     this.#ignored = ignored;
+    this.#isProgressWanted = isProgressWanted;
   }
 
   take(event: unknown): readonly GenerateEvent[] {
@@ -79,6 +82,10 @@ class ResponseReader implements ItemReader {
       case 'response.output_item.added':
         if (!isObject(item)) throw malformed();
         this.#named(this.#at(index), item);
+        if (this.#isProgressWanted && !ownItems.has(item['type']) && textOf(item['id']) !== '') {
+          this.#hosted.add(textOf(item['id']));
+          return [...this.#start(undefined), progress(event)];
+        }
         return [
           ...this.#start(undefined),
           ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? this.#call(this.#at(index), item) : []),
@@ -114,7 +121,8 @@ class ResponseReader implements ItemReader {
       case 'response.custom_tool_call_input.delta':
         return this.#json(this.#at(index), textOf(delta));
       default:
-        return []; // `done` events repeat what was streamed
+        // Other `done` events repeat what was streamed.
+        return this.#hosted.has(textOf(event['item_id'])) ? [progress(event)] : [];
     }
   }
 
@@ -144,7 +152,9 @@ class ResponseReader implements ItemReader {
     if (this.#started) return [];
     this.#started = true;
     const name = isObject(response) ? textOf(response['model']) : '';
-    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored }];
+    const tier = isObject(response) ? textOf(response['service_tier']) : '';
+    const extra = tier === '' || tier === 'auto' ? {} : { extra: { 'openai-chat': { service_tier: tier } } }; // chat completions begin with it
+    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored, ...extra }];
   }
 
   #at(index: unknown): Open {
@@ -219,10 +229,22 @@ class ResponseReader implements ItemReader {
     this.#finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
-    const last = usageOf(usage);
-    return [...events, { type: 'finished', candidate: 0, reason, raw: why || status }, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
+    const tier = textOf(response['service_tier']);
+    const last = usageOf(usage, tier);
+    const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(tier === '' ? {} : carriedAs({ service_tier: tier })) };
+    return [...events, finished, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
   }
 }
+
+/** Types of items that become parts of their own; all others belong to hosted tools. */
+const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'function_call', 'custom_tool_call']);
+
+const progress = (event: Loose): GenerateEvent => ({
+  type: 'part',
+  candidate: 0,
+  part: { type: 'foreign', dialect, value: rest(event, none) },
+  progress: true,
+});
 
 const none = new Set<string>();
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
