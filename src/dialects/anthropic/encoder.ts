@@ -1,7 +1,7 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
-import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, isSearch, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -119,7 +119,7 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#piece(event);
       case 'part':
-        if (event.part.type === 'search')
+        if (isSearch(event.part))
           return searchBlocks(event.part)
             .map((block) => this.#close() + this.#start(block) + this.#stop())
             .join('');

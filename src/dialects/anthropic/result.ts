@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { isObject, own, rest, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, searchBlocks, stopOf } from './encode-answer.ts';
+import { citationsOf, headOf, isSearch, searchBlocks, stopOf } from './encode-answer.ts';
 import { inputOf } from './encode-messages.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -63,7 +63,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'search':
         return searchBlocks(part);
       case 'foreign':
-        return part.dialect === dialect ? [part.value] : [];
+        return isSearch(part) ? searchBlocks(part) : part.dialect === dialect ? [part.value] : [];
       case 'media':
       case 'tool-result':
         return []; // no answer of this wire has one

@@ -12,8 +12,9 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
   if (vendor === undefined) return undefined;
   if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true };
   const reasoning = reasoningOf(model);
-  if (!reasoning) return { atLeast16: true };
-  if (reasoning.efforts.length === 0) return { atLeast16: true, efforts: [], encrypted: false };
+  const known: Quirks = { atLeast16: true, sources: true };
+  if (!reasoning) return known;
+  if (reasoning.efforts.length === 0) return { ...known, efforts: [], encrypted: false };
   const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);
-  return { atLeast16: true, efforts: reasoning.efforts, refused: { temperature: kinds, top_p: kinds, top_logprobs: kinds } };
+  return { ...known, efforts: reasoning.efforts, refused: { temperature: kinds, top_p: kinds, top_logprobs: kinds } };
 }

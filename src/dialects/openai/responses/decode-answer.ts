@@ -1,5 +1,5 @@
 import { randomText } from '#kit/crypto/ids';
-import type { Citation } from '#core/conversation';
+import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
@@ -208,7 +208,7 @@ class ResponseReader implements ItemReader {
         return [...first, ...(one.streamed ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
       }
       default:
-        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none) } }];
+        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none), ...searchIn(item) } }];
     }
   }
 
@@ -270,6 +270,21 @@ function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
   };
   const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // with several parts it is unknown which one the indexes refer to
   return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), ...carriedAs(note) }];
+}
+
+/** What the item of a search reports to clients of other wires. */
+function searchIn({ type, id, status, action }: Loose): Pick<ForeignPart, 'search'> {
+  if (type !== 'web_search_call') return {};
+  const { type: kind, query, queries, sources } = isObject(action) ? action : {};
+  if (kind !== undefined && kind !== 'search') return {};
+  const [first] = Array.isArray(queries) ? (queries as readonly unknown[]) : [];
+  const found = (Array.isArray(sources) ? (sources as readonly unknown[]) : []).flatMap((one) => {
+    const url = isObject(one) ? textOf(one['url']) : '';
+    return url === '' ? [] : [{ url, title: (isObject(one) ? textOf(one['title']) : '') || url }];
+  });
+  return {
+    search: { id: textOf(id) || randomText(22), query: textOf(query) || textOf(first), state: status === 'failed' ? 'failed' : 'completed', sources: found },
+  };
 }
 
 function citationOf(annotation: Json): readonly Citation[] {

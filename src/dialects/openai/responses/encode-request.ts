@@ -33,7 +33,11 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
-  const requested = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
+  const requested = [
+    ...((notes['.include'] ?? []) as readonly Json[]),
+    ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),
+    ...sourcesOf(call, quirks),
+  ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
   const effort = sentEffort(call, quirks, ignored);
   const reasoning = { ...(effort === undefined ? {} : { effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
@@ -58,6 +62,10 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
   return { body, ignored: [...ignored] };
 }
+
+/** Clients of other wires are shown what was found. */
+const sourcesOf = (call: GenerateCall, { sources }: Quirks): readonly string[] =>
+  sources && isTranslated(call, dialect) && call.tools.some(isWebSearch) ? ['web_search_call.action.sources'] : [];
 
 /** Nothing is stored at the provider, as `store: false` asks. */
 const isStoring = (name: string, { extra }: GenerateCall): boolean => name === 'store' && own(extra, 'openai-chat')['store'] === false;

@@ -10,6 +10,8 @@ export interface Quirks extends KnownEfforts {
   readonly encrypted?: boolean;
   /** It accepts no tools of free text and no namespaces of tools. */
   readonly functionsOnly?: true;
+  /** It lists the sources of its searches on request. */
+  readonly sources?: true;
   /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
   readonly atLeast16?: true;
   /** Optional fields that it refuses, each with how it was asked to think then. */
