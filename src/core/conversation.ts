@@ -87,6 +87,8 @@ export interface SearchPart {
 /** A kind of content that only its own dialect knows: carried, not understood. */
 export interface ForeignPart {
   readonly type: 'foreign';
+  /** The provider searched the web: other dialects report that, too. */
+  readonly search?: Omit<SearchPart, 'type'>;
   readonly dialect: string;
   readonly value: JsonObject;
 }

@@ -22,7 +22,7 @@ export type GenerateEvent =
   | { readonly type: 'thought'; readonly candidate: number; readonly text: string; readonly extra?: Extra }
   | { readonly type: 'refusal'; readonly candidate: number; readonly text: string }
   | ToolCallPiece
-  | { readonly type: 'part'; readonly candidate: number; readonly part: MediaPart | SearchPart | ForeignPart }
+  | PartEvent
   | { readonly type: 'passed'; readonly tokens: number; readonly thoughts?: true; readonly counts?: Counts }
   | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
   | { readonly type: 'usage'; readonly usage: Usage };
@@ -59,6 +59,14 @@ export interface ToolCallPiece {
   readonly extra?: Extra;
 }
 
+export interface PartEvent {
+  readonly type: 'part';
+  readonly candidate: number;
+  readonly part: MediaPart | SearchPart | ForeignPart;
+  /** The part is a report of what the provider is doing, such as an unfinished picture: it is no part of the whole answer. */
+  readonly progress?: true;
+}
+
 export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
 
 /**
@@ -73,6 +81,8 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
+  /** What the tokens cost, as a multiple of the model's price: half of it where the provider took its time, more where it hurried. Absent: 1. */
+  readonly rate?: number;
   readonly source: 'provider' | 'estimated' | 'partial';
   readonly extra?: Extra;
 }

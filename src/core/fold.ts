@@ -47,7 +47,7 @@ export function fold(events: Iterable<GenerateEvent>): GenerateResult {
         break;
       }
       case 'part':
-        addPart(draft(event.candidate).parts, event.part);
+        if (!event.progress) addPart(draft(event.candidate).parts, event.part);
         break;
       case 'finished':
         Object.assign(draft(event.candidate), { reason: event.reason, raw: event.raw, ...(event.extra ? { extra: event.extra } : {}) });

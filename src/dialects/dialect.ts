@@ -66,7 +66,7 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
    * @param ignored notes about ignored fields, reported by the `started` event
    * @param call the call that is answered: some wires are decoded differently where the model may search
    */
-  decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools'>): Decoder;
+  decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools' | 'dialect'>): Decoder;
   /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
   /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the requested model */

@@ -1,4 +1,4 @@
-import type { Citation, MediaPart, SearchPart } from '#core/conversation';
+import type { Citation, ForeignPart, MediaPart, Part, SearchPart } from '#core/conversation';
 import type { FinishReason, Started } from '#core/event';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import { tokenOf } from '#core/thoughts';
@@ -36,8 +36,14 @@ const searchPrefix = 'srvtoolu_gateway_';
 
 export const isOurSearch = (id: unknown): boolean => typeof id === 'string' && id.startsWith(searchPrefix);
 
+type SearchItem = ForeignPart & { readonly search: Omit<SearchPart, 'type'> };
+
+/** Did the gateway, or a provider of another wire, search the web? */
+export const isSearch = (part: Part): part is SearchPart | SearchItem => part.type === 'search' || (part.type === 'foreign' && part.search !== undefined);
+
 /** A finished search as its tool use block and its result block; none while it runs. */
-export function searchBlocks({ id, query, state, sources }: SearchPart): readonly JsonObject[] {
+export function searchBlocks(part: SearchPart | SearchItem): readonly JsonObject[] {
+  const { id, query, state, sources } = part.type === 'search' ? part : part.search;
   if (state === 'searching') return [];
   const tool = `${searchPrefix}${id}`;
   const content: Json =

@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
-import { citationsOf, headOf, imageText, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, imageText, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -119,7 +119,7 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#piece(event);
       case 'part':
-        if (event.part.type === 'search')
+        if (isSearch(event.part))
           return searchBlocks(event.part)
             .map((block) => this.#close() + this.#start(block) + this.#stop())
             .join('');

@@ -4,7 +4,7 @@ import type { GenerateResult } from '#core/fold';
 import { isObject, own, rest, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, imageText, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, imageText, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -63,7 +63,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'search':
         return searchBlocks(part);
       case 'foreign':
-        return part.dialect === dialect ? [part.value] : [];
+        return isSearch(part) ? searchBlocks(part) : part.dialect === dialect ? [part.value] : [];
       case 'media':
         return part.kind === 'image' ? [{ type: 'text', text: imageText(part) }] : [];
       case 'tool-result':

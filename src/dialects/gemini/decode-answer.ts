@@ -6,7 +6,7 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#co
 import type { Reader } from '../shared/decoder.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed, withoutContent } from './faults.ts';
-import { citationsFrom } from './grounding.ts';
+import { citationsFrom, searchesIn } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
@@ -130,6 +130,7 @@ class ContentReader implements Reader {
       this.#closeCall(candidate, state, events);
       const cited = citedIn(state);
       if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
+      for (const part of searchesIn(carried)) events.push({ type: 'part', candidate, part });
       events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
     }
     const last = usageOf(this.#usage);

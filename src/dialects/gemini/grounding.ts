@@ -76,3 +76,24 @@ export function citationsFrom({ groundingMetadata: grounding, citationMetadata: 
   for (const one of list(cited, 'citations')) if (isObject(one)) add(one, one['uri'], one);
   return found;
 }
+
+/** Searches of one candidate. */
+const mostSearches = 50;
+
+/** The searches that a provider reports with a candidate. The sources are those of all of them: the last one has them. */
+export function searchesIn({ groundingMetadata: grounding }: JsonObject): readonly SearchPart[] {
+  if (!isObject(grounding) || !Array.isArray(grounding['webSearchQueries'])) return [];
+  const queries = grounding['webSearchQueries'].filter((one: unknown) => textOf(one) !== '').slice(0, mostSearches);
+  const chunks: readonly unknown[] = Array.isArray(grounding['groundingChunks']) ? grounding['groundingChunks'].slice(0, mostCitations) : [];
+  const sources = chunks.flatMap((chunk) => {
+    const web = isObject(chunk) ? chunk['web'] : undefined;
+    return isObject(web) && textOf(web['uri']) !== '' ? [{ url: textOf(web['uri']), title: textOf(web['title']) || textOf(web['uri']) }] : [];
+  });
+  return queries.map((query, at) => ({
+    type: 'search',
+    id: `grounding_${at}`,
+    query: textOf(query),
+    state: 'completed',
+    sources: at === queries.length - 1 ? sources : [],
+  }));
+}

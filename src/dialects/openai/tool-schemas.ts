@@ -25,7 +25,7 @@ const objectSchema = (schema: JsonObject): JsonObject =>
   schema['type'] === 'object' && isObject(schema['properties']) ? schema : { properties: {}, ...schema, type: 'object' };
 
 /** Does every object of a schema name all of its properties as required, and have no others? */
-export function isClosed(schema: Json): boolean {
+function isClosed(schema: Json): boolean {
   if (!isObject(schema)) return true;
   const { type, properties, required, additionalProperties } = schema;
   const inner: readonly unknown[] = [

@@ -154,7 +154,7 @@ class ToolFitting {
 }
 
 /** The only argument of a function that stands for a tool of free text. */
-export const inputName = 'input';
+const inputName = 'input';
 
 function standIn({ description, format }: CustomTool, name: string): FunctionTool {
   const told = [description ?? '', grammarOf(format)].filter((one) => one !== '').join('\n\n');

@@ -269,7 +269,8 @@ class Meter {
   #cost(usage: Usage, counts: Counts | undefined): number | null {
     const price = priceAt(this.#call.route, this.#context.progress.target);
     if (!price) return null;
-    if (!counts || usage.source === 'provider') return costOf(price, usage, hasCountRates(price) ? counts : undefined);
+    const { rate = 1 } = usage;
+    if (!counts || usage.source === 'provider') return rate * costOf(price, usage, hasCountRates(price) ? counts : undefined);
     const stands = tokensOfCounts(counts);
     return costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);
   }

@@ -1,5 +1,6 @@
 import type { Quirks } from '#dialects/openai/responses/quirks';
 import type { Vendor } from '../vendors.ts';
+import { reasoningOf } from './reasoning-models.ts';
 
 /**
  * What is publicly known of a vendor's models on this wire.
@@ -7,7 +8,13 @@ import type { Vendor } from '../vendors.ts';
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */
-export function quirksAt(vendor: Vendor | undefined, _model: string): Quirks | undefined {
+export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
   if (vendor === undefined) return undefined;
-  return vendor === 'openai' || vendor === 'azure' ? undefined : { functionsOnly: true };
+  if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true };
+  const reasoning = reasoningOf(model);
+  const known: Quirks = { atLeast16: true, sources: true };
+  if (!reasoning) return known;
+  if (reasoning.efforts.length === 0) return { ...known, efforts: [], encrypted: false };
+  const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);
+  return { ...known, efforts: reasoning.efforts, refused: { temperature: kinds, top_p: kinds, top_logprobs: kinds } };
 }

@@ -38,7 +38,10 @@ function encoded(events: readonly GenerateEvent[]): { readonly text: string; rea
 /** Members that the gateway sets itself: item ids, and that thoughts are shown in the summary. */
 const ours = new Set(['.id', '.content', 'raw']);
 function alike(result: GenerateResult): unknown {
-  const text = JSON.stringify({ ...result, started: { ...result.started, ignored: [] } }, (name, value: unknown) => (ours.has(name) ? undefined : value));
+  // The service tier is not known at the beginning of a stream, and where a recording has none ours is the default.
+  const { extra: _tier, ...started } = result.started;
+  const candidates = result.candidates.map(({ extra: _served, ...one }) => one);
+  const text = JSON.stringify({ ...result, candidates, started: { ...started, ignored: [] } }, (name, value: unknown) => (ours.has(name) ? undefined : value));
   return JSON.parse(text) as unknown;
 }
 

@@ -25,7 +25,10 @@ export const support: FieldSupport = {
   sisters: { 'openai-chat': new Set([...sisterFields, 'web_search_options']) },
 };
 
-export const supports = (): FieldSupport => support;
+/** The gateway itself ends answers at stop sequences. */
+const supported: FieldSupport = { ...support, fields: { ...support.fields, stop: translated('the gateway ends the answer there.') } };
+
+export const supports = (): FieldSupport => supported;
 
 /** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;

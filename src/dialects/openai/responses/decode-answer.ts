@@ -1,5 +1,5 @@
 import { randomText } from '#kit/crypto/ids';
-import type { Citation } from '#core/conversation';
+import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
@@ -41,7 +41,7 @@ const mostItems = 10_000;
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  */
-export const reader = (model: string, ignored: readonly string[]): ItemReader => new ResponseReader(model, ignored);
+export const reader = (model: string, ignored: readonly string[], isProgressWanted = false): ItemReader => new ResponseReader(model, ignored, isProgressWanted);
 
 class ResponseReader implements ItemReader {
   readonly #model: string;
@@ -49,13 +49,16 @@ class ResponseReader implements ItemReader {
   readonly #open = new Map<number, Open>();
   readonly #incomplete = new Set<Open>();
   readonly #byId = new Map<string, Open>(); // the whole response may omit items, so that its indexes differ from those of the stream
+  readonly #hosted = new Set<string>(); // ids of items of hosted tools whose progress is reported
+  readonly #isProgressWanted: boolean;
   #calls = 0;
   #started = false;
   #finished = false;
 
-  constructor(model: string, ignored: readonly string[]) {
+  constructor(model: string, ignored: readonly string[], isProgressWanted: boolean) {
     this.#model = model;
     this.#ignored = ignored;
+    this.#isProgressWanted = isProgressWanted;
   }
 
   take(event: unknown): readonly GenerateEvent[] {
@@ -79,6 +82,10 @@ class ResponseReader implements ItemReader {
       case 'response.output_item.added':
         if (!isObject(item)) throw malformed();
         this.#named(this.#at(index), item);
+        if (this.#isProgressWanted && !ownItems.has(item['type']) && textOf(item['id']) !== '') {
+          this.#hosted.add(textOf(item['id']));
+          return [...this.#start(undefined), progress(event)];
+        }
         return [
           ...this.#start(undefined),
           ...(item['type'] === 'function_call' || item['type'] === 'custom_tool_call' ? this.#call(this.#at(index), item) : []),
@@ -114,7 +121,8 @@ class ResponseReader implements ItemReader {
       case 'response.custom_tool_call_input.delta':
         return this.#json(this.#at(index), textOf(delta));
       default:
-        return []; // `done` events repeat what was streamed
+        // Other `done` events repeat what was streamed.
+        return this.#hosted.has(textOf(event['item_id'])) ? [progress(event)] : [];
     }
   }
 
@@ -144,7 +152,9 @@ class ResponseReader implements ItemReader {
     if (this.#started) return [];
     this.#started = true;
     const name = isObject(response) ? textOf(response['model']) : '';
-    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored }];
+    const tier = isObject(response) ? textOf(response['service_tier']) : '';
+    const extra = tier === '' || tier === 'auto' ? {} : { extra: { 'openai-chat': { service_tier: tier } } }; // chat completions begin with it
+    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored, ...extra }];
   }
 
   #at(index: unknown): Open {
@@ -198,7 +208,7 @@ class ResponseReader implements ItemReader {
         return [...first, ...(one.streamed ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
       }
       default:
-        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none) } }];
+        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none), ...searchIn(item) } }];
     }
   }
 
@@ -219,10 +229,22 @@ class ResponseReader implements ItemReader {
     this.#finished = true;
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
-    const last = usageOf(usage);
-    return [...events, { type: 'finished', candidate: 0, reason, raw: why || status }, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
+    const tier = textOf(response['service_tier']);
+    const last = usageOf(usage, tier);
+    const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(tier === '' ? {} : carriedAs({ service_tier: tier })) };
+    return [...events, finished, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
   }
 }
+
+/** Types of items that become parts of their own; all others belong to hosted tools. */
+const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'function_call', 'custom_tool_call']);
+
+const progress = (event: Loose): GenerateEvent => ({
+  type: 'part',
+  candidate: 0,
+  part: { type: 'foreign', dialect, value: rest(event, none) },
+  progress: true,
+});
 
 const none = new Set<string>();
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
@@ -248,6 +270,21 @@ function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
   };
   const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // with several parts it is unknown which one the indexes refer to
   return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), ...carriedAs(note) }];
+}
+
+/** What the item of a search reports to clients of other wires. */
+function searchIn({ type, id, status, action }: Loose): Pick<ForeignPart, 'search'> {
+  if (type !== 'web_search_call') return {};
+  const { type: kind, query, queries, sources } = isObject(action) ? action : {};
+  if (kind !== undefined && kind !== 'search') return {};
+  const [first] = Array.isArray(queries) ? (queries as readonly unknown[]) : [];
+  const found = (Array.isArray(sources) ? (sources as readonly unknown[]) : []).flatMap((one) => {
+    const url = isObject(one) ? textOf(one['url']) : '';
+    return url === '' ? [] : [{ url, title: (isObject(one) ? textOf(one['title']) : '') || url }];
+  });
+  return {
+    search: { id: textOf(id) || randomText(22), query: textOf(query) || textOf(first), state: status === 'failed' ? 'failed' : 'completed', sources: found },
+  };
 }
 
 function citationOf(annotation: Json): readonly Citation[] {

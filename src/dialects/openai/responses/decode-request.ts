@@ -4,6 +4,7 @@ import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { orderTurns } from './order-turns.ts';
 import { toolChoiceOf, toolOf, type Chosen } from './decode-tools.ts';
 import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
@@ -79,7 +80,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
   return {
     dialect,
     model: request.model,
-    turns: [...instructions, ...turns],
+    turns: [...instructions, ...orderTurns(turns)],
     tools,
     ...(toolChoice ? { toolChoice } : {}),
     ...(isGiven(request.parallel_tool_calls) ? { parallelToolCalls: request.parallel_tool_calls } : {}),

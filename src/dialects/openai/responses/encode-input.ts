@@ -38,7 +38,8 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
     else if (part.type === 'foreign' && part.dialect === dialect) items.push(part.value);
     else userParts.push(part);
   }
-  if (userParts.length > 0) items.push({ ...carried, type: 'message', role: 'user', content: encodeContent(userParts, ignored) });
+  const content = encodeContent(userParts, ignored);
+  if (content.length > 0) items.push({ ...carried, type: 'message', role: 'user', content }); // without content a message is refused
   return items;
 }
 

@@ -1,5 +1,5 @@
 import type { Quirks } from './quirks.ts';
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -11,6 +11,7 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
+import { jsonWord, removeRefused, sentEffort, tokenLimit } from './model-fields.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -25,16 +26,21 @@ const withLogprobs = 'message.output_text.logprobs';
  */
 export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
-  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister));
+  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
-  const requested = [...((notes['.include'] ?? []) as readonly Json[]), ...(call.sampling.logprobs === undefined ? [] : [withLogprobs])];
+  const requested = [
+    ...((notes['.include'] ?? []) as readonly Json[]),
+    ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),
+    ...sourcesOf(call, quirks),
+  ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
-  const reasoning = { ...(call.reasoning?.effort === undefined ? {} : { effort: call.reasoning.effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
+  const effort = sentEffort(call, quirks, ignored);
+  const reasoning = { ...(effort === undefined ? {} : { effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
@@ -42,8 +48,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     ...carried,
     model,
     ...(instructions === undefined ? {} : { instructions }),
-    input: encodeInput(turns, ignored),
-    ...encodeSampling(call.sampling),
+    input: [...jsonWord(call), ...encodeInput(turns, ignored)],
+    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
     ...(tools.length === 0 || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
@@ -53,8 +59,16 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     store: false,
   };
   if (call.stream) body['stream'] = true;
+  if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
   return { body, ignored: [...ignored] };
 }
+
+/** Clients of other wires are shown what was found. */
+const sourcesOf = (call: GenerateCall, { sources }: Quirks): readonly string[] =>
+  sources && isTranslated(call, dialect) && call.tools.some(isWebSearch) ? ['web_search_call.action.sources'] : [];
+
+/** Nothing is stored at the provider, as `store: false` asks. */
+const isStoring = (name: string, { extra }: GenerateCall): boolean => name === 'store' && own(extra, 'openai-chat')['store'] === false;
 
 /** Separates the `instructions` of the request from the turns. */
 function instructionsOf(turns: readonly Turn[]): { readonly instructions?: string; readonly turns: readonly Turn[] } {
@@ -64,7 +78,7 @@ function instructionsOf(turns: readonly Turn[]): { readonly instructions?: strin
   return { instructions: part.text, turns: others };
 }
 
-function encodeSampling({ temperature, topP, maxTokens, logprobs }: Sampling): JsonObject {
+function encodeSampling({ temperature, topP, maxTokens, logprobs }: Omit<Sampling, 'maxTokens'> & { readonly maxTokens: number | undefined }): JsonObject {
   return {
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { top_p: topP }),

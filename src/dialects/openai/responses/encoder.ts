@@ -1,6 +1,6 @@
 import type { SearchPart } from '#core/conversation';
-import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
-import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import type { GenerateEvent, PartEvent, ToolCallPiece, Usage } from '#core/event';
+import { isObject, own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import type { OpenAIError } from '../faults.ts';
 import { callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
 import { encodeLogprobs } from '../logprobs.ts';
@@ -40,6 +40,7 @@ export class Encoder {
   readonly #output: JsonObject[] = [];
   readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
   readonly #searches = new Map<string, { readonly id: string; readonly index: number }>();
+  readonly #hosted = new Map<string, number>(); // indexes of the items of hosted tools by their ids
   #number = 0;
   #open: Message | Thinking | undefined;
   #model: string | undefined;
@@ -74,7 +75,7 @@ export class Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
-        return this.#part(event.part);
+        return event.progress ? this.#progress(event.part) : this.#part(event.part);
       case 'finished':
         this.#finished ??= event;
         return '';
@@ -239,10 +240,30 @@ export class Encoder {
           ? { id: this.#next('image_generation_call'), type: 'image_generation_call', status: 'completed', result: part.base64 }
           : undefined;
     if (!item) return '';
+    const known = this.#hosted.get(textOf(item['id']));
+    if (known !== undefined) return this.#done(known, item);
     const frames = this.#close('completed');
     const members = `"output_index":${this.#output.length},"item":${this.#json(item)}`;
     this.#output.push(item);
     return frames + this.#emit('response.output_item.added', members) + this.#emit('response.output_item.done', members);
+  }
+
+  /** An event of a provider of this wire about the item of a hosted tool, with the place that the item has here. */
+  #progress(part: PartEvent['part']): string {
+    if (part.type !== 'foreign' || part.dialect !== dialect) return '';
+    const { type: name, item, item_id: id, sequence_number: _number, output_index: _place, ...members } = part.value;
+    const type = textOf(name);
+    if (type === 'response.output_item.added' && isObject(item)) {
+      const frames = this.#close('completed');
+      const index = this.#output.length;
+      this.#hosted.set(textOf(item['id']), index);
+      this.#output.push(item);
+      return frames + this.#emit(type, `"output_index":${index},"item":${this.#json(item)}`);
+    }
+    const index = this.#hosted.get(textOf(id));
+    if (index === undefined || !/^response\.[a-z0-9_.]{1,100}$/.test(type)) return '';
+    const others = this.#json(members).slice(1, -1);
+    return this.#emit(type, `"output_index":${index},"item_id":${this.#json(id)}${others === '' ? '' : `,${others}`}`);
   }
 
   #search(part: SearchPart): string {
@@ -345,7 +366,9 @@ export class Encoder {
   #conclude(status: Status, members: JsonObject): void {
     const completed_at = status === 'completed' ? this.#answering.now() : null;
     const usage = this.#usage ? encodeUsage(this.#usage) : null;
-    this.#response = { ...this.#response, status, completed_at, output: this.#output, usage, ...members };
+    const tier = own(this.#finished?.extra, dialect)['service_tier'];
+    const served = tier === undefined ? {} : { service_tier: tier };
+    this.#response = { ...this.#response, status, completed_at, output: this.#output, usage, ...served, ...members };
   }
 
   #next(kind: Parameters<typeof itemId>[1]): string {

@@ -1,4 +1,6 @@
 import type { Dialect } from '../../dialect.ts';
+import { composed } from '../../shared/fitting.ts';
+import { endedAtStop } from '../../shared/stop-sequences.ts';
 import { fittedTools } from '../../shared/tool-fit.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
@@ -24,12 +26,14 @@ interface ResponsesWire {
   readonly options: object;
 }
 
+const fit = composed<Quirks>([(call, quirks) => fittedTools(call, toolRules(quirks)), endedAtStop])!;
+
 /** OpenAI's responses. Its face decodes a request in two steps, and loads the stored conversation in between. */
 export const responses: Dialect<ResponsesWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
   thoughts: 'summary',
-  fit: (call, quirks) => fittedTools(call, toolRules(quirks)),
+  fit,
   returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false },
   decodeRequest(body, before) {
     const request = requestOf(body);

@@ -1,6 +1,7 @@
 import type { MediaPart } from '#core/conversation';
 import { own, rest, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { fileNameFor } from '../file-name.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
 /** Images, files and audio of the responses wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
@@ -60,7 +61,8 @@ export function encodeMedia({ kind, base64, mediaType, url, fileId, name, detail
       else if (url !== undefined && !url.startsWith('data:')) source['file_url'] = url;
       else if (url !== undefined || inline !== undefined) source['file_data'] = url ?? inline!;
       else return undefined;
-      return { ...carried, type: 'input_file', ...(name === undefined ? {} : { filename: name }), ...source };
+      const filename = name ?? (source['file_data'] === undefined ? undefined : fileNameFor(mediaType));
+      return { ...carried, type: 'input_file', ...(filename === undefined ? {} : { filename }), ...source };
     }
     case 'audio':
       return base64 === undefined ? undefined : { type: 'input_audio', input_audio: { data: base64, format: audioFormat(mediaType) } };

@@ -1,22 +1,59 @@
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
+import { effortsAmong, type KnownEfforts } from '../accepted-effort.ts';
+import { leastTokens, optionalFields, sentEffort, thinkingOf, type RefusedFields, type Thinking } from './model-fields.ts';
+import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks {
+export interface Quirks extends KnownEfforts {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It accepts no tools of free text and no namespaces of tools. */
   readonly functionsOnly?: true;
+  /** It lists the sources of its searches on request. */
+  readonly sources?: true;
+  /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
+  readonly atLeast16?: true;
+  /** Optional fields that it refuses, each with how it was asked to think then. */
+  readonly refused?: RefusedFields;
 }
 
 /**
- * Learns what a refusal tells of a model. Every request asks for encrypted thoughts, so a refusal of `include` is taken to mean that it has none.
+ * Learns from the refusal of a field or of a value. Every request asks for encrypted thoughts, so a refusal of `include` is taken to mean that the model has none.
+ * What a client of this wire wrote itself is left as it is, except for tools of types that the server does not know.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
-  const { field } = fault.details;
+  const { field = '' } = fault.details;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
+  if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
   if (!known.functionsOnly && hasOtherTools(call) && refusesTools(fault)) return { ...known, functionsOnly: true };
-  return undefined;
+  if (!isTranslated(call, dialect)) return undefined;
+  return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
+}
+
+const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): boolean => maxTokens < leastTokens;
+
+/** The values that the refusal lists, or else that this one is refused; none where the model does not know the field. */
+function learnedEffort({ details }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const effort = sentEffort(call, known);
+  if (effort === undefined) return undefined;
+  if (details.reason === 'field-unknown') return { ...known, efforts: [] };
+  const efforts = effortsAmong(details.listed ?? []);
+  if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
+  const { efforts: _wrong, refusedEfforts = [], ...others } = known;
+  return { ...others, refusedEfforts: [...refusedEfforts, effort] };
+}
+
+/** Fields about how tokens are drawn, which models refuse while they think. */
+const drawing: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_logprobs']);
+const anyThinking: readonly Thinking[] = ['effort', 'none', 'unset'];
+
+function learnedField({ details: { field = '', reason, said = '' } }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const isRefused = reason === 'field-unknown' || (drawing.has(field) && /^unsupported value/i.test(said));
+  const thinking = thinkingOf(sentEffort(call, known));
+  const { [field]: kinds = [], ...others } = known.refused ?? {};
+  if (!isRefused || !Object.hasOwn(optionalFields, field) || kinds.includes(thinking)) return undefined;
+  return { ...known, refused: { ...others, [field]: drawing.has(field) ? [...kinds, thinking] : anyThinking } };
 }
 
 const hasOtherTools = ({ tools, turns }: GenerateCall): boolean =>

@@ -4,8 +4,11 @@ import { carriedUsage, usageFrom, writtenIn } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
+/** What service tiers cost, as multiples of the usual price. https://platform.openai.com/docs/pricing */
+const tierRates: Readonly<Record<string, number>> = { flex: 0.5, priority: 2 };
+
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
-export function usageOf(value: unknown): Usage | undefined {
+export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
   if (!isObject(value)) return undefined;
   const {
     input_tokens: input,
@@ -19,7 +22,9 @@ export function usageOf(value: unknown): Usage | undefined {
   const { cached_tokens: cached, cache_write_tokens: written, ...details } = isObject(prompt) ? prompt : {};
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
   const carried = carriedUsage(others, { input_tokens_details: details, output_tokens_details: completionOthers });
-  return usageFrom({ input, output, cached, written: written === 0 ? undefined : written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
+  const usage = usageFrom({ input, output, cached, written: written === 0 ? undefined : written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
+  const rate = tierRates[serviceTier];
+  return rate === undefined ? usage : { ...usage, rate };
 }
 
 export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {

@@ -1,0 +1,86 @@
+import { isTranslated, type GenerateCall } from '#core/call';
+import { own, type Json, type JsonObject } from '#core/json';
+import { jsonInstruction } from '../../shared/json-instruction.ts';
+import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
+import { dialect } from './wire.ts';
+
+/** Fields that some models refuse, or accept with other values. A client of this wire keeps what it wrote. */
+
+/** How a request asks the model to think: with an effort, not at all, or without naming an effort. */
+export type Thinking = 'effort' | 'none' | 'unset';
+
+export const thinkingOf = (effort: string | undefined): Thinking => (effort === undefined ? 'unset' : effort === 'none' ? 'none' : 'effort');
+
+/** Optional fields that a model refuses, each with how it was asked to think then. */
+export type RefusedFields = Readonly<Record<string, readonly Thinking[]>>;
+
+/** The effort that a call is sent with. */
+export function sentEffort(call: GenerateCall, quirks: KnownEfforts, ignored?: Set<string>): string | undefined {
+  const effort = call.reasoning?.effort;
+  if (effort === undefined || !isTranslated(call, dialect)) return effort;
+  const accepted = acceptedEffort(effort, quirks);
+  if (accepted === effort) return effort;
+  ignored?.add(`reasoning_effort: this model does not accept ${effort}${accepted === undefined ? '' : `; ${accepted} is sent instead`}.`);
+  return accepted;
+}
+
+/** Fields that a translated call can go without, by their paths, with what the chat interface calls them. */
+export const optionalFields: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'top_p',
+  top_logprobs: 'logprobs',
+  parallel_tool_calls: 'parallel_tool_calls',
+  'text.verbosity': 'verbosity',
+  ...Object.fromEntries(['metadata', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user'].map((name) => [name, name])),
+};
+
+/** Values that mean the same as no value. */
+const neutral: Readonly<Record<string, Json>> = { temperature: 1, top_p: 1, parallel_tool_calls: true };
+
+/** Removes from the body of a translated call what the model refuses beside the effort that is sent. */
+export function removeRefused(body: Record<string, Json>, refused: RefusedFields, effort: string | undefined, ignored: Set<string>): void {
+  for (const [path, kinds] of Object.entries(refused)) {
+    if (!kinds.includes(thinkingOf(effort))) continue;
+    const value = path === 'text.verbosity' ? verbosityOf(body) : body[path];
+    if (value === undefined) continue;
+    if (path === 'text.verbosity') removeVerbosity(body);
+    else delete body[path];
+    if (path === 'top_logprobs') removeInclude(body, 'message.output_text.logprobs');
+    if (value !== neutral[path])
+      ignored.add(`${optionalFields[path] ?? path}: this model does not accept it${kinds.includes('none') ? '' : ' while it thinks'}.`);
+  }
+}
+
+const verbosityOf = ({ text }: Readonly<Record<string, Json>>): Json | undefined => (text as JsonObject | undefined)?.['verbosity'];
+
+function removeVerbosity(body: Record<string, Json>): void {
+  const { verbosity: _, ...text } = body['text'] as JsonObject;
+  if (Object.keys(text).length > 0) body['text'] = text;
+  else delete body['text'];
+}
+
+function removeInclude(body: Record<string, Json>, name: string): void {
+  const left = ((body['include'] ?? []) as readonly Json[]).filter((one) => one !== name);
+  if (left.length > 0) body['include'] = left;
+  else delete body['include'];
+}
+
+/** The least value of `max_output_tokens`. https://github.com/QuantumNous/new-api/issues/2866 */
+export const leastTokens = 16;
+
+/** The token limit as the wire accepts it. @param isKnown the provider is known to accept no less */
+export function tokenLimit(call: GenerateCall, isKnown: boolean, ignored: Set<string>): number | undefined {
+  const { maxTokens } = call.sampling;
+  if (maxTokens === undefined || maxTokens >= leastTokens || !(isKnown || isTranslated(call, dialect))) return maxTokens;
+  ignored.add(`max_tokens: raised to ${leastTokens}, the least that the provider accepts.`);
+  return leastTokens;
+}
+
+/** Models that are to answer in JSON refuse a conversation in which the word is missing. https://github.com/ultimatejimmy/xray.koplugin/issues/33 */
+export function jsonWord(call: GenerateCall): readonly JsonObject[] {
+  const text = call.output.type === 'json' && isTranslated(call, dialect) && !call.turns.some(namesJson) ? jsonInstruction(call.output) : undefined;
+  return text === undefined ? [] : [{ type: 'message', role: 'system', content: [{ type: 'input_text', text }] }];
+}
+
+const namesJson = ({ parts, extra }: GenerateCall['turns'][number]): boolean =>
+  own(extra, dialect)['.instructions'] !== true && parts.some((part) => part.type === 'text' && /json/i.test(part.text));

@@ -1,0 +1,80 @@
+import type { GenerateCall } from '#core/call';
+import type { Events, GenerateEvent } from '#core/event';
+import { withoutPassthrough } from '#core/passthrough';
+import type { Fitted } from './fitting.ts';
+
+/** Stop sequences for wires and models without them: the gateway ends the answer at the first one in its text. @returns undefined where the call has none */
+export function endedAtStop(call: GenerateCall): Fitted | undefined {
+  const { stop, ...sampling } = call.sampling;
+  if (stop === undefined) return undefined;
+  const ending = new StopSequences(stop);
+  return { call: { ...withoutPassthrough(call), sampling }, restore: (events) => ending.take(events) };
+}
+
+type TextEvent = Extract<GenerateEvent, { type: 'text' }>;
+
+/** The text of a candidate. */
+interface Tail {
+  /** The last characters, in which a sequence may have begun. */
+  held: string;
+  /** The sequence at which the text ended. */
+  found?: string;
+}
+
+/** The provider's answer is read to its end, which has the usage. */
+class StopSequences {
+  readonly #stops: readonly string[];
+  /** Characters that are held back. */
+  readonly #hold: number;
+  readonly #tails = new Map<number, Tail>();
+
+  constructor(stops: readonly string[]) {
+    this.#stops = stops;
+    this.#hold = Math.max(...stops.map(({ length }) => length)) - 1;
+  }
+
+  take(events: Events): Events {
+    return events.flatMap((event) => ('candidate' in event ? this.#one(event) : [event]));
+  }
+
+  #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
+    let tail = this.#tails.get(event.candidate);
+    if (!tail) this.#tails.set(event.candidate, (tail = { held: '' }));
+    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : [];
+    if (event.type === 'text') return this.#text(event, tail);
+    if (tail.held === '') return [event];
+    const { held } = tail;
+    tail.held = '';
+    return [{ type: 'text', candidate: event.candidate, text: held }, event];
+  }
+
+  #text({ text: fresh, logprobs, ...event }: TextEvent, tail: Tail): readonly GenerateEvent[] {
+    const text = tail.held + fresh;
+    const [found] = this.#stops
+      .map((stop) => ({ stop, at: text.indexOf(stop) }))
+      .filter(({ at }) => at >= 0)
+      .toSorted((a, b) => a.at - b.at);
+    const ends = 'extra' in event || 'citations' in event; // what follows is another part
+    const to = found ? found.at : ends ? text.length : wholeCharacters(text, text.length - this.#hold);
+    tail.held = text.slice(to);
+    if (found) tail.found = found.stop;
+    if (to === 0 && !ends && !logprobs) return [];
+    if (found) return [{ type: 'text', candidate: event.candidate, text: text.slice(0, to) }]; // citations would reach beyond it
+    return [{ ...event, text: text.slice(0, to), ...(logprobs ? { logprobs } : {}) }];
+  }
+}
+
+/** A place that does not divide a character of two code units. */
+function wholeCharacters(text: string, place: number): number {
+  if (place <= 0) return 0;
+  return (text.charCodeAt(place - 1) & 0xfc00) === 0xd800 ? place - 1 : place;
+}
+
+/** The finish reason; messages clients also get the sequence. */
+const stopped = (candidate: number, found: string): GenerateEvent => ({
+  type: 'finished',
+  candidate,
+  reason: 'stop',
+  raw: 'stop_sequence',
+  extra: { 'anthropic-messages': { stop_sequence: found } },
+});

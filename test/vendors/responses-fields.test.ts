@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import { always, badRequest, ok, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { askFace, type Face } from '../support/all-faces.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
+
+/** Fields and values that OpenAI's models refuse on the Responses API. */
+
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
+providers:
+  elsewhere: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
+  azure: { dialect: openai-responses, kind: azure, apiVersion: v1, baseUrl: "${url}", apiKeys: [k] }
+models:
+${Array.from({ length: 30 }, (_, at) => `  m${at}: { targets: [{ provider: elsewhere }] }\n`).join('')}${['gpt-5', 'gpt-5.1', 'gpt-4o'].map((name) => `  ${name}: { targets: [{ provider: azure }] }\n`).join('')}routing: { cooldownSeconds: 0 }
+`,
+}));
+
+let models = 0;
+const fresh = () => `m${models++}`;
+type Json = Readonly<Record<string, unknown>>;
+const sent = (at = -1) => upstream.requests.at(at)!.json as Json;
+const efforts = () => upstream.requests.map(({ json }) => (json as { readonly reasoning?: { readonly effort?: string } }).reasoning?.effort);
+
+/** Refuses requests that `refuses` finds fault with, in the words of OpenAI. */
+const refusing = (refuses: (body: Json) => { readonly message: string; readonly param: string; readonly code?: string } | undefined): Behaviour =>
+  always({
+    name: 'refusing',
+    answer(exchange) {
+      const error = refuses(exchange.request.json as Json);
+      if (!error) return ok().answer(exchange);
+      return {
+        status: 400,
+        headers: { 'content-type': 'application/json' },
+        body: [JSON.stringify({ error: { type: 'invalid_request_error', code: null, ...error } })],
+        framing: 'chunked',
+        end: 'finish',
+      };
+    },
+  });
+
+const ask = (face: Face, model: string, more: object = {}, headers: Readonly<Record<string, string>> = {}) =>
+  askFace(server, face, { model, content: 'hi', stream: false, more, headers });
+
+describe('an effort', () => {
+  const gpt5 = refusing(({ reasoning }) => {
+    const { effort } = (reasoning ?? {}) as { readonly effort?: string };
+    if (effort === undefined || ['minimal', 'low', 'medium', 'high'].includes(effort)) return undefined;
+    const message = `Unsupported value: '${effort}' is not supported with the 'gpt-5' model. Supported values are: 'minimal', 'low', 'medium', and 'high'.`;
+    return { message, param: 'reasoning.effort', code: 'unsupported_value' };
+  });
+
+  test('that a model refuses becomes the nearest that it lists, and others arrive as they were', async () => {
+    upstream.script(gpt5);
+    const model = fresh();
+    const first = await ask('chat', model, { reasoning_effort: 'none' });
+    expect(first.status).toBe(200);
+    expect(first.headers.get('x-dragoman-warnings')).toContain('reasoning_effort: this model does not accept none; minimal is sent instead.');
+    for (const effort of ['high', 'xhigh', 'low', 'none']) await ask('chat', model, { reasoning_effort: effort });
+    await ask('messages', model, { output_config: { effort: 'max' } });
+    expect(efforts()).toEqual(['none', 'minimal', 'high', 'high', 'low', 'minimal', 'high']);
+  });
+
+  test('is known from the beginning where the address and the model are', async () => {
+    upstream.script(gpt5);
+    await ask('chat', 'gpt-5', { reasoning_effort: 'none' });
+    await ask('chat', 'gpt-5', { reasoning_effort: 'xhigh' });
+    expect(efforts()).toEqual(['minimal', 'high']);
+  });
+
+  test('is left out for a model that has none', async () => {
+    upstream.script(
+      refusing(({ reasoning }) =>
+        reasoning
+          ? { message: "Unsupported parameter: 'reasoning.effort' is not supported with this model.", param: 'reasoning.effort', code: 'unsupported_parameter' }
+          : undefined,
+      ),
+    );
+    const model = fresh();
+    expect((await ask('chat', model, { reasoning_effort: 'low' })).status).toBe(200);
+    await ask('chat', model, { reasoning_effort: 'high' });
+    await ask('chat', 'gpt-4o', { reasoning_effort: 'high' });
+    expect(efforts()).toEqual(['low', undefined, undefined, undefined]);
+    expect(sent()).not.toHaveProperty('include');
+  });
+
+  test('of a client of the same API is between it and the provider', async () => {
+    upstream.script(gpt5);
+    expect((await ask('responses', fresh(), { reasoning: { effort: 'none' } })).status).toBe(400);
+    expect(efforts()).toEqual(['none']);
+  });
+});
+
+describe('sampling', () => {
+  const reasoning = refusing((body) => {
+    const { effort } = (body['reasoning'] ?? {}) as { readonly effort?: string };
+    const isThinking = effort !== 'none' && !(effort === undefined && body['model'] === 'gpt-5.1');
+    const field = !isThinking ? undefined : ['temperature', 'top_p'].find((name) => body[name] !== undefined);
+    return field === undefined ? undefined : { message: `Unsupported parameter: '${field}' is not supported with this model.`, param: field };
+  });
+
+  test.each(['chat', 'messages', 'gencompat'] as const)('of %s clients is left out with a warning where a model refuses it', async (face) => {
+    upstream.script(reasoning);
+    const values = { temperature: 0.2, top_p: 0.9 };
+    const more = face === 'gencompat' ? { generationConfig: { temperature: 0.2, topP: 0.9 } } : values;
+    for (const model of [fresh(), 'gpt-5']) {
+      const { status, headers } = await ask(face, model, more);
+      expect(status).toBe(200);
+      expect(headers.get('x-dragoman-warnings')).toMatch(/temperature: .*top_p: /);
+      expect(sent()).not.toHaveProperty('temperature');
+      expect(sent()).not.toHaveProperty('top_p');
+    }
+    expect(upstream.requests).toHaveLength(4);
+  });
+
+  test('is sent where the model does not think', async () => {
+    upstream.script(reasoning);
+    const model = fresh();
+    await ask('chat', model, { temperature: 0.2, reasoning_effort: 'high' });
+    await ask('chat', model, { temperature: 0.2, reasoning_effort: 'none' });
+    expect(sent()).toMatchObject({ temperature: 0.2 });
+    await ask('chat', 'gpt-5.1', { temperature: 0.2 });
+    expect(sent()).toMatchObject({ temperature: 0.2 });
+    expect(upstream.requests).toHaveLength(4);
+  });
+
+  test('of a client of the same API is between it and the provider', async () => {
+    upstream.script(reasoning);
+    expect((await ask('responses', 'gpt-5', { temperature: 0.2 })).status).toBe(400);
+  });
+});
+
+test('a limit below 16 tokens is raised', async () => {
+  upstream.script(
+    refusing(({ max_output_tokens: most }) =>
+      typeof most === 'number' && most < 16
+        ? { message: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 1 instead.", param: 'max_output_tokens' }
+        : undefined,
+    ),
+  );
+  const { status, headers } = await ask('messages', fresh(), { max_tokens: 1 });
+  expect({ status, warnings: headers.get('x-dragoman-warnings') }).toEqual({
+    status: 200,
+    warnings: expect.stringContaining('max_tokens: raised to 16') as string,
+  });
+  expect((await ask('responses', fresh(), { max_output_tokens: 1 })).status).toBe(200);
+  expect(upstream.requests.map(({ json }) => (json as Json)['max_output_tokens'])).toEqual([16, 1, 16]);
+});
+
+test('a PDF without a name has one', async () => {
+  upstream.script(always(ok()));
+  const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' };
+  await ask('messages', fresh(), { messages: [{ role: 'user', content: [{ type: 'document', source }] }] });
+  const file = { type: 'input_file', filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' };
+  expect(sent()['input']).toMatchObject([{ content: [file] }]);
+  await ask('gencompat', fresh(), { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } }] }] });
+  expect(sent()['input']).toMatchObject([{ content: [file] }]);
+});
+
+test('the word JSON is in a conversation that is to be answered in JSON', async () => {
+  upstream.script(always(ok({ text: '{}' })));
+  await ask('gencompat', fresh(), { generationConfig: { responseMimeType: 'application/json' } });
+  expect(JSON.stringify(sent()['input'])).toContain('JSON');
+  expect(sent()['text']).toEqual({ format: { type: 'json_object' } });
+  await ask('chat', fresh(), { response_format: { type: 'json_object' }, messages: [{ role: 'user', content: 'Say it in json.' }] });
+  expect(sent()['input']).toHaveLength(1);
+});
+
+test('metadata and cache retention of chat clients arrive', async () => {
+  upstream.script(ok());
+  const { headers } = await ask('chat', fresh(), { metadata: { a: 'b' }, prompt_cache_retention: '24h', store: false });
+  expect(sent()).toMatchObject({ metadata: { a: 'b' }, prompt_cache_retention: '24h', store: false });
+  expect(headers.get('x-dragoman-warnings')).toBeNull();
+});
+
+test('a field that a server does not know is left out of the next requests too', async () => {
+  upstream.script(
+    refusing(({ metadata }) => (metadata ? { message: "Unknown parameter: 'metadata'.", param: 'metadata', code: 'unknown_parameter' } : undefined)),
+  );
+  const model = fresh();
+  for (let round = 0; round < 2; round++) expect((await ask('chat', model, { metadata: { a: 'b' } })).status).toBe(200);
+  expect(upstream.requests).toHaveLength(3);
+});
+
+test('a refusal that teaches nothing is given to the client', async () => {
+  upstream.script(always(badRequest()));
+  expect((await ask('chat', fresh())).status).toBe(400);
+  expect(upstream.requests).toHaveLength(1);
+});
