@@ -38,6 +38,8 @@ export interface Started {
   readonly model: string;
   /** Fields of the call that the target ignores, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** The model was not held to the schema of the call: the answer may not conform to it. */
+  readonly unpromised?: true;
   /** The provider's usage so far when its answer began. */
   readonly usage?: Usage;
   readonly extra?: Extra;

@@ -19,11 +19,11 @@ test('the steps of checks begin behind all others, and each other step has a ran
 
 test('an answer has a repair for each candidate that a client can ask for', () => {
   const mostCandidates = 128; // of both wires that take a number of candidates
-  expect(steps.repair.most).toBe(mostCandidates);
+  expect(steps.repairs.most).toBe(mostCandidates);
 });
 
 test('a step that is in several ranges has the sum of their beginnings', () => {
   expect(stepOf(0, 'own', 0)).toBe(0);
-  expect(stepOf(stepOf(stepOf(0, 'tier', 2), 'repairableRound', 3), 'repair', 4)).toBe(20_605);
+  expect(stepOf(stepOf(stepOf(0, 'tier', 2), 'repairableRound', 3), 'repairs', 4)).toBe(20_605);
   expect(stepOf(stepOf(0, 'checks', 20_605), 'check', 6)).toBe(1_000_000_000 + 20_605 * 10_000_000 + 6);
 });

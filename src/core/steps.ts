@@ -27,11 +27,12 @@ export const steps = {
   tier: { within: ['alternative'], each: 10_000, most: 100 },
   /** The restarts of a background response. */
   take: { within: ['alternative'], each: 100, most: 10_000 },
-  /** The rounds of a web search, for requests whose answers are not repaired and for those whose answers may be. */
-  round: { within: ['take'], each: 1, most: 12 },
+  /** The rounds of a web search, for answers with one candidate and for those with several. */
+  round: { within: ['take'], each: 2, most: 12 },
   repairableRound: { within: ['tier'], each: 200, most: 12 },
-  /** The repairs of one answer, one per candidate; the answer itself comes before them. */
-  repair: { within: ['repairableRound'], from: 1, each: 1, most: 128 },
+  /** The repairs of one answer, one per candidate, and the repair of an answer that has one candidate; the answer itself comes before them. */
+  repairs: { within: ['repairableRound', 'alternative'], from: 1, each: 1, most: 128 },
+  repair: { within: ['repairableRound', 'round', 'take'], from: 1, each: 1, most: 1 },
 } as const satisfies Readonly<Record<string, StepRange>>;
 
 /**

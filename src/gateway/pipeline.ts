@@ -16,6 +16,7 @@ import { conforming, type ConformingDeps } from './rules/conforming.ts';
 import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
+import { promising } from './rules/promising.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
@@ -71,14 +72,15 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const client = resolved(models, alternating(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
+  const client = resolved(models, alternating(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid)))));
+  const kept = conforming(schemas, 'unpromised', client);
   const own = resolved(models, alternating(paid));
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: searching(rounds, client),
-    messages: searching(rounds, client),
-    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, client))),
+    chatcompat: searching(rounds, kept),
+    messages: searching(rounds, kept),
+    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, 'all', client))),
     embed: embedding(client),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },

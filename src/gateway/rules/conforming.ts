@@ -5,6 +5,7 @@ import { fold, type Candidate } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
+import { withoutPassthrough } from '#core/passthrough';
 import { inSteps } from '#core/permits';
 import { stepOf } from '#core/steps';
 import { sumOf } from '#core/usage';
@@ -20,14 +21,35 @@ export interface ConformingDeps {
  * client has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or
  * calls a tool is passed on unchanged: it is no value.
  *
+ * @param which the answers that are validated: all, or those of models that were not held to the schema (`Started.unpromised`). An OpenAI client that does not
+ * ask for `strict` gets these with a warning instead
  * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
  */
-export function conforming({ against }: ConformingDeps, inner: Generate): Generate {
-  return (call, context) => (call.output.type === 'schema' ? inSteps(context.permits, conformed(call, call.output.schema, context)) : inner(call, context));
+export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromised', inner: Generate): Generate {
+  return (call, context) => (call.output.type === 'schema' ? inSteps(context.permits, conformed(call, call.output, context)) : inner(call, context));
 
-  async function* conformed(call: GenerateCall, schema: JsonObject, context: Context): AsyncGenerator<Events> {
-    const fits = against(schema, { owner: String(context.caller.userId), signal: context.signal });
-    const answer = await eventsOf(inner(call, context), context);
+  async function* conformed(call: GenerateCall, output: SchemaOutput, context: Context): AsyncGenerator<Events> {
+    const asking = { owner: String(context.caller.userId), signal: context.signal };
+    const fits = which === 'all' ? against(output.schema, asking) : undefined;
+    const answer: GenerateEvent[] = [];
+    const held = new HeldBytes(context);
+    let isHeld = which === 'all';
+    for await (const events of inner(call, context)) {
+      if (!isHeld && events.some((event) => event.type === 'started' && event.unpromised)) {
+        if (!isOptional(output, context)) isHeld = true;
+        else {
+          yield events.map((event) => (event.type === 'started' ? { ...event, ignored: [...event.ignored, notGuaranteed] } : event));
+          continue;
+        }
+      }
+      if (isHeld) hold(events, answer, held);
+      else yield events;
+    }
+    if (isHeld) yield await mendedAnswer(call, answer, fits ?? against(output.schema, asking), context);
+  }
+
+  async function mendedAnswer(call: GenerateCall, answer: readonly GenerateEvent[], fits: ReturnType<typeof against>, context: Context): Promise<Events> {
+    const range = (call.sampling.candidates ?? 1) > 1 ? 'repairs' : 'repair';
     const mended = new Map<number, string>();
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(answer).candidates.entries()) {
@@ -37,25 +59,35 @@ export function conforming({ against }: ConformingDeps, inner: Generate): Genera
       const bare = withoutFence(text);
       if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
       else {
-        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, 'repair', at) }, text);
+        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, range, at) }, text);
         if (!(await fits(repaired)))
           throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);
       }
     }
-    yield mended.size === 0 ? answer : withTexts(answer, mended, usages);
+    return mended.size === 0 ? answer : withTexts(answer, mended, usages);
+  }
+}
+
+type SchemaOutput = Extract<GenerateCall['output'], { readonly type: 'schema' }>;
+
+/** OpenAI's interfaces guarantee a schema only if it is `strict`; the others always do. */
+const isOptional = ({ strict }: SchemaOutput, context: Context): boolean => context.face === 'chatcompat' && strict !== true && !context.strict;
+
+const notGuaranteed = 'response_format: the model is not known to keep to schemas, and without strict the answer is not checked.';
+
+function hold(events: Events, answer: GenerateEvent[], held: HeldBytes): void {
+  for (const event of events) {
+    held.add(event);
+    answer.push(event);
   }
 }
 
 async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
   const all: GenerateEvent[] = [];
   const held = new HeldBytes(context);
-  for await (const events of answer)
-    for (const event of events) {
-      held.add(event);
-      all.push(event);
-    }
+  for await (const events of answer) hold(events, all, held);
   return all;
 }
 
@@ -89,7 +121,7 @@ async function repair(
     },
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await eventsOf(inner({ ...call, turns, sampling }, context), context));
+  const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
   const [candidate] = candidates;
   const repaired = candidate ? textOf(candidate) : '';
   return { text: withoutFence(repaired) ?? repaired, usage };

@@ -6,6 +6,7 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
+import { marked, unpromised } from '#core/unpromised';
 import { attempt } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
 import { generateEndpoint, targetOf, type GenerateEndpoint } from '../shared/generate.ts';
@@ -95,12 +96,14 @@ async function* generate(endpoint: ChatEndpoint, call: GenerateCall, context: Ta
       const frames = chat.decoder(model, ignored);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
-      yield* passthrough && hasPlainLines(first) ? passStream(response, awaiting, first, frames, passthrough, clock) : streamed(awaiting, first, frames);
+      if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, passthrough, clock);
+      else yield* request.unpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    yield passthrough && !call.stream ? passWhole(bytes, body, model, passthrough) : chat.decodeResult(body, model, ignored);
+    if (passthrough && !call.stream) yield passWhole(bytes, body, model, passthrough);
+    else yield request.unpromised ? marked(chat.decodeResult(body, model, ignored)) : chat.decodeResult(body, model, ignored);
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {

@@ -1,9 +1,11 @@
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
+import { fieldNames } from '#dialects/openai/chat/field-names';
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
 import type { Passthrough } from '#core/passthrough';
 import type { ProviderRequest } from '../shared/attempt.ts';
+import { isUnpromised } from '../shared/is-unpromised.ts';
 import { written } from '../shared/write-request.ts';
 
 export interface ChatRequest extends ProviderRequest {
@@ -26,5 +28,5 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
     return { body, ignored: [], passthrough };
   }
   const { body, ignored } = encodeRequest(call, model, quirks);
-  return { body: written(call, body), ignored };
+  return { body: written(call, body), ignored, unpromised: isUnpromised(call, body, fieldNames) };
 }

@@ -40,6 +40,8 @@ export interface ProviderRequest {
   readonly contentType?: string | undefined;
   /** The ignored fields, as `field: reason`. */
   readonly ignored: readonly string[];
+  /** The provider was not sent the schema of the call as its client wrote it. */
+  readonly unpromised?: boolean;
 }
 
 /**

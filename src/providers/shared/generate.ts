@@ -5,7 +5,9 @@ import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import type { Target } from '#core/target';
+import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { isUnpromised } from './is-unpromised.ts';
 import { inCallWords } from './in-call-words.ts';
 import { awaitingWords } from './post.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
@@ -36,7 +38,7 @@ export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<W
     betaHeader,
     encode(call, quirks) {
       const { body, ignored } = encodeRequest(call, deps.model, quirks, options);
-      return { body: written(call, body), ignored };
+      return { body: written(call, body), ignored, unpromised: isUnpromised(call, body, dialect.fieldNames) };
     },
     decodeFault,
     inCallWords: (fault, call, quirks) => inCallWords(fault, dialect.fieldNames, call, () => encodeRequest(call, deps.model, quirks, options).body),
@@ -50,10 +52,12 @@ export async function* generate<Wire extends SideTypes>(endpoint: GenerateEndpoi
   const { dialect, model, clock } = endpoint;
   try {
     if (call.stream && isEventStream(response)) {
-      yield* streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
+      const answer = streamed(awaitingWords(response, context.patience, clock), undefined, dialect.decoder(model, request.ignored, call));
+      yield* request.unpromised ? unpromised(answer) : answer;
       return;
     }
-    yield dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+    const events = dialect.decodeResult(await wholeJson(response, context), model, request.ignored);
+    yield request.unpromised ? marked(events) : events;
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
