@@ -1,3 +1,4 @@
+import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -25,13 +26,15 @@ export interface Providers {
 export interface ProvidersDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
+  /** What was learned from refusals; absent: nothing yet, and it is not kept. */
+  readonly lessons?: Lessons;
   /** For media whose URL a provider does not accept. */
   readonly fetcher: GuardedFetch;
 }
 
 /** The configured providers, by name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher }: ProvidersDeps): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock)]));
+export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, lessons, fetcher }: ProvidersDeps): Providers {
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock, lessons)]));
   return {
     targets(name, model, modelSettings) {
       const provider = spoken.get(name);

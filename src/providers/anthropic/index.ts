@@ -13,7 +13,7 @@ import { vendorOf } from '../vendors.ts';
 const version = '2023-06-01';
 
 /** Any provider with Anthropic's Messages API. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, lessons) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -31,7 +31,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, messages.name, baseUrl)),
     address: () => address,
   };
   const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };

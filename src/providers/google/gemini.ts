@@ -13,7 +13,7 @@ import { quirksAt } from './models.ts';
 import { vendorOf } from '../vendors.ts';
 
 /** The Gemini API and compatible servers: with keys, without regions. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, lessons) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -25,7 +25,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, dialect.name, baseUrl)),
     embedding: batchEmbed,
   };
   const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };

@@ -12,7 +12,7 @@ import { contentTarget, inPath } from './target.ts';
 import { quirksAt } from './models.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, with its own address and connection pool. */
-const make: ProviderFactory = (name, settings, upstreams, clock) => {
+const make: ProviderFactory = (name, settings, upstreams, clock, lessons) => {
   const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
   const projectWord = inProject(project ?? '');
   if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
@@ -27,7 +27,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock) => {
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one), lessons?.of(name, gemini.name, baseUrl)),
   };
   const lists = Object.keys(residency);
   const locations = regions.map((entry) => {

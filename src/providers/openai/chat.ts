@@ -27,14 +27,14 @@ import { quirksAt } from './chat-models.ts';
 import { vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, lessons) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
   const { url } = address;
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
-  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
+  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, chat.name, baseUrl));
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };

@@ -12,7 +12,7 @@ import { quirksAt } from './responses-models.ts';
 import { vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock, lessons) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -24,7 +24,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, responses.name, baseUrl)),
     address: () => address,
   };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');

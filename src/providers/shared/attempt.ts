@@ -62,7 +62,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   const credentials = endpoint.credentials.inTurn();
   let turn = 0;
   let known = quirks.of(model);
-  let learned = false;
+  const refused: string[] = [];
   for (;;) {
     const request = endpoint.encode(call, known);
     const body = request.body instanceof Promise ? await request.body : request.body; // awaited before anything can throw, or it would run, and could fail, without a handler
@@ -72,7 +72,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
-      if (learned) quirks.keep(model, known!);
+      if (refused.length > 0) quirks.keep(model, known!, refused);
       const { body: _, ...accepted } = request;
       return { response, request: accepted };
     }
@@ -80,7 +80,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const lesson = endpoint.learn(fault, call, known);
     if (lesson) {
       known = lesson;
-      learned = true;
+      refused.push(fault.details.place ?? fault.details.field ?? 'request');
       continue;
     }
     if (fault.details.key) credential.refused();

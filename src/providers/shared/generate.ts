@@ -78,6 +78,9 @@ export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pic
     model,
     ...(dialect.thoughts ? { thoughts: dialect.thoughts } : {}),
     ...(dialect.searches ? { searches: dialect.searches } : {}),
+    get lesson() {
+      return quirks.lesson(model);
+    },
     get supports() {
       return dialect.supports(quirks.of(model)); // changes as quirks are learned
     },

@@ -1,4 +1,5 @@
 import type { Upstreams } from '#kit/upstream/pool';
+import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { MediaPart } from '#core/conversation';
 import type { ProviderKind } from '#core/provider-kind';
@@ -62,7 +63,7 @@ export interface Probed {
 }
 
 /** Creates the providers of one dialect. @returns undefined if required settings are missing */
-export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock) => Provider | undefined;
+export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock, lessons?: Lessons) => Provider | undefined;
 
 /** A kind of provider: its declaration for the settings, and its factory. */
 export interface ProviderModule extends ProviderKind {
