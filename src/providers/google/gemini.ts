@@ -8,7 +8,8 @@ import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
 import { openSignatures, withSignatures } from './signatures.ts';
-import { contentTarget, inPath } from './target.ts';
+import { inPath } from '../shared/vertex-places.ts';
+import { contentTarget } from './target.ts';
 import { quirksAt } from './models.ts';
 import { vendorOf } from '../vendors.ts';
 
