@@ -81,7 +81,7 @@ describe('what a caller wrote', () => {
     const tooLarge = error('Request too large for gpt-x in organization org-1 on tokens per min (TPM): Limit 30000, Requested 60000.', {
       code: 'rate_limit_exceeded',
     });
-    expect(decodeOpenAI(429, tooLarge)).toMatchObject({ code: 'too-large', details: { elsewhere: true } });
+    expect(decodeOpenAI(429, tooLarge)).toMatchObject({ code: 'rate-limited', details: { elsewhere: true, exceedsLimit: true } });
     expect(decodeOpenAI(429, tooLarge.replace('60000', '20000'))).toMatchObject({ code: 'rate-limited' });
   });
 });
