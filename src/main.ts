@@ -4,6 +4,7 @@ import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.
 import { doctorCommand } from './cli/doctor-command.ts';
 import { holderCommands } from './cli/holder-commands.ts';
 import { journalCommand } from './cli/journal-command.ts';
+import { lessonCommands } from './cli/lesson-commands.ts';
 import { keyCommands } from './cli/key-commands.ts';
 import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
   logsCommand(program);
   holderCommands(program);
   journalCommand(program);
+  lessonCommands(program);
   doctorCommand(program);
 
   await program.parseAsync();

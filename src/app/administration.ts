@@ -8,6 +8,8 @@ import { areLimits, type Plan } from '#core/plan';
 import { apiKeyRoutes } from '#resources/api-keys/routes';
 import { auditRoutes } from '#resources/audit/routes';
 import { audit } from '#resources/audit/store';
+import { lessonRoutes } from '#resources/lessons/routes';
+import { openLessons, type LessonStore } from '#resources/lessons/store';
 import { planRoutes } from '#resources/plans/routes';
 import { openPlans } from '#resources/plans/store';
 import { teamRoutes } from '#resources/teams/routes';
@@ -21,10 +23,13 @@ import { askForRemoval } from '#resources/users/removal';
 import { userRoutes } from '#resources/users/routes';
 import { databaseNow } from '#store/database-clock';
 import { jobs } from '#store/jobs';
+import { version } from './version.ts';
 
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
   readonly routes: readonly NounRoute[];
+  /** What was learned from refusals of providers. */
+  readonly lessons: LessonStore;
   /** The caller's plan with the user's own limits; `undefined`, which allows nothing, for a plan that does not exist. @throws Fault `overloaded` for one that is not in memory yet */
   planOf(caller: Caller): Plan | undefined;
   teamPlan(teamId: number): Plan | undefined;
@@ -47,6 +52,7 @@ export async function openAdministration({ database, settings, clock, teamsChang
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
+  const lessons = await openLessons({ store, audit, clock, version });
   const planNames = planNamesOf(plans);
   const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
   return {
@@ -64,7 +70,9 @@ export async function openAdministration({ database, settings, clock, teamsChang
       ...usageRoutes({ ...openSums(store), ...openLogs(store) }, () => databaseNow(store.db)),
       ...holderRoutes(openHolders(store), audit),
       ...auditRoutes(store),
+      ...lessonRoutes(lessons),
     ],
+    lessons,
     planOf({ plan: name, limits }) {
       const plan = plans.of(name);
       if (!plan || limits === undefined) return plan;
@@ -87,6 +95,7 @@ export async function openAdministration({ database, settings, clock, teamsChang
     },
     close() {
       plans.close();
+      lessons.close();
       teams.close();
     },
   };

@@ -25,7 +25,7 @@ import { outwardOf, upstreamsOf } from './upstreams.ts';
 export interface CallsDeps {
   readonly settings: Settings;
   readonly accounting: Accounting;
-  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'residencies'>;
+  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'residencies' | 'lessons'>;
   readonly clock: Clock;
   readonly chance: () => number;
   readonly log: Log;
@@ -101,6 +101,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     clock,
     log,
     created: Math.floor(clock.now() / 1000),
+    lessons: administration.lessons,
     own: pipeline.own,
     finding: patterns,
   };

@@ -11,7 +11,7 @@ import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
 /** The folders with the nouns' migrations. */
-const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'kept-thoughts', 'audit'].map(
+const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'kept-thoughts', 'audit', 'lessons'].map(
   (noun) => new URL(`../resources/${noun}/`, import.meta.url),
 );
 

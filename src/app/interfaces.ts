@@ -26,7 +26,7 @@ export interface InterfacesDeps {
   readonly calls: Calls;
   readonly keeping: Keeping<StoredResponseBody>;
   readonly rights: Rights;
-  readonly administration: Pick<Administration, 'routes'>;
+  readonly administration: Pick<Administration, 'routes' | 'lessons'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -79,6 +79,7 @@ export function interfaces({
         database: () => examine(store.db, clock),
         providers: () => calls.runtime().providers,
         regions: (parent ?? { regions }).regions,
+        lessons: () => administration.lessons.list(),
       }),
     ]),
     watch({

@@ -4,6 +4,7 @@ import { openGuards, type GuardsDeps } from '#gateway/guards/index';
 import type { Guards } from '#gateway/rules/guarded';
 import type { Models } from '#gateway/rules/resolved';
 import { ResponseCache } from '#gateway/rules/response-cache';
+import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import { openTokens } from '#kit/tokens/index';
@@ -40,14 +41,18 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   readonly engineFetch: (allow: readonly string[]) => GuardedFetch;
   readonly sentences: Sentences;
   readonly clock: Clock;
+  readonly lessons: Lessons;
   readonly log: Log;
   /** When the models of the settings were made, in seconds since 1970: lists of models say it. */
   readonly created: number;
 }
 
 /** Makes all of it, or throws and has changed nothing. */
-export function openRuntime(settings: Settings, { upstreams, thoughts, media, engineFetch, sentences, clock, log, created, ...checks }: RuntimeDeps): Runtime {
-  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts });
+export function openRuntime(
+  settings: Settings,
+  { upstreams, thoughts, lessons, media, engineFetch, sentences, clock, log, created, ...checks }: RuntimeDeps,
+): Runtime {
+  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts, lessons });
   const pace = settings.models['built-in']?.tokensPerSecond;
   const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
   const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, created });

@@ -72,6 +72,7 @@ async function checksWithoutServer(settings: Settings): Promise<readonly Check[]
         database: () => examineDatabase({ folder, clock, ...(databaseUrl === undefined ? {} : { databaseUrl }) }),
         providers: () => providers,
         regions: () => [],
+        lessons: () => [],
       }),
     ]);
     return [port, ...checks];

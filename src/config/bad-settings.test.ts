@@ -106,6 +106,18 @@ describe('a file is refused', () => {
     ['providers: { ▸"a/b": { dialect: gemini, baseUrl: "http://x" } }', 'providers.a/b must have a name of at most 64 letters, digits, ".", "_" and "-".'],
     ['providers:\n  ▸p: { dialect: openai-chat, baseUrl: "http://x", kind: azure }', 'providers.p is of kind azure and needs apiVersion.'],
     [provider('▸apiVersion: "1"'), 'providers.p.apiVersion is allowed only with kind azure.'],
+    [
+      'providers:\n  p: { dialect: gemini, kind: ▸azure, baseUrl: "http://x", apiVersion: a }',
+      'providers.p.kind is not possible with dialect gemini. Found "azure".',
+    ],
+    [
+      'providers:\n  p: { dialect: openai-chat, kind: ▸vertex, baseUrl: "https://{region}.x", project: p, regions: [a] }',
+      'providers.p.kind is not possible with dialect openai-chat. Found "vertex".',
+    ],
+    [
+      'providers:\n  p: { dialect: gemini, kind: vertex, publisher: ▸anthropic, baseUrl: "https://{region}.x", project: p, regions: [a] }',
+      'providers.p.publisher needs dialect anthropic-messages: its models do not speak gemini. Found "anthropic".',
+    ],
     [provider('▸project: x'), 'providers.p.project is allowed only with kind vertex.'],
     ['providers:\n  ▸v: { dialect: gemini, kind: vertex, baseUrl: "https://{region}.x", regions: [a] }', 'providers.v is of kind vertex and needs project.'],
     ['providers:\n  ▸v: { dialect: gemini, kind: vertex, baseUrl: "https://{region}.x", project: p }', 'providers.v is of kind vertex and needs regions.'],

@@ -8,6 +8,8 @@ export interface ProviderKind {
   readonly serves?: string;
   /** Settings that only providers of this kind have. */
   readonly takes?: readonly string[];
+  /** Publishers of models that need another dialect there. */
+  readonly otherPublishers?: Readonly<Record<string, string>>;
   /** The required ones among them. */
   readonly needs?: readonly string[];
   /** Example entries for a settings file, by provider name. */

@@ -4,6 +4,7 @@ import type { EmbedCall, Embedded } from './embed.ts';
 import type { FieldSupport } from './capabilities.ts';
 import type { Events } from './event.ts';
 import type { TargetContext } from './context.ts';
+import type { Lesson } from './lessons.ts';
 import type { RawRequest } from './raw-request.ts';
 import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
@@ -22,6 +23,8 @@ export interface Target {
   readonly thoughts?: 'all' | 'summary';
   /** The fields that the target supports, as far as is known now; absent: unknown. */
   readonly supports?: FieldSupport | undefined;
+  /** What was learned about the model from refusals. Absent: nothing. */
+  readonly lesson?: Lesson | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Events>;
   /** The tokens of a prompt, undefined if the provider does not say. Absent where it cannot be asked. */
   readonly countTokens?: (call: GenerateCall, context: TargetContext) => Promise<number | undefined>;

@@ -36,6 +36,16 @@ export const ModelDescription = Type.Object(
         model: Type.String({ description: "The model's name there." }),
         regions: Type.Optional(Type.Array(Type.String())),
         price: Type.Optional(Type.Union([price, Type.Null()], { description: 'US dollars, where targets differ.' })),
+        learned: Type.Optional(
+          Type.Object(
+            {
+              fields: Type.Array(Type.String(), { description: 'The fields that it refused, as the provider calls them.' }),
+              learned: Type.Record(Type.String(), Type.Unknown()),
+              until: Type.String({ description: 'ISO 8601.' }),
+            },
+            { description: 'What the provider taught about the model by refusing requests: how they changed, and until when that holds.' },
+          ),
+        ),
         fields: Type.Optional(
           Type.Record(Type.String(), Type.Object({ fate: Type.Enum(['carried', 'translated', 'ignored']), note: Type.Optional(Type.String()) }), {
             description:
@@ -62,13 +72,14 @@ export function described(model: Model, dialect: string, names: Readonly<Record<
     larger: larger ?? null,
     catalogue: catalogueDate,
     targets: targets.map((group) => {
-      const { provider, model: name, supports } = group.target;
+      const { provider, model: name, supports, lesson } = group.target;
       const regions = placesOf([group]).flatMap(({ region }) => region ?? []);
       return {
         provider,
         model: name,
         ...(regions.length > 0 ? { regions } : {}),
         ...(group.price === undefined ? {} : { price: group.price }),
+        ...(lesson ? { learned: { fields: [...lesson.fields], learned: lesson.learned, until: new Date(lesson.until).toISOString() } } : {}),
         ...(kind === 'chat' && supports ? { fields: outcomesOf(supports, dialect, names) } : {}),
       };
     }),

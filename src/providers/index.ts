@@ -1,3 +1,4 @@
+import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -26,6 +27,8 @@ export interface Providers {
 export interface ProvidersDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
+  /** What was learned from refusals; absent: nothing yet, and it is not kept. */
+  readonly lessons?: Lessons;
   /** For media whose URL a provider does not accept. */
   readonly fetcher: GuardedFetch;
   /** Absent: thoughts are not stored. */
@@ -33,8 +36,11 @@ export interface ProvidersDeps {
 }
 
 /** The configured providers, by name. */
-export function openProviders(settings: Readonly<Record<string, ProviderSettings>>, { upstreams, clock, fetcher, thoughts }: ProvidersDeps): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock, thoughts)]));
+export function openProviders(
+  settings: Readonly<Record<string, ProviderSettings>>,
+  { upstreams, clock, lessons, fetcher, thoughts }: ProvidersDeps,
+): Providers {
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock, { thoughts, lessons })]));
   return {
     targets(name, model, modelSettings) {
       const provider = spoken.get(name);

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { RegionState } from '#gateway/routing/regions';
 import { roomFor } from '#http/connection-limit';
+import type { KeptLesson } from '#resources/lessons/store';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
@@ -30,6 +31,8 @@ export interface DoctorDeps {
   readonly providers: () => Providers;
   /** The state of the regions in a running server. */
   readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
+  /** What a running server has learned from refusals of providers. */
+  readonly lessons: () => readonly KeptLesson[];
 }
 
 const probeMilliseconds = 5000;
@@ -58,7 +61,21 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeOf(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
+    ...lessonsTold(deps.lessons()),
   ];
+}
+
+const mostLessons = 20;
+
+/** What was learned is no failure: requests are encoded accordingly. */
+function lessonsTold(lessons: readonly KeptLesson[]): readonly Check[] {
+  const told = lessons.slice(0, mostLessons).map(({ id, provider, model, wire, fields, learned, until }) => {
+    const how = Object.entries(learned).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+    const says = `lesson ${id} on ${wire}: refused ${fields.join(', ')}; requests differ by ${how.join(', ')} until ${new Date(until).toISOString()}.`;
+    return check(`model ${model.slice(0, 100)} of ${provider}`, 'ok', says.slice(0, 500));
+  });
+  const more = lessons.length - told.length;
+  return more > 0 ? [...told, check('lessons', 'ok', `${more} more, in GET /server/admin/lessons.`)] : told;
 }
 
 const check = (name: string, state: Check['state'], says: string, milliseconds?: number): Check => ({

@@ -33,6 +33,11 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
       if (kind === one && !given && needs.includes(name)) yield { path, name: true, silent: true, text: `is of kind ${kind} and needs ${name}.` };
       if (kind !== one && given) yield { path: [...path, name], name: true, silent: true, text: `is allowed only with kind ${one}.` };
     }
+  const own = kinds.filter(({ dialect }) => dialect === provider.dialect);
+  const chosen = own.find((one) => one.kind === kind);
+  if (own.length > 0 && !chosen) yield { path: [...path, 'kind'], text: `is not possible with dialect ${provider.dialect}.` };
+  const other = chosen?.otherPublishers?.[publisher];
+  if (other !== undefined) yield { path: [...path, 'publisher'], text: `needs dialect ${other}: its models do not speak ${provider.dialect}.` };
   const wrong = kind !== undefined && named.get(kind)?.takes?.includes('regions') ? wrongPattern(baseUrl) : wrongAddress(baseUrl);
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
   if (apiVersion !== undefined && !plainWord.test(apiVersion)) yield { path: [...path, 'apiVersion'], text: 'must be a version such as 2025-04-01-preview.' };

@@ -15,7 +15,7 @@ import { originOf, vendorOf } from '../vendors.ts';
 const version = '2023-06-01';
 
 /** Any provider with Anthropic's Messages API. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, caching }, upstreams, clock, thoughts) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, caching }, upstreams, clock, { thoughts, lessons } = {}) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -34,7 +34,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one))),
+    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, messages.name, baseUrl))),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
@@ -63,9 +63,9 @@ const countRequest = (body: JsonObject): JsonObject => Object.fromEntries(Object
 
 /** What a refusal says of one call's schemas is forgotten with the call. */
 const withoutCalls = (known: KnownQuirks<Quirks>): KnownQuirks<Quirks> => ({
-  of: known.of,
-  keep(model, { thisCall: _, ...quirks }) {
-    if (!isEmpty(quirks)) known.keep(model, quirks);
+  ...known,
+  keep(model, { thisCall: _, ...quirks }, fields) {
+    if (!isEmpty(quirks)) known.keep(model, quirks, fields);
   },
 });
 

@@ -8,12 +8,13 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
-import { contentTarget, inPath } from './target.ts';
+import { inPath } from '../shared/vertex-places.ts';
+import { contentTarget } from './target.ts';
 import { quirksAt } from './models.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** The Gemini API and compatible servers: with keys, without regions. */
-const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, thoughts) => {
+const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, upstreams, clock, { thoughts, lessons } = {}) => {
   if (!baseUrl) return undefined;
   const url = new URL(baseUrl);
   const base = trimEnd(url.pathname, '/');
@@ -24,7 +25,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, dialect.name, baseUrl)),
     embedding: batchEmbed,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
     countRequest: (body: JsonObject, model: string) => ({ generateContentRequest: { model: `models/${model.replace(/^models\//, '')}`, ...body } }),

@@ -65,8 +65,3 @@ export function contentTarget(
     embed: (call, context) => embedContent(embeddings, call, context),
   });
 }
-
-const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-/** One path segment of a URL. @returns undefined for a name that cannot be one: it must not change the rest of the URL */
-export const inPath = (word: string): string | undefined => (segment.test(word) ? encodeURIComponent(word) : undefined);

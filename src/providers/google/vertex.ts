@@ -1,21 +1,21 @@
 import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
 import type { JsonObject } from '#core/json';
-import { trimEnd } from '#kit/text/trim-end';
 import type { Credential } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
 import { predict } from './embed-content.ts';
-import { signIn } from './sign-in.ts';
-import { contentTarget, inPath } from './target.ts';
+import { signIn } from '../shared/sign-in.ts';
+import { modelPath, vertexPlaces } from '../shared/vertex-places.ts';
+import { contentTarget } from './target.ts';
 import { quirksAt } from './models.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, with its own address and connection pool. */
-const make: ProviderFactory = (name, settings, upstreams, clock, thoughts) => {
-  const { baseUrl, project, publisher = 'google', regions = [], residency = {}, order = 'listed', headers = {} } = settings;
-  const projectWord = inProject(project ?? '');
-  if (!baseUrl || projectWord === undefined || regions.length === 0) return undefined;
+const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, lessons } = {}) => {
+  const { baseUrl = '', publisher = 'google', order = 'listed', headers = {} } = settings;
+  const locations = vertexPlaces(settings);
+  if (locations.length === 0) return undefined;
   const account = signIn(settings.credentials, upstreams, clock);
   const credential: Credential = {
     headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
@@ -27,24 +27,13 @@ const make: ProviderFactory = (name, settings, upstreams, clock, thoughts) => {
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one), lessons?.of(name, gemini.name, baseUrl)),
     countRequest: ({ contents, systemInstruction, tools }: JsonObject): JsonObject => ({
       contents: contents!,
       ...(systemInstruction ? { systemInstruction } : {}),
       ...(tools ? { tools } : {}),
     }),
   };
-  const lists = Object.keys(residency);
-  const locations = regions.map((entry) => {
-    const region = typeof entry === 'string' ? entry : entry.name;
-    const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
-    return {
-      region,
-      url,
-      residency: lists.filter((list) => residency[list]?.includes(region)),
-      base: `${trimEnd(url.pathname, '/')}/projects/${projectWord}/locations/${inPath(region)}`,
-    };
-  });
   return {
     probes(model) {
       const inside = model === undefined ? undefined : modelPath(model, publisher);
@@ -75,25 +64,13 @@ const make: ProviderFactory = (name, settings, upstreams, clock, thoughts) => {
   };
 };
 
-/** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; models of other publishers need a provider of their own. */
-function modelPath(model: string, publisher: string): string | undefined {
-  const match = /^(?:publishers\/([^/]+)\/models\/|([^/]+)\/)?([^/]+)$/.exec(model);
-  if (!match) return undefined;
-  const [, platform, short, name] = match;
-  if ((platform ?? short ?? publisher) !== publisher) return undefined;
-  const [publisherWord, modelWord] = [inPath(publisher), inPath(name!)];
-  return publisherWord === undefined || modelWord === undefined ? undefined : `publishers/${publisherWord}/models/${modelWord}`;
-}
-
-/** IDs of domain-scoped projects have a colon: `example.com:shop`. */
-const inProject = (project: string): string | undefined => (/^[a-z0-9][a-z0-9.:_-]{0,127}$/i.test(project) ? encodeURIComponent(project) : undefined);
-
 export const vertex: ProviderModule = {
   dialect: gemini.name,
   kind: 'vertex',
   serves: 'Vertex AI on Google Cloud',
   takes: ['project', 'regions', 'credentials'],
   needs: ['project', 'regions'],
+  otherPublishers: { anthropic: 'anthropic-messages' },
   examples: {
     platform: {
       dialect: gemini.name,

@@ -12,6 +12,7 @@ import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
+import { marked, unpromised } from '#core/unpromised';
 import type { Accepted } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
 import { attemptRecalling, fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
@@ -35,19 +36,19 @@ import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type
 import { originOf, vendorOf, type Vendor } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, thoughts) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, { thoughts, lessons } = {}) => {
   if (!baseUrl) return undefined;
   const address: OpenAIBase = { url: new URL(baseUrl), isAzure: kind === 'azure', apiVersion };
   const { url } = address;
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
-  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one));
-  const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one));
+  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, chat.name, baseUrl));
+  const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one), lessons?.of(name, `${chat.name} tools`, baseUrl));
   const responsesPlace = responsesAddress(address);
   const responsesParts = {
     ...shared,
-    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one)),
+    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one), lessons?.of(name, responses.name, baseUrl)),
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
@@ -178,15 +179,19 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
       const frames = restoring(chat.decoder(model, ignored), restore);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
-      yield* passthrough && hasPlainLines(first)
-        ? passStream(response, awaiting, first, frames, { passthrough, clock, observe })
-        : streamed(awaiting, first, frames);
+      if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, { passthrough, clock, observe });
+      else yield* request.unpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
       return;
     }
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    const events = passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : chat.decodeResult(body, model, ignored);
-    yield restore ? restore(events) : events;
+    if (passthrough && !call.stream) {
+      yield passWhole(bytes, body, model, { passthrough, observe });
+      return;
+    }
+    const events = chat.decodeResult(body, model, ignored);
+    const restored = restore ? restore(events) : events;
+    yield request.unpromised ? marked(restored) : restored;
   } catch (error) {
     throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
   } finally {
@@ -207,7 +212,7 @@ interface Asked {
 async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, { refused, recall }: Asked): Promise<Elsewhere> {
   const { endpoint, refusals } = apis;
   const keep = (learned: ChatRefusals) => {
-    if (learned !== refusals.of(endpoint.model)) refusals.keep(endpoint.model, learned);
+    if (learned !== refusals.of(endpoint.model)) refusals.keep(endpoint.model, learned, ['tools']);
   };
   let known = refused;
   if (wireFor(call, known) === 'responses') {

@@ -1,5 +1,6 @@
 import { acceptsAsItCame } from '#dialects/openai/chat/as-it-came';
 import { encodeRequest } from '#dialects/openai/chat/encode-request';
+import { fieldNames } from '#dialects/openai/chat/field-names';
 import { maxTokensName, type Quirks } from '#dialects/openai/chat/quirks';
 import { splice } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
@@ -28,5 +29,5 @@ export function requestBody(call: GenerateCall, model: string, quirks: Quirks | 
     });
     return { body, ignored: [], passthrough };
   }
-  return fittedRequest(call, fitted, (one) => encodeRequest(one, model, quirks));
+  return fittedRequest(call, fitted, (one) => encodeRequest(one, model, quirks), fieldNames);
 }

@@ -12,7 +12,7 @@ import { quirksAt } from './responses-models.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
-const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock, thoughts) => {
+const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, headers = {} }, upstreams, clock, { thoughts, lessons } = {}) => {
   if (!baseUrl) return undefined;
   const address = responsesAddress({ url: new URL(baseUrl), isAzure: kind === 'azure' }, apiVersion ?? 'v1');
   const { url, path } = address;
@@ -22,7 +22,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, responses.name, baseUrl)),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };

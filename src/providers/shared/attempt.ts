@@ -69,19 +69,19 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   const credentials = endpoint.credentials.inTurn();
   let turn = 0;
   let known = quirks.of(model);
-  let learned = false;
-  let refused: { readonly body: Uint8Array | string; readonly fault: Fault } | undefined;
+  const refused: string[] = [];
+  let last: { readonly body: Uint8Array | string; readonly fault: Fault } | undefined;
   for (;;) {
     const request = endpoint.encode(call, known);
     const body = request.body instanceof Promise ? await request.body : request.body; // awaited before anything can throw, or it would run, and could fail, without a handler
     if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
-    if (refused && isSame(body, refused.body)) throw refused.fault; // what was refused once is not sent again
+    if (last && isSame(body, last.body)) throw endpoint.inCallWords?.(last.fault, call, known) ?? last.fault; // what was refused once is not sent again
     const credential = credentials[turn]!;
     const signed = credential.headers(context.signal);
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
-      if (learned) quirks.keep(model, known!);
+      if (refused.length > 0) quirks.keep(model, known!, refused);
       const { body: _, ...accepted } = request;
       return { response, request: accepted };
     }
@@ -89,8 +89,8 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const lesson = endpoint.learn(fault, call, known);
     if (lesson) {
       known = lesson;
-      learned = true;
-      refused = { body, fault };
+      refused.push(fault.details.place ?? fault.details.field ?? 'request');
+      last = { body, fault };
       continue;
     }
     if (fault.details.key) credential.refused();

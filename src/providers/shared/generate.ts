@@ -1,12 +1,14 @@
 import type { EncodedRequest, ProviderSide, WireTypes } from '#dialects/dialect';
 import { composed, restoring, type Fit, type Fitted, type Restore } from '#dialects/shared/fitting';
 import type { Clock } from '#kit/async/clock';
+import type { FieldNames } from '#dialects/shared/field-names';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { isUnpromised } from './is-unpromised.ts';
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
 import { awaitingWords } from './post.ts';
@@ -54,7 +56,7 @@ export function generateEndpoint<Wire extends SideTypes>(
     ...deps,
     dialect,
     betaHeader,
-    encode: (call, quirks) => fittedRequest(call, fit?.(call, quirks), (one) => dialect.encodeRequest(one, deps.model, quirks, options)),
+    encode: (call, quirks) => fittedRequest(call, fit?.(call, quirks), (one) => dialect.encodeRequest(one, deps.model, quirks, options), dialect.fieldNames),
     decodeFault,
     inCallWords: (fault, call, quirks) =>
       inCallWords(fault, dialect.fieldNames, call, () => dialect.encodeRequest(fit?.(call, quirks)?.call ?? call, deps.model, quirks, options).body),
@@ -66,14 +68,20 @@ export function generateEndpoint<Wire extends SideTypes>(
 export const fitOf = <Wire extends SideTypes>({ fit }: ProviderSide<Wire>, fits: readonly Fit<Wire['quirks']>[] = []): Fit<Wire['quirks']> | undefined =>
   composed(fit ? [fit, ...fits] : fits);
 
-/** @param fitted absent where the call is sent as it is */
-export function fittedRequest(call: GenerateCall, fitted: Fitted | undefined, encode: (call: GenerateCall) => EncodedRequest): GenerateRequest {
+/** @param fitted absent where the call is sent as it is. @param names those of the wire's fields */
+export function fittedRequest(
+  call: GenerateCall,
+  fitted: Fitted | undefined,
+  encode: (call: GenerateCall) => EncodedRequest,
+  names: FieldNames,
+): GenerateRequest {
   const one = fitted?.call ?? call;
   const { body, ...notes } = encode(one);
   const text = written(one, body);
-  if (!fitted) return { ...notes, body: text };
+  const isMarked = notes.unpromised ?? isUnpromised(call, body, names);
+  if (!fitted) return { ...notes, body: text, unpromised: isMarked };
   const { ignored: dropped = [], restore } = fitted;
-  return { ...notes, body: text, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
+  return { ...notes, body: text, unpromised: isMarked, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
@@ -140,6 +148,9 @@ export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pic
     model,
     ...(dialect.thoughts ? { thoughts: dialect.thoughts } : {}),
     ...(dialect.searches ? { searches: dialect.searches } : {}),
+    get lesson() {
+      return quirks.lesson(model);
+    },
     get supports() {
       return dialect.supports(quirks.of(model)); // changes as quirks are learned
     },

@@ -27,6 +27,9 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
   const wrapped = (target: Target): Target => ({
     ...target,
+    get lesson() {
+      return target.lesson;
+    },
     get supports() {
       return target.supports; // changes as quirks are learned
     },

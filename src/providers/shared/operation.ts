@@ -10,7 +10,7 @@ export type OperationEndpoint = Endpoint<OperationRequest, OperationRequest, nev
 
 /** The common part of such endpoints. */
 export const asWritten: Pick<OperationEndpoint, 'quirks' | 'encode' | 'learn'> = {
-  quirks: { of: () => undefined, keep: () => {} },
+  quirks: { of: () => undefined, keep: () => {}, lesson: () => undefined },
   encode: (request) => request,
   learn: () => undefined,
 };

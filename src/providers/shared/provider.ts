@@ -1,4 +1,5 @@
 import type { Upstreams } from '#kit/upstream/pool';
+import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { MediaPart } from '#core/conversation';
 import type { ProviderKind } from '#core/provider-kind';
@@ -63,8 +64,14 @@ export interface Probed {
   readonly date?: number;
 }
 
-/** Creates the providers of one dialect. @param thoughts absent: none are stored. @returns undefined if required settings are missing */
-export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock, thoughts?: ThoughtMemory) => Provider | undefined;
+/** What providers remember beyond a request. A member that is absent is not kept. */
+export interface ProviderMemory {
+  readonly thoughts?: ThoughtMemory | undefined;
+  readonly lessons?: Lessons | undefined;
+}
+
+/** Creates the providers of one dialect. @returns undefined if required settings are missing */
+export type ProviderFactory = (name: string, settings: ProviderSettings, upstreams: Upstreams, clock: Clock, memory?: ProviderMemory) => Provider | undefined;
 
 /** A kind of provider: its declaration for the settings, and its factory. */
 export interface ProviderModule extends ProviderKind {

@@ -31,12 +31,15 @@ onBothDatabases('the audit trail', ({ place, open }) => {
   const trail = async (server: TestServer, query = '') =>
     (await asked(server)('GET', `/audit${query}`)).body as unknown as { items: AuditItem[]; nextCursor: string | null };
 
-  /** Of a holder whose machine is gone; nobody else may be in the embedded database meanwhile. */
+  /** Of a holder whose machine is gone, with two lessons; nobody else may be in the embedded database meanwhile. */
   async function withLostHolder(): Promise<Place> {
     const where = await place();
     await (await startTestServer(where)).close();
     const store = await open(where.databaseUrl ? { databaseUrl: where.databaseUrl } : { folder: join(where.folder, 'data') });
     await sql`insert into holders (id, machine, seen_at) values ('lost', 'burnt', now() - interval '2 minutes')`.execute(store.db);
+    for (const model of ['m', 'n'])
+      await sql`insert into lesson (place, provider, wire, model, fields, learned, quirks, until)
+        values ('x', 'p', 'w', ${model}, '[]', '{}', '{}', now() + interval '1 hour')`.execute(store.db);
     await store.close();
     return where;
   }
@@ -90,6 +93,8 @@ onBothDatabases('the audit trail', ({ place, open }) => {
           monthlyUsd: { from: 1.5 },
         },
       ],
+      'DELETE /lessons/{id}': ['/lessons/1', undefined, 'lesson.forget', { provider: { from: 'p' }, wire: { from: 'w' }, model: { from: 'm' } }],
+      'DELETE /lessons': ['/lessons', undefined, 'lessons.forget', { count: { from: 1 } }],
       'POST /regions/reset': ['/regions/reset', undefined, 'regions.reset', {}],
       'POST /holders/{id}/write-off': [
         '/holders/lost/write-off',
@@ -117,7 +122,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
         at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
         actor: { type: 'user', userId: 1, keyId: 1 },
         action,
-        target: { kind: action.split('.')[0], id: action === 'regions.reset' ? null : (expect.any(String) as string) },
+        target: { kind: action.split('.')[0], id: action === 'regions.reset' || action === 'lessons.forget' ? null : (expect.any(String) as string) },
         changed,
         requestId: answer.id,
         address: '127.0.0.1',

@@ -56,6 +56,7 @@ test('the document names every address of administration, with its parameters an
       'GET users/{id}/keys, POST users/{id}/keys, DELETE users/{id}/keys/{key}',
       'GET teams, POST teams, GET teams/{id}, PATCH teams/{id}, DELETE teams/{id}',
       'GET holders, POST holders/{id}/write-off, GET regions, POST regions/reset, GET audit, GET doctor',
+      'GET lessons, DELETE lessons, DELETE lessons/{id}',
     ]
       .flatMap((line) => line.split(', '))
       .toSorted(),

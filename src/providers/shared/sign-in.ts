@@ -2,8 +2,8 @@ import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
 import { orAborted } from '#kit/async/or-aborted';
-import type { Credential } from '../shared/credentials.ts';
-import type { CredentialSettings } from '../shared/provider.ts';
+import type { Credential } from './credentials.ts';
+import type { CredentialSettings } from './provider.ts';
 import { fileToken, metadataToken, wellKnownFile, type Token } from './tokens.ts';
 
 /** Seconds before its expiry at which a token is renewed while the old one is still used, and below which callers wait for the new one. */
