@@ -72,5 +72,8 @@ function learnBudget(budget: number, range: { readonly least: number; readonly m
   if (budget === 0) return { ...known, alwaysThinks: true, ...(range ? { leastBudget: range.least } : {}) };
   if (range && budget < range.least) return { ...known, leastBudget: range.least };
   if (range && budget > range.most) return { ...known, mostBudget: range.most };
-  return { ...known, refusedBudgets: [...(known.refusedBudgets ?? []), budget] };
+  return { ...known, refusedBudgets: [...(known.refusedBudgets ?? []), budget].slice(-mostBudgets) };
 }
+
+/** Budgets that are remembered as refused. */
+const mostBudgets = 20;

@@ -117,7 +117,8 @@ function acceptedValues(message: string): readonly string[] {
 }
 
 /** Does a refusal point to the Responses API, as OpenAI's for function tools, and for models without chat, do? pipecat-ai/pipecat#4043 */
-const namesResponses = ({ status, message }: Refusal) => (status === 400 || status === 404) && /\bv1\/responses\b/.test(message.slice(0, 2000));
+const namesResponses = ({ status, message }: Refusal) =>
+  (status === 400 || status === 404) && /\bv1\/responses\b/.test(message.slice(0, 2000).replaceAll(/'[^']*'|"[^"]*"/g, '')); // what is quoted may be the client's
 
 function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
   const { status, type, code, param } = refusal;

@@ -7,9 +7,17 @@ import type { Fitted } from './fitting.ts';
 export function endedAtStop(call: GenerateCall): Fitted | undefined {
   const { stop, ...sampling } = call.sampling;
   if (stop === undefined) return undefined;
-  const ending = new StopSequences(stop);
-  return { call: { ...withoutPassthrough(call), sampling }, restore: (events) => ending.take(events) };
+  const watched = [...new Set(stop)].filter(({ length }) => length > 0 && length <= longestStop).slice(0, mostStops);
+  const ignored = watched.length < stop.length ? [`stop: up to ${mostStops} sequences of ${longestStop} characters end the answer.`] : [];
+  if (watched.length === 0) return { call: { ...withoutPassthrough(call), sampling }, ignored };
+  const ending = new StopSequences(watched);
+  return { call: { ...withoutPassthrough(call), sampling }, ignored, restore: (events) => ending.take(events) };
 }
+
+/** Each piece of the answer is searched for all of them. */
+const mostStops = 64;
+/** Characters. */
+const longestStop = 1000;
 
 type TextEvent = Extract<GenerateEvent, { type: 'text' }>;
 

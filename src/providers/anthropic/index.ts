@@ -1,14 +1,14 @@
 import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
-import { isEmpty, type JsonObject } from '#core/json';
+import type { JsonObject } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
 import { tokenCounter } from '../shared/count-tokens.ts';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
-import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
+import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { quirksAt } from './models.ts';
+import { quirksAt, withoutCalls } from './models.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** The API version that the dialect implements. */
@@ -60,14 +60,6 @@ const counted: ReadonlySet<string> = new Set(
 );
 
 const countRequest = (body: JsonObject): JsonObject => Object.fromEntries(Object.entries(body).filter(([name]) => counted.has(name)));
-
-/** What a refusal says of one call's schemas is forgotten with the call. */
-const withoutCalls = (known: KnownQuirks<Quirks>): KnownQuirks<Quirks> => ({
-  ...known,
-  keep(model, { thisCall: _, ...quirks }, fields) {
-    if (!isEmpty(quirks)) known.keep(model, quirks, fields);
-  },
-});
 
 const baseUrl = 'https://api.anthropic.com';
 

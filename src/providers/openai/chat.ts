@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { responses } from '#dialects/openai/responses/index';
@@ -164,6 +165,7 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
   if (!accepted) {
     const other = await sendElsewhere(apis, call, context, { refused: refused!, recall });
     if (other.api === 'responses') {
+      recall?.leave();
       const answer = generateFrom(apis.responses, call, context, () => Promise.resolve(other.accepted));
       yield* other.recall ? recorded(other.recall, answer) : answer;
       return;
@@ -212,7 +214,7 @@ interface Asked {
 async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, { refused, recall }: Asked): Promise<Elsewhere> {
   const { endpoint, refusals } = apis;
   const keep = (learned: ChatRefusals) => {
-    if (learned !== refusals.of(endpoint.model)) refusals.keep(endpoint.model, learned, ['tools']);
+    if (!isDeepStrictEqual(learned, refusals.of(endpoint.model))) refusals.keep(endpoint.model, learned, ['tools']);
   };
   let known = refused;
   if (wireFor(call, known) === 'responses') {

@@ -87,7 +87,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     }
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);
-    if (lesson) {
+    if (lesson && refused.length < mostLessons) {
       known = lesson;
       refused.push(fault.details.place ?? fault.details.field ?? 'request');
       last = { body, fault };
@@ -97,6 +97,9 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }
 }
+
+/** Lessons that one call may teach: a provider that contradicts itself would teach without end. */
+const mostLessons = 8;
 
 const isSame = (a: Uint8Array | string, b: Uint8Array | string): boolean =>
   typeof a === 'string' || typeof b === 'string' ? a === b : Buffer.compare(a, b) === 0;

@@ -14,6 +14,8 @@ export function nameOfCall(id: string, position: () => string): string {
 /** Did the client return the call without an id? */
 export const isUnnamed = ({ extra }: ToolCallPart): boolean => Object.values(extra ?? {}).some((carried) => carried['.unnamed'] === true);
 
+/** Parts of a turn, and of a result, that count. */
+const mostParts = 16;
 /** Characters of each end of a text. */
 const end = 1000;
 
@@ -36,8 +38,8 @@ export function positionOf(turns: readonly Turn[], at: number, ordinal: number):
 }
 
 function take(hash: Hash, { parts }: Turn): void {
-  for (const part of parts) {
-    const texts = part.type === 'tool-result' ? part.parts : [part];
+  for (const part of parts.slice(0, mostParts)) {
+    const texts = part.type === 'tool-result' ? part.parts.slice(0, mostParts) : [part];
     for (const one of texts) if (one.type === 'text') hash.update(`${one.text.length} ${one.text.slice(0, end)} ${one.text.slice(-end)}\n`);
   }
 }

@@ -56,7 +56,7 @@ export function tokenCounter<Quirks extends object>({
       context.signal.throwIfAborted();
       if (!(error instanceof Fault)) throw error;
       const { code, details } = error;
-      if (!details.elsewhere && (code === 'upstream-failed' || code === 'not-found')) absentUntil = clock.monotonic() + forgottenMilliseconds;
+      if (details.absent || (code === 'upstream-failed' && !details.elsewhere && !details.key)) absentUntil = clock.monotonic() + forgottenMilliseconds;
       return undefined;
     }
   };

@@ -39,6 +39,7 @@ export class Recalling {
   readonly #context: ThoughtContext;
   readonly #call: GenerateCall;
   #noted: NotedThoughts | undefined;
+  #hasLeft = false;
 
   constructor(context: ThoughtContext, call: GenerateCall) {
     this.#context = context;
@@ -65,9 +66,14 @@ export class Recalling {
     return this.#with(this.#call.turns.map((turn) => (turn.role === 'model' ? { ...turn, parts: turn.parts.map(bare) } : turn)));
   }
 
+  /** Another API answers the call, and its thoughts are noted there. */
+  leave(): void {
+    this.#hasLeft = true;
+  }
+
   /** Stores the thoughts of the answer. @returns the events for the client, with tokens */
   noted(events: Events): Events {
-    if (this.#context.returns === false) return events;
+    if (this.#hasLeft || this.#context.returns === false) return events;
     this.#noted ??= new NotedThoughts(this.#context, this.#call.turns);
     return this.#noted.take(events);
   }

@@ -100,6 +100,7 @@ export async function openLessons({ store, audit, clock, version }: LessonStoreD
       return {
         get: (model) => lessons.get(model),
         keep(model, lesson) {
+          if (/\p{Cc}/u.test(model)) return; // not a name, and no text for the database
           lessons.keep(model, lesson);
           if (lessons.get(model) !== lesson || pending.size >= mostLessons) return;
           pending.set(`${place} ${model}`, { place, provider, wire, model, lesson });
@@ -110,7 +111,7 @@ export async function openLessons({ store, audit, clock, version }: LessonStoreD
     list: () => kept.filter(({ until }) => until > clock.now()),
     async forget(id, by) {
       const forgotten = await store.transaction((inside) => remove(inside, audit, id, by));
-      if (id === 'all') pending.clear();
+      pending.clear(); // or one of them could be written again
       await live.again();
       return forgotten;
     },

@@ -60,7 +60,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };
   }
   if (translated && quirks.refused) removeRefused(body, quirks.refused, effort, ignored);
-  return { body, ignored: [...ignored] };
+  const isAsked = output.instruction !== undefined && output.format === undefined;
+  return { body, ignored: [...ignored], ...(isAsked ? { unpromised: true } : {}) };
 }
 
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */

@@ -80,8 +80,10 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
     },
     frames: () => ({
       encode(event) {
-        memory.need(sizeOf(event)); // the last frame says all of it again
-        said.push(event);
+        if (!('progress' in event)) {
+          memory.need(sizeOf(event)); // the last frame says all of it again
+          said.push(event);
+        }
         return encoder.encode(event);
       },
       async end() {
