@@ -50,6 +50,9 @@ describe.each(faces)('a file in a request of %s', (face) => {
     return server.ask(path, body);
   };
 
+  /** Files of other interfaces are sent as text, those of the provider's own as they came. */
+  const shown = (text: string) => (face === 'chat' ? base64(text) : text);
+
   test.each(['text/plain', 'text/csv', 'application/json', 'application/vnd.api+json'])('is read by the applicable checks if it is text (%s)', async (type) => {
     const denied = await send(type, base64(`{"a":"${key}"}`));
     expect(await denied.text()).toContain('secrets');
@@ -57,8 +60,8 @@ describe.each(faces)('a file in a request of %s', (face) => {
     expect(upstream.requests).toHaveLength(0);
     await (await send(type, base64('write to ann@example.com'))).text();
     const sent = upstream.requests[0]?.body.toString();
-    expect(sent).toContain(base64('write to [EMAIL]'));
-    expect(sent).not.toContain(base64('write to ann@example.com'));
+    expect(sent).toContain(shown('write to [EMAIL]'));
+    expect(sent).not.toContain(shown('write to ann@example.com'));
   });
 
   test('is refused if it is unreadable text, and forwarded if no check applies', async () => {
@@ -72,7 +75,7 @@ describe.each(faces)('a file in a request of %s', (face) => {
       expect(upstream.requests).toHaveLength(0);
     }
     await (await send('text/plain', base64(key), 'free')).text();
-    expect(upstream.requests[0]?.body.toString()).toContain(base64(key));
+    expect(upstream.requests[0]?.body.toString()).toContain(shown(key));
   });
 
   test('is forwarded unchanged if it is not text', async () => {

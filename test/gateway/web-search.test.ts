@@ -190,7 +190,7 @@ describe('the gateway searches', () => {
     }
     expect(rows.toSorted((a, b) => a.step - b.step).map(({ step, end }) => [step, end])).toEqual([
       [0, 'tool'],
-      [1, 'completed'],
+      [2, 'completed'], // step 1 would be its repair
     ]);
     const total = (name: 'inputTokens' | 'outputTokens') => rows.reduce((sum, row) => sum + row[name], 0);
     expect(said.usage).toMatchObject({ input_tokens: total('inputTokens'), output_tokens: total('outputTokens') });

@@ -594,6 +594,7 @@ export const features: readonly Feature[] = [
     name: 'Stop sequences',
     asked: { chat: { stop: ['OWL'] }, messages: { stop_sequences: ['OWL'] }, gencompat: config({ stopSequences: ['OWL'] }) },
     arrives: contains('OWL'),
+    wires: ['chat', 'messages', 'gemini'], // the Responses API has none: the gateway ends the answer (stop-on-responses.test.ts)
     word: /stop/,
   },
   {

@@ -454,8 +454,9 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
             try {
               return await ledger.reserve(call, context);
             } catch (error) {
-              context.progress.attempts.push({ provider: 'a', model: 'm' }); // as if it were a provider's limit
-              throw error;
+              if (!(error instanceof Fault)) throw error;
+              const { unbegun: _, ...details } = error.details;
+              throw new Fault(error.code, error.message, details); // as if it were a provider's limit
             }
           },
         }),

@@ -14,7 +14,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
     case 'azure':
       return { maxTokensDefault: 'max_completion_tokens', allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
-      return { maxTokensField: 'max_tokens', developer: false, allowedTools: false, schemas: false, thoughts: 'demanded' };
+      return { maxTokensField: 'max_tokens', developer: false, allowedTools: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
       return { ...mistral, developer: false, allowedTools: false, thoughts: 'refused' }; // charmbracelet/crush#1590
     case 'moonshot': // QuantumNous/new-api#3121

@@ -46,7 +46,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
       quirks.thoughts,
       ignored,
     ),
-    ...encodeSampling(call.sampling, maxTokensName(call, quirks)),
+    ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks)),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
   };
@@ -88,6 +88,13 @@ function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !is
     ...(chosen.choice ? { tool_choice: encodeToolChoice(chosen.choice, declared) } : {}),
     ...(call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
   };
+}
+
+/** OpenAI accepts up to four stop sequences. https://platform.openai.com/docs/api-reference/chat/create */
+function withFewStops(sampling: Sampling, { mostStops = 4 }: Quirks, ignored: Set<string>): Sampling {
+  if (sampling.stop === undefined || sampling.stop.length <= mostStops) return sampling;
+  ignored.add(`stop: the provider accepts up to ${mostStops} sequences, so only the first ones are sent.`);
+  return { ...sampling, stop: sampling.stop.slice(0, mostStops) };
 }
 
 function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject {

@@ -22,6 +22,8 @@ export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks {
    * from the provider go back to it.
    */
   readonly thoughts?: 'demanded' | 'refused';
+  /** Stop sequences that it accepts; absent: four. */
+  readonly mostStops?: number;
   /** Optional fields that it refuses. */
   readonly refused?: RefusedFields;
   /** Does it accept the tool choice `allowed_tools`? Absent: if the client sent it. */
