@@ -104,16 +104,7 @@ function statusOf({ code, type }: Refusal): number {
 
 function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?: string): Fault {
   const fault = withProviderMessage(faultWithoutMessage(refusal, retryAfter, model), refusal.status, refusal.message);
-  const listed = fault.details.field === undefined ? [] : acceptedValues(refusal.message);
-  if (listed.length === 0 && !namesResponses(refusal)) return fault;
-  const instead = namesResponses(refusal) ? ({ instead: 'responses' } as const) : {};
-  return new Fault(fault.code, fault.message, { ...fault.details, ...(listed.length > 0 ? { listed } : {}), ...instead });
-}
-
-/** The words in a list of accepted values: `Supported values are: 'low', 'medium', and 'high'.` */
-function acceptedValues(message: string): readonly string[] {
-  const [, list = ''] = /supported values are:? ([^.]{1,300})/i.exec(message.slice(0, 2000)) ?? [];
-  return list.match(/\b[a-z]{2,12}\b/g)?.filter((word) => word !== 'and' && word !== 'or') ?? [];
+  return namesResponses(refusal) ? new Fault(fault.code, fault.message, { ...fault.details, instead: 'responses' }) : fault;
 }
 
 /** Does a refusal point to the Responses API, as OpenAI's for function tools, and for models without chat, do? pipecat-ai/pipecat#4043 */

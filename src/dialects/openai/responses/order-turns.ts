@@ -3,7 +3,9 @@ import { dialect } from './wire.ts';
 
 /** A turn of the model and the results of its tool calls, or another turn. */
 interface Group {
-  turn: Turn;
+  readonly turn: Turn;
+  /** Those of the turn, and of the neighbours that joined it. */
+  readonly parts: Part[];
   readonly results: ToolResultPart[];
 }
 
@@ -22,11 +24,15 @@ export function orderTurns(turns: readonly Turn[]): readonly Turn[] {
       continue;
     }
     let group = groups.at(-1);
-    if (turn.role === 'model' && group?.turn.role === 'model' && group.results.length === 0) group.turn = joined(group.turn, turn);
-    else groups.push((group = { turn, results: [] }));
+    if (turn.role === 'model' && group?.turn.role === 'model' && group.results.length === 0) {
+      for (const part of ownMessage(group.parts.at(-1), turn.parts)) group.parts.push(part);
+    } else groups.push((group = { turn, parts: [...turn.parts], results: [] }));
     for (const part of turn.parts) if (part.type === 'tool-call') callers.set(part.id, group);
   }
-  return groups.flatMap(({ turn, results }): readonly Turn[] => (results.length === 0 ? [turn] : [turn, { role: 'user', parts: results }]));
+  return groups.flatMap(({ turn, parts, results }): readonly Turn[] => {
+    const whole = parts.length === turn.parts.length ? turn : { ...turn, parts };
+    return results.length === 0 ? [whole] : [whole, { role: 'user', parts: results }];
+  });
 }
 
 /** @returns undefined unless the turn consists of results */
@@ -34,8 +40,6 @@ function resultsOf({ role, parts, extra }: Turn): readonly ToolResultPart[] | un
   const results = parts.filter((part) => part.type === 'tool-result');
   return role === 'user' && extra === undefined && results.length > 0 && results.length === parts.length ? results : undefined;
 }
-
-const joined = (first: Turn, second: Turn): Turn => ({ ...first, parts: [...first.parts, ...ownMessage(first.parts.at(-1), second.parts)] });
 
 /** Texts of two messages stay two messages on this wire. */
 function ownMessage(before: Part | undefined, parts: readonly Part[]): readonly Part[] {
