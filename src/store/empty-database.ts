@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import { exists, syncFolder } from '#store/files';
 
 /*
@@ -9,9 +9,7 @@ import { exists, syncFolder } from '#store/files';
  * It holds the files in their order, as JSON head and bytes; the databases template0 and template1 are dropped, since nothing would ever
  * vacuum them and their age would stop the whole cluster after 2³¹ transactions.
  */
-export const shippedImage = new URL('empty-database.zst', import.meta.url);
-// the copies of one catalogue lie 8 MB apart: only a long window finds them
-const windowLog = 26;
+export const shippedImage = new URL('empty-database.br', import.meta.url);
 
 export interface Image {
   /** The database that made it, in its own words. */
@@ -34,7 +32,7 @@ export async function ensureDatabase(folder: string): Promise<void> {
 
 /** Writes the folder of an image, down to the disk. */
 export async function unpack(packed: Uint8Array, folder: string): Promise<Image> {
-  const bytes = await promisify(zstdDecompress)(packed, { params: { [constants.ZSTD_d_windowLogMax]: windowLog } });
+  const bytes = await promisify(brotliDecompress)(packed);
   const headEnd = bytes.indexOf(0);
   const image = JSON.parse(bytes.toString('utf8', 0, headEnd)) as Image;
   const folders = [folder];
@@ -68,7 +66,7 @@ async function writeSynced(path: string, content: Uint8Array): Promise<void> {
 
 /** The reverse of unpacking; folders stand before what is in them. */
 export function pack(image: Image, contents: readonly Uint8Array[]): Promise<Buffer> {
-  const { ZSTD_c_compressionLevel, ZSTD_c_enableLongDistanceMatching, ZSTD_c_windowLog } = constants;
+  const { BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants;
   const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(image)}\0`), ...contents]);
-  return promisify(zstdCompress)(bytes, { params: { [ZSTD_c_compressionLevel]: 19, [ZSTD_c_enableLongDistanceMatching]: 1, [ZSTD_c_windowLog]: windowLog } });
+  return promisify(brotliCompress)(bytes, { params: { [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS } }); // the copies of one catalogue lie 8 MB apart: only a long window finds them
 }

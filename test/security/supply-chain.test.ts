@@ -125,7 +125,7 @@ describe('the shipped package', () => {
       expect(
         files.filter(
           (file) =>
-            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|zst))$/.test(file),
+            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|br))$/.test(file),
         ),
       ).toEqual([]);
       expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);

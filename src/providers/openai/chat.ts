@@ -14,7 +14,7 @@ import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { marked, unpromised } from '#core/unpromised';
-import type { Accepted } from '../shared/attempt.ts';
+import { attempt, type Accepted } from '../shared/attempt.ts';
 import { keyCredentials } from '../shared/credentials.ts';
 import { attemptRecalling, fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
@@ -53,7 +53,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
-  const fit = fitOf(chat, [toolFit(vendor)]);
+  const fits = [toolFit(vendor)];
+  const fit = fitOf(chat, fits);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -64,6 +65,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
         ...shared,
         model,
         quirks,
+        fits,
         address: () => addressOf(address, model, 'chat/completions'),
         thoughts: thoughts && {
           memory: thoughts,
@@ -116,11 +118,11 @@ export const azureChat: ProviderModule = {
   make,
 };
 
-/** Only OpenAI and Azure are known to accept tools of free text, and clients of this API may know of others. */
+/** Only OpenAI and Azure are known to accept tools of free text. Clients of this API may know of others: at an unknown address their tools are left as they are. */
 function toolFit(vendor: Vendor | undefined): Fit<Quirks> {
-  const [all, functions] = [toolRules(true), toolRules(false)];
-  if (vendor === 'openai' || vendor === 'azure') return (call) => fittedTools(call, all);
-  return (call) => fittedTools(call, vendor === undefined && !isTranslated(call, chat.name) ? all : functions);
+  const rules = toolRules(vendor === 'openai' || vendor === 'azure');
+  const acceptsOwn = rules.custom || vendor === undefined;
+  return (call) => (acceptsOwn && !isTranslated(call, chat.name) ? undefined : fittedTools(call, rules));
 }
 
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
@@ -156,7 +158,7 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
   let accepted: Accepted<ChatRequest> | undefined;
   if (wireFor(call, refused) === 'chat') {
     try {
-      accepted = await attemptRecalling(endpoint, call, context, recall);
+      accepted = await (recall ? attemptRecalling(endpoint, call, context, recall) : attempt(endpoint, call, context));
     } catch (error) {
       refused = learnedFrom(error, call);
       if (!refused) throw error;
